@@ -17,18 +17,18 @@ import dagster as dg
 
 from benchmarks.flights import PROCESS, hours
 from falcon_assets.catalog.store import EntityStore, load_entities
-from falcon_assets.engines.computing import session
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.ledger.folding.version_rows import VersionRows
+from falcon_assets.compute.engines.computing import session
+from falcon_assets.compute.spark.sessions import session_for, stop_sessions
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.history.folding.version_rows import VersionRows
+from falcon_assets.history.platform.open_instance import open_instance
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.instances.runs import materializations
 from falcon_assets.model.instant import format_instant
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.platform.dagster_instance import open_instance
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.orchestration.runs import materializations
-from falcon_assets.planning.lineage.captured import Captured
+from falcon_assets.planning.captured import Captured
 from falcon_assets.settings import load_settings
-from falcon_assets.spark.session.sessions import session_for, stop_sessions
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.surface.dagster.code_location import definitions_of
 
 _RANGE = 100
 """Instances of one run."""

@@ -25,7 +25,7 @@ _COMMANDS = (
     "admin status",
     "doctor",
 )
-_PROGRAM = "from falcon_assets.cli.main import main; main()"
+_PROGRAM = "from falcon_assets.surface.cli.main import main; main()"
 
 
 def measure() -> list[Line]:

@@ -18,9 +18,9 @@ import dagster as dg
 
 from benchmarks.hourly_graph import CLUSTER, FIRST, hours, land
 from falcon_assets.catalog.store import EntityStore, load_entities
-from falcon_assets.orchestration.coordination.coordinator import Coordinator
-from falcon_assets.orchestration.platform.dagster_instance import open_instance
-from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.history.platform.open_instance import open_instance
+from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.instances.coordination.coordinator import Coordinator
 from falcon_assets.settings import Settings, load_settings
 
 ROUNDS = 2

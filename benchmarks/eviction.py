@@ -15,8 +15,8 @@ from benchmarks.measure import Line, Steps, alternate, line_of
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation, plan_eviction
+from falcon_assets.planning.eviction import StoredInstance, StoredLocation, plan_eviction
+from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.evicting import evict
 from falcon_assets.storage.instances.stored_instances import stored_instances

@@ -10,11 +10,11 @@ import json
 import time
 
 from falcon_assets.catalog.store import load_entities
+from falcon_assets.features.retention.passes import RetentionPass
+from falcon_assets.features.retention.sensors import retention_job
+from falcon_assets.history.platform.open_instance import open_instance
+from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.model.frequency import Frequency
-from falcon_assets.orchestration.platform.dagster_instance import open_instance
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.orchestration.retention.passes import RetentionPass
-from falcon_assets.orchestration.retention.schedules import retention_job
 from falcon_assets.settings import load_settings
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "ERROR"}}}}

@@ -11,8 +11,8 @@ import dagster as dg
 from dagster._core.events import DagsterEvent, StepMaterializationData
 from dagster._core.instance.utils import RUNLESS_JOB_NAME, RUNLESS_RUN_ID
 
-from falcon_assets.events.event_log import materialization
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.history.events.event_log import materialization
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.model.instant import format_instant, parse_instant
 
 CLUSTER = "primary"

@@ -20,11 +20,11 @@ import sqlalchemy
 
 from benchmarks.instance_lists import FAILED_EACH, FIRST, INSTANCES, LAST, PROCESSES
 from benchmarks.instance_lists_stock import KEYS
+from falcon_assets.features.triage.operations import triage
+from falcon_assets.instances.views.listing import instance_status, latest, list_instances, summarize_instances
+from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.installation import Installation, open_installation
-from falcon_assets.operations.instances.listing import instance_status, latest, list_instances, summarize_instances
-from falcon_assets.operations.instances.query import InstanceQuery
-from falcon_assets.operations.instances.triage import triage
 
 ROUNDS = {"status": 5, "list one": 5, "list": 2, "triage": 5, "summary": 2}
 """What is asked of 20 assets takes Dagster minutes."""
@@ -32,7 +32,7 @@ STARTS = 5
 """How often whole commands are started."""
 PORT = 3917
 GIVE_UP_SECONDS = 120
-FALCON = ["-c", "from falcon_assets.cli.main import main; main()"]
+FALCON = ["-c", "from falcon_assets.surface.cli.main import main; main()"]
 COMMANDS = ("--help", "instance --help", "instance status", "instance list")
 LATEST = [format_instant(parse_instant(LAST) - timedelta(minutes=5 * number)) for number in range(10)]
 EVENTS = """\

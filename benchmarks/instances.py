@@ -42,7 +42,7 @@ workflow: {engine: spark-sql, path: idle.sql}
 schedule: true
 """
 _IDLE = "SELECT CAST(NULL AS INT) AS nothing WHERE false\n"
-_RUN = "from falcon_assets.cli.main import main; main()"
+_RUN = "from falcon_assets.surface.cli.main import main; main()"
 
 
 def measure() -> list[Line]:

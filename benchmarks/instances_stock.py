@@ -17,7 +17,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from falcon_assets.orchestration.platform.postgres import database_url
+from falcon_assets.history.platform.postgres import database_url
 from falcon_assets.settings import load_settings
 
 HOURS = dg.HourlyPartitionsDefinition("2013-01-01-00:00", end_date="2014-01-01-00:00")

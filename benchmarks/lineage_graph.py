@@ -11,20 +11,19 @@ import networkx
 from sqlalchemy import Connection, Engine, func, select, text
 
 from benchmarks.lineage import FEEDS, FOLDED, HOURS, LAYERS
-from falcon_assets.events.event_log import Logged
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.events.inputs import Consumption
-from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.ledger.folding.fold import fold
-from falcon_assets.ledger.tables import DATA_VERSIONS, FOLD, VERSION_EDGES
+from falcon_assets.features.lineage.asking import Lineage, lineage_impact, show_lineage
+from falcon_assets.features.lineage.lifecycle_operations import expire_lineage, prune_plan
+from falcon_assets.features.lineage.subject import VersionQuery
+from falcon_assets.history.events.event_log import Logged
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.history.events.inputs import Consumption
+from falcon_assets.history.events.process_instances import InstanceChanged
+from falcon_assets.history.folding.fold import fold
+from falcon_assets.history.tables import DATA_VERSIONS, FOLD, VERSION_EDGES
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.auditing import PlainRequest
 from falcon_assets.operations.installation import Installation, open_installation
-from falcon_assets.operations.lineage.asking import Lineage, lineage_impact, show_lineage
-from falcon_assets.operations.lineage.expiring import expire_lineage
-from falcon_assets.operations.lineage.pruning import prune_plan
-from falcon_assets.operations.lineage.subject import VersionQuery
-from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.planning.instance_record import InstanceState
 
 FIRST, HOUR = parse_instant("2013-01-01T00:00Z"), timedelta(hours=1)
 _VERSIONS = """

@@ -18,7 +18,7 @@ import dagster as dg
 BY_HAND, DECLARED = "benchmarks.location_by_hand", "falcon_assets.definitions"
 _IMPORTS = {
     BY_HAND: ("dagster_pyspark",),
-    DECLARED: ("falcon_assets.catalog.store", "falcon_assets.orchestration.code_location", "falcon_assets.settings"),
+    DECLARED: ("falcon_assets.catalog.store", "falcon_assets.surface.dagster.code_location", "falcon_assets.settings"),
 }
 """What each module imports; before it, so that its own time is that of the definitions."""
 

@@ -13,8 +13,8 @@ from typing import Any
 from sqlalchemy import text
 
 from benchmarks.instance_lists_loop import FALCON, fill_ledger
+from falcon_assets.features.metrics.exposition import metrics_text
 from falcon_assets.operations.installation import open_installation
-from falcon_assets.operations.metrics.exposition import metrics_text
 
 ROUNDS = 5
 COMMAND = [sys.executable, *FALCON, "metrics"]

@@ -19,12 +19,12 @@ from sqlalchemy import Engine, text
 
 from benchmarks.hourly_graph import CLUSTER, FIRST, hours, land
 from falcon_assets.catalog.store import load_entities
+from falcon_assets.features.landing.collector import Collector
+from falcon_assets.history.platform.open_instance import open_instance
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.instances.coordination.coordinator import Coordinator
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.instant import format_instant
-from falcon_assets.orchestration.coordination.collector import Collector
-from falcon_assets.orchestration.coordination.coordinator import Coordinator
-from falcon_assets.orchestration.platform.dagster_instance import open_instance
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings, load_settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.instance_files import list_instance

@@ -17,13 +17,12 @@ from pyspark.sql import SparkSession
 
 from benchmarks import bare_copy
 from benchmarks.measure import Line, Steps, alternate, line_of
+from falcon_assets.compute.spark.copying import copy_instance
+from falcon_assets.compute.spark.sessions import session_for, stop_sessions
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
-from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.replication.options import ReplicationOptions
-from falcon_assets.planning.replication.targets import contributions
-from falcon_assets.spark.copying import copy_instance
-from falcon_assets.spark.session.sessions import session_for, stop_sessions
+from falcon_assets.planning.instance_paths import InstancePaths
+from falcon_assets.planning.replication import ReplicationOptions, contributions
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_publication import publish_copies
 from falcon_assets.storage.copying.copy_target import CopyTarget

@@ -10,13 +10,13 @@ from sqlalchemy import func, select, text
 
 from benchmarks.sla import FEEDS, OPEN_HOURS, PROCESSES
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.ledger.database.upsert import upsert
-from falcon_assets.ledger.sla.breaches import BreachState
-from falcon_assets.ledger.tables import FOLD, SLA_BREACHES
+from falcon_assets.features.sla.evaluation import SlaEvaluation
+from falcon_assets.features.sla.store import BreachState
+from falcon_assets.history.database import upsert
+from falcon_assets.history.platform.open_instance import open_instance
+from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.history.tables import FOLD, SLA_BREACHES
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.orchestration.coordination.sla_evaluation import SlaEvaluation
-from falcon_assets.orchestration.platform.dagster_instance import open_instance
-from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.settings import load_settings
 
 ROUNDS, HISTORY_HOURS = 5, 4_000

@@ -15,10 +15,10 @@ import yaml
 from pymetastore.hive_metastore import ttypes
 
 from falcon_assets.catalog.store import load_entities
+from falcon_assets.features.landing.collector import Collector
+from falcon_assets.history.platform.open_instance import open_instance
+from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration.coordination.collector import Collector
-from falcon_assets.orchestration.platform.dagster_instance import open_instance
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.settings import load_settings
 from falcon_assets.storage.feed_store import store_of
 from falcon_assets.storage.kinds.kind_of import kind_of

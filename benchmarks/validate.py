@@ -19,7 +19,7 @@ def measure() -> list[Line]:
     """Seconds from the start of the command to its end."""
     with tempfile.TemporaryDirectory() as folder:
         write_entities(Path(folder), FEEDS, PROCESSES)
-        command = [sys.executable, "-c", "from falcon_assets.cli.main import main; main()", "validate", folder]
+        command = [sys.executable, "-c", "from falcon_assets.surface.cli.main import main; main()", "validate", folder]
         seconds = tuple(_seconds(command) for _ in range(ROUNDS))
     return [Line(f"falcon validate on {FEEDS + PROCESSES:,} entities", seconds, bar=BAR_SECONDS)]
 

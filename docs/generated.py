@@ -23,10 +23,9 @@ import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from falcon_assets.cli.main import falcon
-from falcon_assets.falcon_xml.counterparts import KINDS
-from falcon_assets.falcon_xml.defaults import DEFAULTS, Default
-from falcon_assets.falcon_xml.rules import Rule
+from falcon_assets.features.falcon_xml.counterparts import KINDS
+from falcon_assets.features.falcon_xml.defaults import DEFAULTS, Default
+from falcon_assets.features.falcon_xml.rules import Rule
 from falcon_assets.model.base import EntityName, NonEmpty
 from falcon_assets.model.cluster import Cluster, EnvironmentValue, StorageOption
 from falcon_assets.model.expression import InstanceExpression
@@ -34,11 +33,11 @@ from falcon_assets.model.feed import Feed, Locations, Table
 from falcon_assets.model.frequency import Frequency, Step
 from falcon_assets.model.instant import Instant
 from falcon_assets.model.notification import Notification, Told, UrlVariable
-from falcon_assets.model.path_rules import LegalFolder, LegalPath
-from falcon_assets.model.path_template import PathTemplate
+from falcon_assets.model.path_template import LegalFolder, LegalPath, PathTemplate
 from falcon_assets.model.process import Process
 from falcon_assets.model.shared import Acl, TimeZoneName, Validity
 from falcon_assets.model.workflow import engines
+from falcon_assets.surface.cli.main import falcon
 
 TABLES: dict[str, type[BaseModel]] = {
     "cluster": Cluster,

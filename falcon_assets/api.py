@@ -5,46 +5,42 @@ Each function takes an :class:`Installation`, and answers with what the command 
 or the ``actor`` of a request where FALCON_PROXY_USERS lets that user speak for others.
 """
 
+from falcon_assets.doctor.admin import installation_status, installed_versions
 from falcon_assets.errors import DeniedError, FalconError
-from falcon_assets.model.instant import parse_instant
-from falcon_assets.operations.admin.audit import list_audit
-from falcon_assets.operations.admin.status import installation_status
-from falcon_assets.operations.admin.version import installed_versions
-from falcon_assets.operations.auditing import PlainRequest
-from falcon_assets.operations.collect import collect_instances
-from falcon_assets.operations.entities.changing import delete, submit, submit_and_schedule, update
-from falcon_assets.operations.entities.dependencies import entity_dependencies
-from falcon_assets.operations.entities.listing import list_entities, show_entity
-from falcon_assets.operations.entities.lookup import lookup
-from falcon_assets.operations.entities.results import Request
-from falcon_assets.operations.entities.status import resume_entities, schedule_entities, suspend_entities
-from falcon_assets.operations.entities.summary import summarize_entities
-from falcon_assets.operations.entities.versions import entity_diff, entity_history, restore_entity
-from falcon_assets.operations.installation import Installation, open_installation
-from falcon_assets.operations.instances.commands import InstanceRequest
-from falcon_assets.operations.instances.details import instance_details
-from falcon_assets.operations.instances.feeds.restoring import restore_instance
-from falcon_assets.operations.instances.feeds.versions import instance_versions
-from falcon_assets.operations.instances.listing import instance_status, list_instances, summarize_instances
-from falcon_assets.operations.instances.query import InstanceQuery
-from falcon_assets.operations.instances.replay.replaying import replay_instance
-from falcon_assets.operations.instances.rerunning import RerunOptions, rerun_instances
-from falcon_assets.operations.instances.stopping import kill_instances, resume_instances, suspend_instances
-from falcon_assets.operations.instances.triage import triage
-from falcon_assets.operations.instances.waiting import wait_for_instance
-from falcon_assets.operations.lineage.asking import (
+from falcon_assets.features.entities.changing import delete, submit, submit_and_schedule, update
+from falcon_assets.features.entities.dependencies import entity_dependencies
+from falcon_assets.features.entities.listing import list_entities, show_entity
+from falcon_assets.features.entities.lookup import lookup
+from falcon_assets.features.entities.results import Request
+from falcon_assets.features.entities.status import resume_entities, schedule_entities, suspend_entities
+from falcon_assets.features.entities.summary import summarize_entities
+from falcon_assets.features.entities.versions import entity_diff, entity_history, restore_entity
+from falcon_assets.features.landing.operations import collect_instances
+from falcon_assets.features.lineage.asking import (
     lineage_diff,
     lineage_impact,
     lineage_path,
     show_lineage,
     with_metadata,
 )
-from falcon_assets.operations.lineage.expiring import expire_lineage
-from falcon_assets.operations.lineage.exporting import export_openlineage
-from falcon_assets.operations.lineage.lifecycle import set_lifecycle
-from falcon_assets.operations.lineage.pruning import prune_plan
-from falcon_assets.operations.lineage.searching import search_lineage
-from falcon_assets.operations.lineage.subject import VersionQuery
+from falcon_assets.features.lineage.lifecycle_operations import expire_lineage, prune_plan, set_lifecycle
+from falcon_assets.features.lineage.searching import search_lineage
+from falcon_assets.features.lineage.subject import VersionQuery
+from falcon_assets.features.openlineage.operations import export_openlineage
+from falcon_assets.features.replay.operations import replay_instance
+from falcon_assets.features.triage.operations import triage
+from falcon_assets.features.versions.operations import instance_versions, restore_instance
+from falcon_assets.instances.operations.rerunning import RerunOptions, rerun_instances
+from falcon_assets.instances.operations.selection import InstanceRequest
+from falcon_assets.instances.operations.stopping import kill_instances, resume_instances, suspend_instances
+from falcon_assets.instances.operations.waiting import wait_for_instance
+from falcon_assets.instances.views.details import instance_details
+from falcon_assets.instances.views.listing import instance_status, list_instances, summarize_instances
+from falcon_assets.instances.views.query import InstanceQuery
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.operations.audit import list_audit
+from falcon_assets.operations.auditing import PlainRequest
+from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.operations.paging import Query
 
 __all__ = [

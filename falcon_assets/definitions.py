@@ -1,6 +1,6 @@
 """The code location: the definitions of FALCON_ENTITY_DEFS, and nothing else."""
 
-from falcon_assets.garbage_collection import imports_without_gc
+from falcon_assets.base.garbage_collection import imports_without_gc
 
 with imports_without_gc():
     import dagster as dg

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from falcon_assets.texts import hidden, visible
+from falcon_assets.base.texts import hidden, visible
 
 
 class FalconError(Exception):

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from falcon_assets.errors import ExpressionError, SettingsError
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.notification import USUAL, Notification, Receiver, Told, UrlVariable
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.planning.clock import Clock
 from falcon_assets.shared_clock import home_clock, shared_start
 
 WEBSERVER = "http://127.0.0.1:3000"

@@ -8,9 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from falcon_assets.base.file_locks import locked
 from falcon_assets.errors import ExpressionError, LockedError, SettingsError
-from falcon_assets.file_locks import locked
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.planning.clock import Clock
 
 FILE = "clock.json"
 """In FALCON_HOME; whoever removes it starts the clock anew, for the processes that start afterwards."""

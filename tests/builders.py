@@ -10,7 +10,7 @@ import yaml
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
-from falcon_assets.planning.workloads.process_workload import ProcessWorkload
+from falcon_assets.planning.workloads import ProcessWorkload
 
 VALIDITY = {"start": "2013-01-01T00:00Z", "end": "2014-01-01T00:00Z"}
 SPARK = {

@@ -18,9 +18,9 @@ import yaml
 from filelock import FileLock
 from xdist.remote import Producer
 
-from falcon_assets import texts
-from falcon_assets.orchestration.dagster_internals.partition_clock import partitions_exist_by
-from falcon_assets.orchestration.platform.postgres import database_url
+from falcon_assets.base import texts
+from falcon_assets.history.dagster_internals.partitions import partitions_exist_by
+from falcon_assets.history.platform.postgres import database_url
 from falcon_assets.settings import Settings, load_settings
 from falcon_assets.shared_clock import home_clock
 from tests.distribution import Scheduling, rank, share_of_commit, share_of_file
@@ -120,7 +120,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> str:
 def template(postgres: str) -> Iterator[str]:
     """The name of a database with Dagster's tables and nothing in them: copying it is faster than making them."""
     # Here, so that what a new Dagster breaks fails the tests that say so, and not all of them.
-    from falcon_assets.orchestration.platform.instance_storage import FalconStorage
+    from falcon_assets.history.platform.instance_storage import FalconStorage
 
     with _new_database(postgres, "template0") as name:
         storage = FalconStorage(_url_of(postgres, name))

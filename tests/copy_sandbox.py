@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from falcon_assets.planning.replication.options import ReplicationOptions
-from falcon_assets.planning.replication.targets import Contribution, contributions
+from falcon_assets.planning.replication import Contribution, ReplicationOptions, contributions
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_publication import publish_copies, publish_if_complete
 from falcon_assets.storage.copying.copy_target import CopyTarget

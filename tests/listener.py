@@ -7,7 +7,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from falcon_assets.spark.capture.listener_jar import ListenerJar
+from falcon_assets.compute.spark.capture.listener_jar import ListenerJar
 
 LISTENER_HOME = Path(__file__).parents[1] / ".pytest_cache" / "falcon"
 """A ``FALCON_HOME`` in which it is, or will be; other checkouts have their own."""

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from falcon_assets.cli.main import main
 from falcon_assets.shared_clock import home_clock
+from falcon_assets.surface.cli.main import main
 
 CHECKOUT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import dagster as dg
 
-from falcon_assets.events.record import AssetEvent, Record, said_by
+from falcon_assets.history.events.record import AssetEvent, Record, said_by
 
 R = TypeVar("R", bound=Record)
 

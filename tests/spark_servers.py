@@ -15,9 +15,9 @@ import pytest
 from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import SparkSession
 
+from falcon_assets.compute.spark.capture.listener_jar import loading
+from falcon_assets.compute.spark.sessions import session_for, stop_sessions
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.spark.capture.loading import loading
-from falcon_assets.spark.session.sessions import session_for, stop_sessions
 from tests.listener import LISTENER_HOME
 from tests.processes import free_port, listens
 from tests.spark.sandbox import CONFS, SECRET, SECRET_KEY, Sandbox, cluster_on

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from falcon_assets.base.file_locks import locked
 from falcon_assets.errors import LockedError
-from falcon_assets.file_locks import locked
 
 HOLD = (
-    "import sys; from pathlib import Path; from falcon_assets.file_locks import locked\n"
+    "import sys; from pathlib import Path; from falcon_assets.base.file_locks import locked\n"
     "with locked(Path(sys.argv[1]), 10, 'holds'): print('held', flush=True); sys.stdin.readline()"
 )
 

@@ -17,89 +17,81 @@ from tests.dagster_boundary import touches
 
 PACKAGE = Path(falcon_assets.__file__).parent
 ROOMS = [
-    "texts",
+    "base",
     "errors",
-    "home",
-    "durable",
-    "file_locks",
-    "new_files",
-    "garbage_collection",
-    "deferred_signals",
-    "cancellation",
     "model",
     "planning",
     "shared_clock",
     "settings",
     "catalog",
-    "falcon_xml",
+    "history",
     "storage",
-    "spark",
-    "engines",
-    "events",
-    "ledger",
-    "openlineage",
-    "orchestration",
+    "compute",
+    "entities",
     "operations",
-    "jobs",
+    "instances",
+    "features",
+    "doctor",
+    "dagster_instance",
+    "orchestration",
+    "surface",
     "api",
-    "cli",
     "first_entities",
     "component",
     "definitions",
 ]
 """Lowest first."""
-INSIDE = PACKAGE / "orchestration" / "dagster_internals"
+UPWARD = {
+    ("base", "errors"): "what is wrong is said with the help of base.texts, and said by the others",
+    ("history", "instances"): "a run carries what coordinators decided on",
+    ("history/folding", "features/notification"): "the fold writes down what somebody is to be told",
+    ("instances/coordination", "features/late"): "late data asks for runs",
+    ("instances/coordination", "features/triage"): "why instances timed out is found as triage finds it",
+    ("instances/operations", "features/late"): "what reads a late instance runs again",
+    ("instances/runs", "features/late"): "what an instance read is what late data is measured by",
+    ("instances/store", "features/triage"): "what is known of single instances is said as triage asks for it",
+    ("instances/views", "features/landing"): "what collectors remember is a reason",
+    ("instances/views", "features/replication"): "a replication is shown with what it copies",
+    ("instances/views", "features/retention"): "evictions are shown in lists",
+}
+"""Where the core still asks for what is above it: the folders, and why."""
+BETWEEN_FEATURES = {
+    "landing": {"late"},
+    "late": {"notification"},
+    "metrics": {"landing", "sla"},
+    "notification": {"openlineage", "sla"},
+    "openlineage": {"lineage", "notification"},
+    "replay": {"lineage"},
+    "retention": {"late", "lineage"},
+    "triage": {"landing"},
+}
+"""Which features know which others."""
+INSIDE = PACKAGE / "history" / "dagster_internals"
 PARTS = {
-    "engines": ["computing", ""],
     "catalog": ["yaml_files", ""],
-    "spark": ["", "jvm", "capture", "endpoints", "connect_server", "session", "data"],
-    "storage": ["files", "", "instances", "tables", "feed_store", "copying", "kinds", "landing", "eviction"],
-    "planning": [
-        "time",
-        "windows",
-        "replication",
-        "instances",
-        "workloads",
-        "rules",
-        "triage",
-        "landing",
-        "retention",
-        "sla",
-        "lineage",
-        "notification",
-    ],
-    "ledger": [
-        "tables",
-        "migrations",
-        "database",
-        "notification",
-        "folding",
-        "entities",
-        "",
-        "lineage",
-        "instances",
-        "sla",
-    ],
-    "orchestration": [
+    "compute": ["spark", "engines"],
+    "compute/engines": ["computing", ""],
+    "compute/spark": ["", "jvm", "capture", "endpoints", "connect_server", "sessions", "data"],
+    "history": [
         "dagster_internals",
         "mapping",
-        "platform",
-        "runs",
-        "assets",
-        "coordination",
-        "notification",
-        "retention",
+        "events",
+        "tables",
+        "database",
+        "folding",
+        "migrations",
         "",
+        "platform",
     ],
+    "instances": ["rules", "store", "runs", "coordination", "views", "operations", ""],
+    "storage": ["files", "", "instances", "tables", "feed_store", "copying", "kinds", "landing", "eviction"],
+    "surface": ["dagster", "foreground", "jobs", "cli"],
 }
 """The parts of the large rooms, lowest first; "" are the modules that are in no part."""
 BANNED = {
-    "dagster": {
-        *("texts", "errors", "model", "planning", "shared_clock", "settings", "catalog", "storage", "spark", "engines"),
-        *("falcon_xml", "ledger", "openlineage"),
-    },
-    "pyspark": {"texts", "errors", "model", "planning", "shared_clock", "settings", "catalog", "falcon_xml", "storage"},
-    "fsspec": {"texts", "errors", "model", "planning", "shared_clock", "settings"},
+    "dagster": {"base", "errors", "model", "planning", "shared_clock", "settings", "catalog", "storage", "compute"},
+    "pyspark": {"base", "errors", "model", "planning", "shared_clock", "settings", "catalog", "storage"},
+    "fsspec": {"base", "errors", "model", "planning", "shared_clock", "settings"},
 }
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
@@ -118,31 +110,53 @@ def room(module: Path) -> str:
     return module.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+def folder(name: str) -> str:
+    """Of a module, as ``instances/views``; of one that is in no folder of its room, the room."""
+    steps = name.split(".")[1:3]
+    return "/".join(steps) if (PACKAGE / "/".join(steps)).is_dir() else steps[0]
+
+
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_run_downward(module: Path) -> None:
     if module == PACKAGE / "__init__.py":
         return
-    ours = {name.split(".")[1] for name in imported(module) if name.startswith("falcon_assets.")}
-    assert [name for name in sorted(ours) if ROOMS.index(name) > ROOMS.index(room(module))] == []
+    here = ".".join(["falcon_assets", *module.relative_to(PACKAGE).with_suffix("").parts])
+    wrong = [
+        name
+        for name in sorted(imported(module))
+        if name.startswith("falcon_assets.")
+        and ROOMS.index(name.split(".")[1]) > ROOMS.index(room(module))
+        and not {(x, y) for x in (folder(here), room(module)) for y in (folder(name), name.split(".")[1])} & {*UPWARD}
+    ]
+    assert wrong == []
     others = {name.split(".")[0] for name in imported(module)}
     assert [name for name in others if name == "examples" or room(module) in BANNED.get(name, ())] == []
 
 
 @pytest.mark.parametrize(
-    "module",
-    [module for name in PARTS for module in sorted((PACKAGE / name).rglob("*.py"))],
-    ids=lambda path: str(path.relative_to(PACKAGE)),
+    "module", sorted((PACKAGE / "features").rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE))
 )
-def test_imports_within_a_room_run_downward(module: Path) -> None:
-    parts = PARTS[room(module)]
+def test_features_know_few_others(module: Path) -> None:
+    if (here := module.relative_to(PACKAGE / "features").parts[0]) != "__init__.py":
+        names = {name.split(".")[2] for name in imported(module) if name.startswith("falcon_assets.features.")}
+        assert names - {here} - BETWEEN_FEATURES.get(here, set()) == set()
+
+
+@pytest.mark.parametrize(
+    ("inside", "module"),
+    [(name, module) for name in PARTS for module in sorted((PACKAGE / name).rglob("*.py"))],
+    ids=lambda value: str(value.relative_to(PACKAGE)) if isinstance(value, Path) else value,
+)
+def test_imports_within_a_room_run_downward(inside: str, module: Path) -> None:
+    parts, prefix = PARTS[inside], f"falcon_assets.{inside.replace('/', '.')}."
 
     def part(steps: Sequence[str]) -> int:
         ours = [name for name in parts if name.split("/") == list(steps[: name.count("/") + 1])]
         return parts.index(max(ours, key=len, default=""))
 
-    names = [name.split(".")[2:] for name in imported(module) if name.startswith(f"falcon_assets.{room(module)}.")]
-    here = module.relative_to(PACKAGE / room(module)).with_suffix("").parts
-    if here != ("__init__",):
+    names = [name.removeprefix(prefix).split(".") for name in imported(module) if name.startswith(prefix)]
+    here = module.relative_to(PACKAGE / inside).with_suffix("").parts
+    if here[-1] != "__init__":
         assert [name for name in names if part(name) > part(here)] == []
 
 
@@ -229,7 +243,7 @@ def test_commands_leave_opening_and_wiring_to_operations() -> None:
     wiring = {"open_instance", "open_ledger", "ledger_engine", "set_clock", "database_url", "load_entities"}
     found = {
         (module.name, alias.name)
-        for module in (PACKAGE / "cli").rglob("*.py")
+        for module in (PACKAGE / "surface" / "cli").rglob("*.py")
         for node in ast.walk(ast.parse(module.read_text()))
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
@@ -252,7 +266,11 @@ def test_the_environment_is_read_in_one_module() -> None:
     # has the settings of programs in variables.
     own = [
         PACKAGE / name
-        for name in ("engines/computing/connect_client.py", "spark/endpoints/connect.py", "spark/jvm/environ.py")
+        for name in (
+            "compute/engines/computing/connect_client.py",
+            "compute/spark/endpoints/connect.py",
+            "compute/spark/jvm.py",
+        )
     ]
     assert users == sorted([PACKAGE / "settings.py", *own])
 

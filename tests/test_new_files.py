@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from falcon_assets.new_files import write_file
+from falcon_assets.base.new_files import write_file
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from falcon_assets.errors import SettingsError
-from falcon_assets.orchestration.platform.postgres import database_url
+from falcon_assets.history.platform.postgres import database_url
 from falcon_assets.settings import load_settings
 from tests.processes import environ_with, falcon_here
 

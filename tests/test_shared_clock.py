@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from falcon_assets.errors import SettingsError
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.planning.clock import Clock
 from falcon_assets.settings import database_name, load_settings
 from falcon_assets.shared_clock import home_clock, keep_clock, shared_start
 

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
+from falcon_assets.base.texts import HEAD, TAIL, hidden, is_long, keep_secret, recorded, visible
 from falcon_assets.errors import StorageError
-from falcon_assets.texts import HEAD, TAIL, hidden, is_long, keep_secret, recorded, visible
 
 
 @pytest.mark.parametrize(

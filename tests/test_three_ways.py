@@ -11,9 +11,9 @@ import dagster as dg
 import pytest
 from sqlalchemy import Engine, create_engine
 
-from falcon_assets.ledger.database.upgrade import upgrade
-from falcon_assets.ledger.database.upsert import upsert
-from falcon_assets.ledger.tables import (
+from falcon_assets.features.versions.operations import find_feed_instance
+from falcon_assets.history.database import upgrade, upsert
+from falcon_assets.history.tables import (
     AUDIT,
     DEFINITION_VERSIONS,
     ENTITY_STATUS,
@@ -25,7 +25,6 @@ from falcon_assets.ledger.tables import (
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations import job_powers
 from falcon_assets.operations.installation import open_installation
-from falcon_assets.operations.instances.feeds.versions import find_feed_instance
 from falcon_assets.settings import Settings
 from falcon_assets.storage.files.checksum import checksum_of
 from falcon_assets.storage.instances.data_version import version_of

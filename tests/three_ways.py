@@ -12,22 +12,21 @@ import dagster as dg
 from click.testing import CliRunner
 from sqlalchemy import Engine, Table, select
 
-from falcon_assets.cli.main import falcon
 from falcon_assets.errors import FalconError
-from falcon_assets.jobs.entity_operation import falcon_entity_operation
-from falcon_assets.jobs.instance_operation import falcon_instance_operation
+from falcon_assets.features.entities.changing import delete, submit, submit_and_schedule, touch, update
+from falcon_assets.features.entities.results import OperationResult, Request
+from falcon_assets.features.entities.status import resume_entities, schedule_entities, suspend_entities
+from falcon_assets.features.entities.versions import restore_entity
+from falcon_assets.features.versions.operations import RestoreResult, restore_instance
+from falcon_assets.instances.operations.rerunning import RerunOptions, rerun_instances
+from falcon_assets.instances.operations.selection import CommandResult, InstanceRequest
+from falcon_assets.instances.operations.stopping import kill_instances, resume_instances, suspend_instances
+from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.operations.entities.changing import delete, submit, submit_and_schedule, update
-from falcon_assets.operations.entities.results import OperationResult, Request
-from falcon_assets.operations.entities.status import resume_entities, schedule_entities, suspend_entities
-from falcon_assets.operations.entities.touching import touch
-from falcon_assets.operations.entities.versions import restore_entity
 from falcon_assets.operations.installation import Installation, open_installation
-from falcon_assets.operations.instances.commands import CommandResult, InstanceRequest
-from falcon_assets.operations.instances.feeds.restoring import RestoreResult, restore_instance
-from falcon_assets.operations.instances.query import InstanceQuery
-from falcon_assets.operations.instances.rerunning import RerunOptions, rerun_instances
-from falcon_assets.operations.instances.stopping import kill_instances, resume_instances, suspend_instances
+from falcon_assets.surface.cli.main import falcon
+from falcon_assets.surface.jobs.entity_operation import falcon_entity_operation
+from falcon_assets.surface.jobs.instance_operation import falcon_instance_operation
 
 JOBS = {"entity": falcon_entity_operation, "instance": falcon_instance_operation}
 OF_ENTITIES: Mapping[str, Callable[[Installation, Request], OperationResult]] = {

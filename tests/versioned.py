@@ -7,12 +7,12 @@ from pathlib import Path
 
 import dagster as dg
 
-from falcon_assets.events.event_log import materialization
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.features.versions.operations import FeedInstance, find_feed_instance
+from falcon_assets.history.events.event_log import materialization
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.instances.runs.kept_versions import kept_versions
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.instances.feeds.versions import FeedInstance, find_feed_instance
-from falcon_assets.orchestration.runs.kept_versions import kept_versions
 from falcon_assets.storage.output_target import output_target
 
 ENTITIES = """---

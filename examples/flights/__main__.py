@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from falcon_assets.cli.main import LazyGroup, main
+from falcon_assets.surface.cli.main import LazyGroup, main
 
 COMMANDS = {
     "demo": "Land real flights, run the processes over them, show what was produced.",

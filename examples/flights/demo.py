@@ -18,19 +18,19 @@ from examples.flights.late_flights import CORRECTED
 from examples.flights.live import again_in_words
 from examples.flights.report import feed_reports
 from examples.flights.up import alone
-from falcon_assets.cli.quiet import output_to
-from falcon_assets.cli.run_display import progress_on, shown_on, tell
+from falcon_assets.compute.spark.connect_server import own_server
+from falcon_assets.compute.spark.sessions import stop_sessions
 from falcon_assets.errors import count_of
+from falcon_assets.instances.coordination.coordinator import Outlook
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.operations.machine import require_machine
-from falcon_assets.operations.run import run_workloads
-from falcon_assets.orchestration.coordination.coordinator import Outlook
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.planning.clock import Clock
 from falcon_assets.settings import load_settings
-from falcon_assets.spark.connect_server.own_server import own_server
-from falcon_assets.spark.session.sessions import stop_sessions
+from falcon_assets.surface.cli.quiet import output_to
+from falcon_assets.surface.cli.run_display import progress_on, shown_on, tell
+from falcon_assets.surface.foreground.run import run_workloads
 
 _BEFORE_LATE_FLIGHTS = timedelta(minutes=119)
 """At 22:00 of the last day the flights of 20:00 are computed, without those that come late."""

@@ -24,8 +24,8 @@ from falcon_assets.errors import SettingsError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
-from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.time.timeline import feed_timeline
+from falcon_assets.planning.instance_paths import InstancePaths
+from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.kinds.kind_of import kind_of

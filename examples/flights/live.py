@@ -11,9 +11,9 @@ import click
 
 from examples.flights.landing import Landed, land, landing_places, next_landing
 from examples.flights.late_flights import CORRECTED, LATE, second_after
+from falcon_assets.base.home import require_space
 from falcon_assets.catalog.store import EntityStore, load_entities
 from falcon_assets.errors import SettingsError
-from falcon_assets.home import require_space
 from falcon_assets.model.instant import format_instant
 from falcon_assets.settings import Settings, load_settings
 from falcon_assets.shared_clock import FILE

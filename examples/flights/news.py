@@ -11,10 +11,10 @@ import click
 import sqlalchemy
 from sqlalchemy import Engine
 
-from falcon_assets.ledger.instances.recent_changes import Ended, ended_since, newest_event
+from falcon_assets.history.platform.postgres import unreachable
+from falcon_assets.instances.store.known_instances import Ended, ended_since, newest_event
 from falcon_assets.model.instant import format_instant
-from falcon_assets.orchestration.platform.postgres import unreachable
-from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings
 
 _SHOWN = 3

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, func, select
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.ledger.tables import FEED_INSTANCES
+from falcon_assets.history.tables import FEED_INSTANCES
 
 
 @dataclass(frozen=True)

@@ -22,17 +22,17 @@ from examples.flights.landing import Landed, first_landing, first_not_landed
 from examples.flights.live import land_until_the_end
 from examples.flights.news import News
 from examples.flights.ports import listens, require_port
+from falcon_assets.base.deferred_signals import deferred_signals
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.cli.quiet import private_log
-from falcon_assets.deferred_signals import deferred_signals
+from falcon_assets.compute.spark.connect_server import own_server
 from falcon_assets.errors import FalconError, SettingsError
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.operations.machine import require_machine
 from falcon_assets.settings import Settings, load_settings
 from falcon_assets.shared_clock import start_anew
-from falcon_assets.spark.connect_server.own_server import own_server
 from falcon_assets.storage.files.path_lock import path_lock
+from falcon_assets.surface.cli.quiet import private_log
 
 _SPEED = "120x"
 """Half a minute per hour."""

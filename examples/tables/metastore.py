@@ -18,7 +18,7 @@ from typing import Any
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from pyspark.find_spark_home import _find_spark_home
 
-from falcon_assets.spark.jvm.environ import utf8_locale
+from falcon_assets.compute.spark.jvm import utf8_locale
 
 _METASTORE = "org.apache.hadoop.hive.metastore"
 _DERBY, _POSTGRES = "org.apache.derby.iapi.jdbc.AutoloadedDriver", "org.postgresql.Driver"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Generic, TypeVar
 from pydantic import ValidationError
 
 from falcon_assets.catalog.validation import unknown_word, validation_problems
+from falcon_assets.catalog.yaml_files.definition_files import definition_files
 from falcon_assets.catalog.yaml_files.documents import Document, Files, KeyPath
 from falcon_assets.errors import Problem
 from falcon_assets.model.cluster import Cluster
@@ -131,3 +133,16 @@ def _parse(document: Document) -> tuple[str, Cluster | Feed | Process | None, li
 
 def _name(document: Document) -> str:
     return str(document.data.get("name", "")) if isinstance(document.data, dict) else ""
+
+
+_DOCUMENTS = re.compile(rb"^---.*$", re.MULTILINE)
+_KEY = re.compile(rb"""^(kind|name)[ \t]*:[ \t]*["']?([A-Za-z][\w-]*)""", re.MULTILINE)
+
+
+def declared_names(root: Path) -> Iterator[tuple[str, str]]:
+    """Kind and name of each entity that is written as people write them; nothing is parsed or checked."""
+    for _, content in definition_files(root, lambda _path, _why: None):
+        for document in _DOCUMENTS.split(content):
+            found = {key.decode(): value.decode() for key, value in _KEY.findall(document)}
+            if len(found) == 2:
+                yield found["kind"], found["name"]

@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 from yaml import YAMLError
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from falcon_assets.base.texts import STARS, without_credentials
 from falcon_assets.catalog.stored_tree import has_hidden_values, masked
 from falcon_assets.catalog.yaml_files.secrets import NOTIFICATION_KEY, SECRET_KEY, Span, spans_of
 from falcon_assets.catalog.yaml_files.yaml_nodes import compose_documents
 from falcon_assets.errors import OldDefinitionError
-from falcon_assets.texts import STARS, without_credentials
 
 _Step: TypeAlias = tuple[str | int, str | None]
 """A key; or the number of an item, with its ``name`` where it has one."""

@@ -23,10 +23,10 @@ from typing import Any, TypeAlias
 
 import pydantic
 
+from falcon_assets.base.file_locks import PRIVATE_FOLDER
 from falcon_assets.catalog.declared import KINDS, Declared
 from falcon_assets.catalog.yaml_files.documents import shown_path
 from falcon_assets.errors import Position, Problem
-from falcon_assets.file_locks import PRIVATE_FOLDER
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process

@@ -8,10 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
+from falcon_assets.base.garbage_collection import gc_paused
+from falcon_assets.base.texts import keep_secret
 from falcon_assets.catalog.checks import check_all
-from falcon_assets.catalog.checks.processes.programs import check_programs
-from falcon_assets.catalog.checks.processes.workflows import have_files
-from falcon_assets.catalog.checks.storage.schemas import check_schemas
+from falcon_assets.catalog.checks.locations import check_schemas
+from falcon_assets.catalog.checks.processes import check_programs, have_files
 from falcon_assets.catalog.declared import parse_documents
 from falcon_assets.catalog.kept_entities import WORTH_BYTES, Entity, keep, kept, key_of
 from falcon_assets.catalog.yaml_files.documents import read_contents, read_files, shown_path
@@ -23,19 +24,20 @@ from falcon_assets.errors import (
     UnknownEntityError,
     sorted_problems,
 )
-from falcon_assets.garbage_collection import gc_paused
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.model.process import Process, ProcessCluster
 from falcon_assets.model.secret_values import secret_properties, secrets_of
-from falcon_assets.planning.instances.dependencies import Edge, left_out
-from falcon_assets.planning.landing.writers import not_from_outside
-from falcon_assets.planning.time.clock import Clock
-from falcon_assets.planning.workloads.process_workload import ProcessWorkload
-from falcon_assets.planning.workloads.replication_workload import ReplicationWorkload, replications_to
-from falcon_assets.planning.workloads.workload import Workload
-from falcon_assets.texts import keep_secret
+from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.dependencies import Edge, left_out
+from falcon_assets.planning.workloads import (
+    ProcessWorkload,
+    ReplicationWorkload,
+    Workload,
+    not_from_outside,
+    replications_to,
+)
 
 T = TypeVar("T")
 

@@ -11,11 +11,11 @@ from typing import TypeAlias
 
 from yaml import YAMLError
 
+from falcon_assets.base.texts import STARS, without_credentials
 from falcon_assets.catalog.yaml_files.documents import Document, Files, read_files
 from falcon_assets.catalog.yaml_files.file_text import sections
 from falcon_assets.catalog.yaml_files.secrets import may_hold_secrets, secret_properties, secret_values, spans_of
 from falcon_assets.catalog.yaml_files.yaml_nodes import compose_documents
-from falcon_assets.texts import STARS, without_credentials
 
 Key: TypeAlias = tuple[str, str]
 """Kind and name of an entity."""

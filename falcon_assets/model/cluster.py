@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, StrictBool, StrictInt, model_validat
 
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.base import Declaration, EntityName, NonEmpty
-from falcon_assets.model.path_rules import LegalFolder, LegalPath, is_within
+from falcon_assets.model.path_template import LegalFolder, LegalPath, is_within
 from falcon_assets.model.shared import Acl, Properties, Tags
 
 _EXECUTE = re.compile(r"local|local\[(\d+|\*)\]|spark://[^\s/:]+:\d+(,[^\s/:]+:\d+)*|yarn|k8s://\S+|sc://\S+")

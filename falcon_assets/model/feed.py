@@ -10,8 +10,7 @@ from falcon_assets.model.base import Declaration, EntityName, NonEmpty
 from falcon_assets.model.cluster import StorageOption
 from falcon_assets.model.frequency import Frequency, Step
 from falcon_assets.model.notification import Notification
-from falcon_assets.model.path_rules import LegalFileName
-from falcon_assets.model.path_template import PathTemplate
+from falcon_assets.model.path_template import LegalFileName, PathTemplate
 from falcon_assets.model.shared import Acl, Properties, Tags, TimeZoneName, Validity
 from falcon_assets.model.table_uri import TableUri
 

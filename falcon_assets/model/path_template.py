@@ -1,22 +1,68 @@
-"""Path templates: where an instance lies, and which instance a path belongs to, exactly."""
+"""What no path may contain, wherever it is declared."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import GetCoreSchemaHandler, ValidatorFunctionWrapHandler
+from pydantic import AfterValidator, GetCoreSchemaHandler, ValidatorFunctionWrapHandler
 from pydantic_core import core_schema
 
 from falcon_assets.errors import ExpressionError
+from falcon_assets.model.base import NonEmpty
 from falcon_assets.model.expression import Call
 from falcon_assets.model.frequency import Frequency, TimeUnit
-from falcon_assets.model.path_rules import legal_path
 from falcon_assets.model.template import Part, Variable, parse_template, value_of
+
+
+def has_control_characters(text: str) -> bool:
+    """Whether a line break, a NUL or another character is in it that is no text."""
+    return any(unicodedata.category(char) in ("Cc", "Cs") for char in text)
+
+
+def legal_path(text: str) -> str:
+    """The path itself.
+
+    Raises:
+        ExpressionError: it has control characters, or leads upwards.
+    """
+    if has_control_characters(text):
+        raise ExpressionError(f"{text!r}: a path must not contain control characters")
+    if ".." in text.split("/"):
+        raise ExpressionError(f"{text!r}: a path must not contain '..'")
+    return text
+
+
+def _legal_folder(text: str) -> str:
+    if not any(folder not in ("", ".") for folder in text.split("/")):
+        raise ExpressionError(f"{text!r} is the root itself: name a folder below it")
+    return legal_path(text)
+
+
+def _legal_file_name(name: str) -> str:
+    if name in (".", "..") or has_control_characters(name):
+        raise ExpressionError(f"{name!r} is not the name of a file")
+    return name
+
+
+LegalPath = Annotated[NonEmpty, AfterValidator(legal_path)]
+"""A path or a URL."""
+LegalFolder = Annotated[NonEmpty, AfterValidator(_legal_folder)]
+"""A folder below a root, not the root itself."""
+LegalFileName = AfterValidator(_legal_file_name)
+"""For texts without slashes: such a text names a file."""
+
+
+def is_within(inner: str, outer: str) -> bool:
+    """Whether a path below a root is the other one, or lies in it."""
+    first, second = ("".join(f"{one}/" for one in path.split("/") if one not in ("", ".")) for path in (inner, outer))
+    return first.startswith(second)
+
 
 TIME_VARIABLES = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE")
 """Coarsest first."""

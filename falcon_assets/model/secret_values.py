@@ -1,4 +1,4 @@
-"""What is secret of definitions: :mod:`falcon_assets.texts` hides it in every text."""
+"""What is secret of definitions: :mod:`falcon_assets.base.texts` hides it in every text."""
 
 from __future__ import annotations
 

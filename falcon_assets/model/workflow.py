@@ -1,9 +1,10 @@
-"""Workflows: what a process runs. Each engine is a module of :mod:`falcon_assets.engines`; here is what all have."""
+"""What is wrong with a program of a workflow, as far as it can be told without running it."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -11,9 +12,28 @@ from pkgutil import iter_modules
 from typing import Any, ClassVar
 
 from falcon_assets.model.base import Declaration, NonEmpty
-from falcon_assets.model.mistakes import Mistake
 
-_ENGINES = "falcon_assets.engines"
+
+@dataclass(frozen=True)
+class Mistake:
+    """A place in a program that cannot work, or looks so.
+
+    Attributes:
+        line: Counts from 1.
+        message: What is wrong, and what to do.
+        is_certain: Whether it cannot work; else it may, because Spark knows more than is known here.
+        column: Counts from 1.
+        is_doubt: Whether only the parser does not understand it, which Spark may: never a reason to refuse it.
+    """
+
+    line: int
+    message: str
+    is_certain: bool = True
+    column: int = 1
+    is_doubt: bool = False
+
+
+_ENGINES = "falcon_assets.compute.engines"
 """A name and no import: engines compute on Spark and stand above this room."""
 
 
@@ -72,10 +92,10 @@ class Workflow(Declaration):
         """Computes an instance and writes its outputs; what it needs of Spark is imported here, and nowhere above.
 
         Args:
-            task: A :class:`~falcon_assets.engines.computing.task.WorkflowTask`.
+            task: A :class:`~falcon_assets.compute.engines.computing.task.WorkflowTask`.
 
         Returns:
-            A :class:`~falcon_assets.engines.computing.task.WorkflowResult`.
+            A :class:`~falcon_assets.compute.engines.computing.task.WorkflowResult`.
 
         Raises:
             WorkflowError: it is missing, malformed, or failed; the text says where and why in a few lines.

@@ -14,9 +14,9 @@ from sqlalchemy.exc import OperationalError
 
 from falcon_assets.catalog.stored_tree import Key
 from falcon_assets.errors import DeniedError, FalconError, InvalidDefinitionsError, SettingsError
-from falcon_assets.ledger.audit import AuditEntry, Result, write_audit
 from falcon_assets.model.access import Principal
 from falcon_assets.operations.acting import Owned, acting, require_read
+from falcon_assets.operations.audit import AuditEntry, Result, write_audit
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.ways import present_refusal, present_way
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dagster import DagsterInstance
     from sqlalchemy import Connection, Engine
 
-    from falcon_assets.orchestration.platform.open_ledger import Ledger
+    from falcon_assets.history.platform.open_ledger import Ledger
 
 
 @dataclass(frozen=True)
@@ -62,14 +62,14 @@ class Installation:
         Raises:
             SettingsError: ``dagster.yaml`` is not YAML, or the database cannot be reached.
         """
-        from falcon_assets.orchestration.platform.dagster_instance import open_instance  # noqa: PLC0415 - takes seconds
+        from falcon_assets.history.platform.open_instance import open_instance  # noqa: PLC0415 - takes seconds
 
         return self._opened.enter_context(open_instance(self.settings))
 
     @cached_property
     def ledger(self) -> Ledger:
         """The ledger, as far as it was folded; raises as :attr:`instance`."""
-        from falcon_assets.orchestration.platform.open_ledger import open_ledger  # noqa: PLC0415 - takes seconds
+        from falcon_assets.history.platform.open_ledger import open_ledger  # noqa: PLC0415 - takes seconds
 
         return open_ledger(self.settings, self.instance)
 
@@ -80,13 +80,13 @@ class Installation:
         Raises:
             SettingsError: the database cannot be reached, or goes by another clock.
         """
-        from falcon_assets.orchestration.platform.open_ledger import open_tables  # noqa: PLC0415 - needs the database
+        from falcon_assets.history.platform.open_ledger import open_tables  # noqa: PLC0415 - needs the database
 
         return open_tables(self.settings) or self.ledger.engine
 
     def tables_caught_up(self) -> Engine:
         """:attr:`tables` with all of Dagster's history, which is opened only where some of it is not in them."""
-        from falcon_assets.orchestration.platform.open_ledger import is_folded  # noqa: PLC0415 - needs the database
+        from falcon_assets.history.platform.open_ledger import is_folded  # noqa: PLC0415 - needs the database
 
         if not is_folded(self.tables):
             self.ledger.catch_up()
@@ -99,7 +99,7 @@ class Installation:
         Raises:
             SettingsError: the database cannot be reached.
         """
-        from falcon_assets.orchestration.platform.open_ledger import ledger_engine  # noqa: PLC0415 - takes seconds
+        from falcon_assets.history.platform.open_ledger import ledger_engine  # noqa: PLC0415 - takes seconds
 
         engine = ledger_engine(self.settings)
         self._opened.callback(engine.dispose)
@@ -127,7 +127,7 @@ class Installation:
         Raises:
             SettingsError: the database goes by another clock.
         """
-        from falcon_assets.orchestration.platform.open_ledger import set_clock  # noqa: PLC0415 - takes seconds
+        from falcon_assets.history.platform.open_ledger import set_clock  # noqa: PLC0415 - takes seconds
 
         set_clock(self.settings, anew=anew)
 

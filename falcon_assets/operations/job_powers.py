@@ -6,7 +6,7 @@ import os
 import pwd
 from pathlib import Path
 
-from falcon_assets.orchestration.platform.postgres import SERVER_USER
+from falcon_assets.history.platform.postgres import SERVER_USER
 from falcon_assets.settings import JobPower, Settings
 
 _FIRST_PERSON = 1000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from falcon_assets.home import require_space
-from falcon_assets.spark.jvm.java import require_java
+from falcon_assets.base.home import require_space
+from falcon_assets.compute.spark.jvm import require_java
 
 
 def require_machine(environ: Mapping[str, str], home: Path) -> None:

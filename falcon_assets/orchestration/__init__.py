@@ -1,1 +1,1 @@
-"""Thin adapters to Dagster: partitions, mappings, assets, jobs and the instance storage."""
+"""Names that ``dagster.yaml`` had for what :mod:`falcon_assets.dagster_instance` has: existing files go on."""

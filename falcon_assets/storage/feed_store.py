@@ -9,7 +9,7 @@ from pathlib import Path
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.table_uri import TableUri
-from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.roots import RootGuard
 from falcon_assets.storage.tables.table_store import TableStore

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
-from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.instances.snapshots import instances_to_record, refresh_time
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.instance_paths import InstancePaths
+from falcon_assets.planning.snapshots import instances_to_record, refresh_time
 from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.snapshots import snapshot_listing

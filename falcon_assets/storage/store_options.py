@@ -6,11 +6,11 @@ import getpass
 from collections.abc import Mapping
 from typing import Any
 
+from falcon_assets.base.texts import keep_secret
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import EnvironmentValue, StorageOption
 from falcon_assets.model.secret_values import option_values
 from falcon_assets.model.store_url import is_hdfs
-from falcon_assets.texts import keep_secret
 
 OBJECT_STORES = ("s3", "s3a")
 """Stores whose drivers would remember listings: others write there too, so each listing has to be fresh."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from falcon_assets.planning.instances.process_instance import BUILT_IN, plan_process_instance
+from falcon_assets.planning.process_instance import BUILT_IN, plan_process_instance
 from tests.catalog.definition_files import CLUSTERS, FEEDS, FILES, PROCESSES, changed, load, problems
 
 VALIDITY = "{start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}"

@@ -240,7 +240,7 @@ def test_the_pure_python_parser_does_as_well(tmp_path: Path) -> None:
     script = (
         "import sys\n"
         "sys.modules['yaml.cyaml'] = None\n"
-        "from falcon_assets.cli.main import falcon\n"
+        "from falcon_assets.surface.cli.main import falcon\n"
         "falcon(['validate', sys.argv[1]])\n"
     )
     right, wrong = (

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from falcon_assets.catalog.checks.time.feed_windows import FeedWindows
+from falcon_assets.catalog.checks.windows import FeedWindows
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.process import Input
-from falcon_assets.planning.time.timeline import Timeline
-from falcon_assets.planning.windows.input_windows import input_instances
+from falcon_assets.planning.input_windows import input_instances
+from falcon_assets.planning.timeline import Timeline
 from tests.properties import examples
 
 _ZONES = st.sampled_from(["UTC", "Europe/Berlin"])

@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner, Result
 from sqlalchemy import create_engine, delete
 
-from falcon_assets.cli.main import falcon
-from falcon_assets.ledger.database.upgrade import upgrade
-from falcon_assets.ledger.tables import AUDIT, ENTITY_STATUS
+from falcon_assets.history.database import upgrade
+from falcon_assets.history.tables import AUDIT, ENTITY_STATUS
 from falcon_assets.settings import Settings
+from falcon_assets.surface.cli.main import falcon
 from tests.cli.test_entity_command import ENTITIES
 from tests.processes import free_port
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import click
 import pytest
 
-from falcon_assets.catalog.declared_names import declared_names
-from falcon_assets.cli.completing import MANY, TAKES, kinds_asked
+from falcon_assets.catalog.declared import declared_names
+from falcon_assets.surface.cli.completing import MANY, TAKES, kinds_asked
 from tests.cli.test_help import ALL
 
 PROGRAM = """
 import atexit, sys
-from falcon_assets.cli.main import main
+from falcon_assets.surface.cli.main import main
 atexit.register(lambda: print(sorted({'dagster', 'pyspark', 'sqlalchemy'} & sys.modules.keys()), file=sys.stderr))
 sys.argv[0] = 'falcon'
 main()

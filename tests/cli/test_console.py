@@ -13,10 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 import falcon_assets
-from falcon_assets.cli import console as ours
-from falcon_assets.cli.console import print_table
-from falcon_assets.cli.listing import one_line
-from falcon_assets.cli.long_tables import LONG
+from falcon_assets.surface.cli import console as ours
+from falcon_assets.surface.cli.console import print_table
+from falcon_assets.surface.cli.listing import one_line
+from falcon_assets.surface.cli.long_tables import LONG
 
 
 def shown(width: int) -> list[str]:
@@ -79,7 +79,7 @@ def test_a_reason_is_one_line_of_a_table() -> None:
 
 def test_one_factory_makes_every_console() -> None:
     package = Path(falcon_assets.__file__).parent
-    others = [one for one in package.rglob("*.py") if one != package / "cli" / "console.py"]
+    others = [one for one in package.rglob("*.py") if one != package / "surface" / "cli" / "console.py"]
     texts = {one.relative_to(package): one.read_text() for one in others}
     assert [str(one) for one, text in texts.items() if "Console(" in text or "rich.markup" in text] == []
 

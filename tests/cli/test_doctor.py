@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from falcon_assets.base.home import require_space
 from falcon_assets.errors import SettingsError
-from falcon_assets.home import require_space
 from tests.processes import FALCON, environ_with
 
 MACHINE = ("--only", "java", "--only", "home", "--only", "space", "--only", "encoding")

@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner, Result
 from sqlalchemy import Engine, create_engine, delete, select, text
 
-from falcon_assets.cli.entity import entity
-from falcon_assets.ledger.database.upgrade import upgrade
-from falcon_assets.ledger.tables import ENTITY_STATUS
+from falcon_assets.history.database import upgrade
+from falcon_assets.history.tables import ENTITY_STATUS
 from falcon_assets.settings import Settings
+from falcon_assets.surface.cli.entity import entity
 from tests.processes import FALCON
 from tests.waiting import wait_until
 

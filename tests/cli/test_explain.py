@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from falcon_assets.cli.explain import explain
-from falcon_assets.ledger.database.upsert import upsert
-from falcon_assets.ledger.tables import DEFINITION_VERSIONS, ENTITY_STATUS
-from falcon_assets.orchestration.platform.open_ledger import ledger_engine
+from falcon_assets.history.database import upsert
+from falcon_assets.history.platform.open_ledger import ledger_engine
+from falcon_assets.history.tables import DEFINITION_VERSIONS, ENTITY_STATUS
 from falcon_assets.settings import Settings
+from falcon_assets.surface.cli.explain import explain
 
 ENTITIES = """
 kind: cluster

@@ -9,8 +9,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from falcon_assets.cli.examples import EXAMPLES
-from falcon_assets.cli.main import falcon
+from falcon_assets.surface.cli.examples import EXAMPLES
+from falcon_assets.surface.cli.main import falcon
 
 
 def commands(group: click.Group, context: click.Context) -> Iterator[tuple[str, click.Context]]:

@@ -13,7 +13,7 @@ from tests.processes import environ_with
 
 def falcon(*arguments: str, folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:
     """The command as a whole process, in ``folder``."""
-    command = [sys.executable, "-c", "from falcon_assets.cli.main import main; main()", *arguments]
+    command = [sys.executable, "-c", "from falcon_assets.surface.cli.main import main; main()", *arguments]
     return subprocess.run(
         command, cwd=folder, env=environ_with(**environ), capture_output=True, text=True, check=False, timeout=60
     )

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from falcon_assets.cli.instance import instance
-from falcon_assets.cli.main import main
 from falcon_assets.settings import Settings
+from falcon_assets.surface.cli.instance import instance
+from falcon_assets.surface.cli.main import main
 from tests.operations.entities import COLLECTED as ENTITIES
 
 

@@ -12,11 +12,11 @@ import dagster as dg
 import pytest
 from click.testing import CliRunner, Result
 
-from falcon_assets.cli.instance import instance as group
 from falcon_assets.errors import UnknownEntityError, UnknownInstanceError
+from falcon_assets.history.dagster_internals.runs import end_as_failed
+from falcon_assets.history.mapping import run_tags
 from falcon_assets.operations.installation import open_installation
-from falcon_assets.orchestration.dagster_internals.runs import end_as_failed
-from falcon_assets.orchestration.mapping import run_tags
+from falcon_assets.surface.cli.instance import instance as group
 from tests.listener import share_listener
 from tests.processes import FALCON, environ_with
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from falcon_assets.cli.instance import instance
 from falcon_assets.settings import Settings
+from falcon_assets.surface.cli.instance import instance
 from tests.operations.entities import RETAINED as ENTITIES
 
 ONE = ("reader", "--start", "2013-01-01T01:00Z")

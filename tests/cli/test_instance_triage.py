@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from falcon_assets.errors import StorageError
+from falcon_assets.features.triage import answers as triage_answers
 from falcon_assets.operations.installation import open_installation
-from falcon_assets.orchestration.coordination import triage_answers
 from falcon_assets.settings import Settings
 from tests.operations.ledger_rows import feed_row, hour, process_row, write
 from tests.operations.test_triage import ENTITIES

@@ -10,11 +10,11 @@ import dagster as dg
 import pytest
 from click.testing import CliRunner, Result
 
-from falcon_assets.cli.main import falcon
-from falcon_assets.cli.retention import retention
 from falcon_assets.errors import FalconError
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation, open_installation
+from falcon_assets.surface.cli.main import falcon
+from falcon_assets.surface.cli.retention import retention
 from tests.versioned import TREE, kept, present, publish
 
 

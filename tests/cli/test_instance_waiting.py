@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy
 
-from falcon_assets.ledger.database.upsert import upsert
-from falcon_assets.ledger.tables import PROCESS_INSTANCES
+from falcon_assets.history.database import upsert
+from falcon_assets.history.tables import PROCESS_INSTANCES
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.settings import Settings
 from tests.operations.entities import RETAINED

@@ -8,13 +8,13 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import delete
 
-from falcon_assets.cli.ledger import ledger
-from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.ledger.database.upsert import upsert
-from falcon_assets.ledger.tables import ENTITY_STATUS, METADATA, PROCESS_INSTANCES
-from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
-from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.history.database import upsert
+from falcon_assets.history.events.process_instances import InstanceChanged
+from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.history.tables import ENTITY_STATUS, METADATA, PROCESS_INSTANCES
+from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings
+from falcon_assets.surface.cli.ledger import ledger
 
 START = datetime(2013, 1, 1, tzinfo=UTC)
 KEPT = {"kind": "process", "name": "hourly", "status": "SUSPENDED", "since": START, "commanded": True}

@@ -14,17 +14,17 @@ from click.testing import CliRunner, Result
 from sqlalchemy import delete
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.cli.notification import notification
-from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.ledger.tables import METADATA
+from falcon_assets.features.notification.delivery import Delivery
+from falcon_assets.features.notification.sensors import NotificationRecording
+from falcon_assets.features.openlineage.sensors import LineageSending
+from falcon_assets.history.events.process_instances import InstanceChanged
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.history.tables import METADATA
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.orchestration.notification.delivery import Delivery
-from falcon_assets.orchestration.notification.lineage import LineageSending
-from falcon_assets.orchestration.notification.recording import NotificationRecording
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.planning.instances.instance_record import InstanceState
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings
+from falcon_assets.surface.cli.notification import notification
 from tests.builders import cluster_yaml
 from tests.receivers import Received, web_hook
 

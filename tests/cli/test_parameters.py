@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from falcon_assets.cli.parameters import PROPERTIES
+from falcon_assets.surface.cli.parameters import PROPERTIES
 from tests.processes import environ_with, falcon_here
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 import pytest
 
-from falcon_assets.cli.quiet import output_to, terminal_number
 from falcon_assets.errors import SettingsError
+from falcon_assets.surface.cli.quiet import output_to, terminal_number
 
 
 def test_only_what_is_meant_for_the_terminal_goes_there(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -32,7 +32,7 @@ def test_only_what_is_meant_for_the_terminal_goes_there(tmp_path: Path, capfd: p
 def test_the_log_of_the_first_command_of_all(tmp_path: Path) -> None:
     program = f"""
 from pathlib import Path
-from falcon_assets.cli.quiet import output_to
+from falcon_assets.surface.cli.quiet import output_to
 with output_to(Path({str(tmp_path)!r}, "home", "try.log")) as terminal:
     print("for the log")
     print("for people", file=terminal)

@@ -12,13 +12,13 @@ import pytest
 from click.testing import CliRunner, Result
 from sqlalchemy import Engine, create_engine
 
-from falcon_assets.cli.main import main
-from falcon_assets.cli.retention import retention
-from falcon_assets.ledger.database.upgrade import upgrade
+from falcon_assets.history.database import upgrade
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.surface.cli.main import main
+from falcon_assets.surface.cli.retention import retention
 from tests.builders import make_cluster
 from tests.operations.entities import RETAINED as ENTITIES
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy
 
-from falcon_assets.orchestration.mapping import run_tags
+from falcon_assets.history.mapping import run_tags
 from tests.listener import share_listener
 from tests.processes import FALCON, environ_with, falcon_here, free_port
 from tests.waiting import wait_until

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 
 from rich.console import Console
 
-from falcon_assets.cli.run_display import shown_on, tell
-from falcon_assets.operations.foreground import ForegroundResult, Trouble
-from falcon_assets.orchestration.coordination.coordinator import Outlook
-from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.instances.coordination.coordinator import Outlook
+from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.storage.copying.copy_progress import CopyProgress
+from falcon_assets.surface.cli.run_display import shown_on, tell
+from falcon_assets.surface.foreground.foreground import ForegroundResult, Trouble
 
 
 def test_a_copy_is_shown_from_its_first_second_to_its_end() -> None:

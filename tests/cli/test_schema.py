@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from benchmarks.entities import write_entities
 from falcon_assets.catalog.yaml_files.documents import read_files
-from falcon_assets.cli.main import falcon
+from falcon_assets.surface.cli.main import falcon
 from tests.catalog.definition_files import FILES, write
 
 _DEFINITIONS = Path(__file__).parents[2] / "entity_defs"

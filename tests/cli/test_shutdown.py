@@ -10,12 +10,12 @@ import threading
 import click
 import pytest
 
-from falcon_assets.cli.main import main
-from falcon_assets.cli.shutdown import CLEAN_UP_SECONDS, GRACE_SECONDS, ends_in_time
+from falcon_assets.surface.cli.main import main
+from falcon_assets.surface.cli.shutdown import CLEAN_UP_SECONDS, GRACE_SECONDS, ends_in_time
 
 DEAF = """
 import signal, time
-from falcon_assets.cli import shutdown
+from falcon_assets.surface.cli import shutdown
 
 def clean_up():
     print("cleaned up", flush=True)
@@ -61,7 +61,7 @@ IGNORES = """
 import signal
 for number in (signal.SIGINT, signal.SIGHUP):
     signal.signal(number, signal.SIG_IGN)  # as `nohup falcon run &` in a script does
-from falcon_assets.cli import shutdown
+from falcon_assets.surface.cli import shutdown
 
 with shutdown.ends_in_time("last words", lambda: None):
     signal.raise_signal(signal.SIGINT)

@@ -14,15 +14,15 @@ from click.testing import CliRunner, Result
 from sqlalchemy import delete
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.cli.sla import sla
-from falcon_assets.events.event_log import materialization
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.ledger.tables import METADATA
+from falcon_assets.features.sla.evaluation import SlaEvaluation
+from falcon_assets.history.events.event_log import materialization
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.history.tables import METADATA
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.orchestration.coordination.sla_evaluation import SlaEvaluation
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.planning.clock import Clock
 from falcon_assets.settings import Settings
+from falcon_assets.surface.cli.sla import sla
 from tests.builders import cluster_yaml
 
 FEED = """---

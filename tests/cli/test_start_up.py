@@ -19,7 +19,7 @@ CLOCK = "2013-01-01T05:30Z"
 HEAVY = {"dagster", "pyspark", "networkx", "alembic", "fsspec"}
 PROGRAM = f"""
 import atexit, sys
-from falcon_assets.cli.main import main
+from falcon_assets.surface.cli.main import main
 atexit.register(lambda: print(sorted({HEAVY} & sys.modules.keys()), file=sys.stderr))
 main()
 """

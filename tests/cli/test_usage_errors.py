@@ -10,8 +10,8 @@ from subprocess import CompletedProcess
 import click
 import pytest
 
-from falcon_assets.cli.main import falcon
-from falcon_assets.cli.parameters import INSTANT
+from falcon_assets.surface.cli.main import falcon
+from falcon_assets.surface.cli.parameters import INSTANT
 from tests.operations.entities import RETAINED
 from tests.operations.trees import AWAY
 from tests.processes import FALCON, environ_with, falcon_here

@@ -20,7 +20,7 @@ LATE_START = "sla: {should_start_in: days(1), should_end_in: days(2)}"
 
 def falcon(*arguments: str, folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:
     """The command as a whole process, in ``folder``."""
-    command = [sys.executable, "-c", "from falcon_assets.cli.main import main; main()", *arguments]
+    command = [sys.executable, "-c", "from falcon_assets.surface.cli.main import main; main()", *arguments]
     return subprocess.run(
         command, cwd=folder, env=environ_with(**environ), capture_output=True, text=True, check=False, timeout=60
     )
@@ -112,7 +112,7 @@ def test_nothing_slow_is_imported(tmp_path: Path, arguments: list[str]) -> None:
     write(tmp_path / "defs", FILES)
     script = (
         "import sys\n"
-        "from falcon_assets.cli.main import falcon\n"
+        "from falcon_assets.surface.cli.main import falcon\n"
         f"falcon({arguments!r}, standalone_mode=False)\n"
         "slow = {'dagster', 'pyspark', 'pandas', 'sqlalchemy', 'fsspec'} & set(sys.modules)\n"
         "sys.exit(f'imported: {slow}' if slow else 0)\n"

@@ -111,7 +111,7 @@ open(sys.argv[1], "w").write(f"{code} {used.ru_utime + used.ru_stime} {used.ru_m
 
 def validated(folder: Path) -> tuple[int, str, float, float]:
     """Exit code, what it says, seconds of CPU time and megabytes of ``falcon validate defs``."""
-    command = [sys.executable, "-c", "from falcon_assets.cli.main import main; main()", "validate", "defs"]
+    command = [sys.executable, "-c", "from falcon_assets.surface.cli.main import main; main()", "validate", "defs"]
     launched = [sys.executable, "-S", "-c", LAUNCHER, str(folder / "used"), *command]
     with (folder / "said").open("wb") as said:
         subprocess.run(launched, cwd=folder, env=environ_with(), stdout=said, stderr=subprocess.STDOUT, check=True)

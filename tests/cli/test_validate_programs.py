@@ -6,7 +6,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from falcon_assets.cli.validate import validate
+from falcon_assets.surface.cli.validate import validate
 
 DEFINITIONS = """
 kind: cluster

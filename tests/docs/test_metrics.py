@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from falcon_assets.operations.metrics.declared import METRICS
+from falcon_assets.features.metrics.declared import METRICS
 from tests.docs.pages import page
 from tests.processes import CHECKOUT
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from falcon_assets import events
-from falcon_assets.events.record import Record
+from falcon_assets.history import events
+from falcon_assets.history.events.record import Record
 from falcon_assets.model.expression_functions import FUNCTIONS
 from falcon_assets.settings import load_settings
 from tests.processes import CHECKOUT

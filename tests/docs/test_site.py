@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from falcon_assets.cli.main import COMMANDS
 from falcon_assets.model.feed import Feed
+from falcon_assets.surface.cli.main import COMMANDS
 from tests.processes import CHECKOUT
 from tests.test_layers import ROOMS
 

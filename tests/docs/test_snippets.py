@@ -13,7 +13,7 @@ import pytest
 
 from falcon_assets.catalog.yaml_files.yaml_nodes import compose_documents
 from falcon_assets.catalog.yaml_files.yaml_values import PlainValues
-from falcon_assets.cli.main import falcon
+from falcon_assets.surface.cli.main import falcon
 from tests.builders import make_cluster, make_feed, make_process
 from tests.docs import test_pages, test_recipes, test_tutorial
 from tests.docs.pages import BLOCKS, EXECUTABLE, PAGES, README, Block

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from falcon_assets.engines.computing.run import run_workflow
-from falcon_assets.engines.computing.task import WorkflowTask
+from falcon_assets.compute.engines.computing.run import run_workflow
+from falcon_assets.compute.engines.computing.task import WorkflowTask
+from falcon_assets.compute.spark.sessions import session_for
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.planning.lineage.captured import Captured
-from falcon_assets.spark.session.sessions import session_for
+from falcon_assets.planning.captured import Captured
 from tests.listener import LISTENER_HOME
 from tests.spark.sandbox import Sandbox
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from falcon_assets.engines.computing.run import run_workflow
-from falcon_assets.engines.computing.task import WorkflowResult
+from falcon_assets.compute.engines.computing.run import run_workflow
+from falcon_assets.compute.engines.computing.task import WorkflowResult
+from falcon_assets.compute.spark.sessions import application_id, isolated, session_for
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.spark.session.sessions import application_id, isolated, session_for
 from tests.spark.sandbox import Sandbox
 
 SQL = "SELECT carrier, avg(delay) AS delay, :nominal_time AS at FROM flights WHERE delay > :threshold GROUP BY carrier"

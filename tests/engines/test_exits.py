@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from falcon_assets.engines.computing.exits import exits_refused
-from falcon_assets.engines.computing.run import run_workflow
+from falcon_assets.compute.engines.computing.run import run_workflow
+from falcon_assets.compute.engines.computing.task import exits_refused
 from falcon_assets.errors import WorkflowError
 from tests.spark.sandbox import Sandbox
 

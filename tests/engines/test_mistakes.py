@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from falcon_assets.engines.computing.python_mistakes import python_mistakes
-from falcon_assets.engines.computing.sql_mistakes import sql_mistakes
+from falcon_assets.compute.engines.computing.python_mistakes import python_mistakes
+from falcon_assets.compute.engines.computing.sql_mistakes import sql_mistakes
 
 VIEWS, PARAMETERS = ("raw-flights", "weather"), ("nominal_time", "threshold")
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from falcon_assets.engines.computing.program_log import cause_in
+from falcon_assets.compute.engines.computing.programs import cause_in
 
 START = """WARNING: Using incubator modules: jdk.incubator.vector
 Using Spark's default log4j profile: org/apache/spark/log4j2-defaults.properties

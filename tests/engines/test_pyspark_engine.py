@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from falcon_assets.engines.computing.run import run_workflow
+from falcon_assets.compute.engines.computing.run import run_workflow
 from falcon_assets.errors import WorkflowError
 from tests.spark.sandbox import NOMINAL, Sandbox
 

@@ -45,8 +45,8 @@ class ConstantWorkflow(Workflow):
         yield ("text",), self.text
 
     def compute(self, task):
-        from falcon_assets.engines.computing.task import WorkflowResult
-        from falcon_assets.planning.windows.interpolate import interpolate
+        from falcon_assets.compute.engines.computing.task import WorkflowResult
+        from falcon_assets.planning.interpolate import interpolate
 
         text = interpolate(self.text, task.properties, task.nominal, task.timezone, task.user)
         for output in task.outputs:
@@ -57,9 +57,9 @@ class ConstantWorkflow(Workflow):
 '''
 PROGRAM = """
 import sys
-import falcon_assets.engines
-falcon_assets.engines.__path__.append(sys.argv.pop(1))
-from falcon_assets.cli.main import main
+import falcon_assets.compute.engines
+falcon_assets.compute.engines.__path__.append(sys.argv.pop(1))
+from falcon_assets.surface.cli.main import main
 main()
 """
 ENTITIES = """
@@ -110,9 +110,9 @@ def test_one_file_is_one_engine() -> None:
 
 
 def _modules() -> list[Path]:
-    import falcon_assets.engines
+    import falcon_assets.compute.engines
 
-    return [path for path in Path(falcon_assets.engines.__path__[0]).glob("*.py") if path.stem != "__init__"]
+    return [path for path in Path(falcon_assets.compute.engines.__path__[0]).glob("*.py") if path.stem != "__init__"]
 
 
 def test_the_schema_has_its_keys(home: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from falcon_assets.engines.computing.run import run_workflow
+from falcon_assets.compute.engines.computing.run import run_workflow
 from falcon_assets.errors import WorkflowError
 from tests.spark.sandbox import Sandbox
 

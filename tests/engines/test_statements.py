@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from falcon_assets.engines.computing.statements import split_statements
+from falcon_assets.compute.engines.computing.statements import split_statements
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from typing import Any
 import psutil
 import pytest
 
-from falcon_assets.engines.computing.program_files import logs_of_run
-from falcon_assets.engines.computing.programs import stop_programs
-from falcon_assets.engines.computing.run import run_workflow
+from falcon_assets.compute.engines.computing.program_files import logs_of_run
+from falcon_assets.compute.engines.computing.programs import stop_programs
+from falcon_assets.compute.engines.computing.run import run_workflow
 from falcon_assets.errors import WorkflowError
 from tests.processes import CHECKOUT
 from tests.spark.sandbox import NOMINAL, Sandbox, cluster_on
@@ -160,7 +160,7 @@ def test_an_interrupted_process_leaves_no_program_behind(sandbox: Sandbox) -> No
 from pathlib import Path
 from tests.spark.test_environ import ELSEWHERE
 from tests.spark.sandbox import NOMINAL, Sandbox, cluster_on
-from falcon_assets.engines.computing.run import run_workflow
+from falcon_assets.compute.engines.computing.run import run_workflow
 box = Sandbox(Path({str(sandbox.folder)!r}), cluster_on("local[1]"))
 run_workflow(box.task(box.workflow(engine="spark-submit", path="app.py", args=[{str(started)!r}])))
 """

@@ -6,8 +6,9 @@ from datetime import UTC, timedelta
 
 from hypothesis import strategies as st
 
-from falcon_assets.events.event_log import Fact
-from falcon_assets.events.feed_instances import (
+from falcon_assets.base.texts import recorded
+from falcon_assets.history.events.event_log import Fact
+from falcon_assets.history.events.feed_instances import (
     FeedInstanceAvailable,
     FeedInstanceEvicted,
     FeedVersionEvicted,
@@ -15,13 +16,11 @@ from falcon_assets.events.feed_instances import (
     InstancesLanded,
     KeptInstance,
     KeptVersion,
+    PushRefused,
 )
-from falcon_assets.events.inputs import Consumption
-from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
-from falcon_assets.events.pushes import PushRefused
-from falcon_assets.events.work_done import FilesCopied, WorkDone
-from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
-from falcon_assets.texts import recorded
+from falcon_assets.history.events.inputs import Consumption
+from falcon_assets.history.events.process_instances import CameTooLate, FilesCopied, InstanceChanged, WorkDone
+from falcon_assets.planning.instance_record import InstanceState, LateChange
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=9)
 WORDS = TEXT.map(recorded)

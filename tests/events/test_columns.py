@@ -8,8 +8,8 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from falcon_assets.events.columns import HOW, ROWS, columns_in, columns_metadata
-from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns, with_hows
+from falcon_assets.history.events.columns import HOW, ROWS, columns_in, columns_metadata
+from falcon_assets.planning.version_columns import OutputColumn, OutputColumns, with_hows
 
 K = OutputColumn("k", "int", (("raw", "a"), ("/aside", "b")), how=(("AGGREGATION", "WINDOW"), ("IDENTITY",)))
 SURE = OutputColumns((K,), (("raw", "day"),), rows_how=(("FILTER", "JOIN"),))

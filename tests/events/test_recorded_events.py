@@ -13,16 +13,12 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from falcon_assets.events.event_log import Fact
-from falcon_assets.events.feed_instances import (
-    InstancesKept,
-    InstancesLanded,
-    KeptInstance,
-)
-from falcon_assets.events.record import Record
-from falcon_assets.events.work_done import FilesCopied, WorkDone
+from falcon_assets.history.events.event_log import Fact
+from falcon_assets.history.events.feed_instances import InstancesKept, InstancesLanded, KeptInstance
+from falcon_assets.history.events.process_instances import FilesCopied, WorkDone
+from falcon_assets.history.events.record import Record
+from falcon_assets.history.platform.dagster_history import facts_of
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.orchestration.platform.history import facts_of
 from tests.records import read_record
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "recorded.json").read_text())

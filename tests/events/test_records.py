@@ -9,12 +9,11 @@ import dagster as dg
 from hypothesis import given
 from hypothesis import strategies as st
 
-from falcon_assets.events.event_log import Fact, asset_facts, materialization, observation
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.events.record import DATA_VERSION_TAG, AssetEvent, Record
-from falcon_assets.events.work_done import WorkDone
-from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.history.events.event_log import Fact, asset_facts, materialization, observation
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.history.events.process_instances import InstanceChanged, WorkDone
+from falcon_assets.history.events.record import DATA_VERSION_TAG, AssetEvent, Record
+from falcon_assets.planning.instance_record import InstanceState
 from tests.events.strategies import AVAILABLE, FACTS, FOR_PEOPLE
 from tests.records import read_record
 

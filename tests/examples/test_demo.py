@@ -8,10 +8,10 @@ import subprocess
 import dagster as dg
 import pytest
 
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.compute.spark.connect_server import status
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.settings import Settings
-from falcon_assets.spark.connect_server.server import status
 from tests.examples.sandbox import PROGRAM, copy_demo, example_environ
 from tests.processes import falcon_here, free_port, listens
 from tests.records import read_record

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from examples.flights.news import in_words
-from falcon_assets.ledger.instances.recent_changes import Ended
-from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.instances.store.known_instances import Ended
+from falcon_assets.planning.instance_record import InstanceState
 
 S = InstanceState
 HOUR = datetime(2013, 1, 2, tzinfo=UTC)

@@ -28,7 +28,7 @@ SECONDS = float(os.environ.get("SERVER_USERS_SECONDS", "20"))
 """How long other processes come, use the database and are killed meanwhile; ``SERVER_USERS_SECONDS=3600``: an hour."""
 SEED = int(os.environ.get("SIMULATION_SEED", "28"))
 STATES = """
-from falcon_assets.orchestration.platform.dagster_instance import open_instance
+from falcon_assets.history.platform.open_instance import open_instance
 from falcon_assets.settings import load_settings
 
 with open_instance(load_settings()) as instance:

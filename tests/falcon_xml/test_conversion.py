@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 import pytest
 import yaml
 
-from falcon_assets.falcon_xml.conversion import Imported, convert
-from falcon_assets.falcon_xml.zones import SHORT_ZONES
+from falcon_assets.features.falcon_xml.conversion import Imported, convert
+from falcon_assets.features.falcon_xml.zones import SHORT_ZONES
 from falcon_assets.model.process import Process
 from tests.falcon_xml.definitions import CLUSTER, FEED, OUTPUT, PROCESS, changed
 

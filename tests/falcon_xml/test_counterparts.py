@@ -9,8 +9,8 @@ import pytest
 from pydantic import BaseModel
 
 from falcon_assets.catalog.declared import KINDS as MODELS
-from falcon_assets.falcon_xml.counterparts import KINDS
-from falcon_assets.falcon_xml.rules import Rule
+from falcon_assets.features.falcon_xml.counterparts import KINDS
+from falcon_assets.features.falcon_xml.rules import Rule
 
 
 def flat(rules: tuple[Rule, ...], around: str = "") -> Iterator[tuple[str, Rule]]:

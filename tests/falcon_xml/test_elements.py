@@ -6,7 +6,7 @@ import tracemalloc
 
 import pytest
 
-from falcon_assets.falcon_xml.elements import MAX_DEPTH, MAX_ELEMENTS, UnfitXmlError, parse_xml
+from falcon_assets.features.falcon_xml.elements import MAX_DEPTH, MAX_ELEMENTS, UnfitXmlError, parse_xml
 
 BILLION = (
     '<!DOCTYPE x [<!ENTITY a "ha">'

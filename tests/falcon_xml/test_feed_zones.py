@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from falcon_assets.falcon_xml.conversion import Imported, convert
-from falcon_assets.falcon_xml.feed_zones import plain_document, zone_warnings
+from falcon_assets.features.falcon_xml.conversion import Imported, convert
+from falcon_assets.features.falcon_xml.feed_zones import plain_document, zone_warnings
 from tests.falcon_xml.definitions import FEED, OUTPUT, PROCESS, changed
 
 WINDOW = 'start="now(-1,0)" end="now(0,0)"'

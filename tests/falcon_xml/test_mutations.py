@@ -12,7 +12,7 @@ import pytest
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.errors import InvalidDefinitionsError
-from falcon_assets.operations.xml_import import ImportRefusedError, import_xml
+from falcon_assets.features.falcon_xml.operations import ImportRefusedError, import_xml
 from tests.falcon_xml.definitions import ALL
 
 _PIECES = (

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from falcon_assets.falcon_xml.conversion import Imported, convert
-from falcon_assets.falcon_xml.counterparts import KINDS
-from falcon_assets.falcon_xml.elements import Element, parse_xml
-from falcon_assets.falcon_xml.rules import Rule
+from falcon_assets.features.falcon_xml.conversion import Imported, convert
+from falcon_assets.features.falcon_xml.counterparts import KINDS
+from falcon_assets.features.falcon_xml.elements import Element, parse_xml
+from falcon_assets.features.falcon_xml.rules import Rule
 from tests.falcon_xml.definitions import ALL
 from tests.properties import examples
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.catalog.yaml_files.documents import Files, read_file
-from falcon_assets.falcon_xml.yaml_text import Node, yaml_text
+from falcon_assets.features.falcon_xml.yaml_text import Node, yaml_text
 from tests.properties import examples
 
 _TEXTS = st.one_of(

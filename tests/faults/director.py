@@ -12,14 +12,14 @@ import dagster as dg
 from sqlalchemy import select
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.ledger import queries
-from falcon_assets.ledger.tables import PROCESS_INSTANCES
-from falcon_assets.orchestration.coordination.collector import Collector
-from falcon_assets.orchestration.coordination.coordinator import Coordinator, PlannedRun
-from falcon_assets.orchestration.coordination.late_arrival_sensor import LateArrivalHandler
-from falcon_assets.orchestration.mapping import run_tags
-from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
-from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.features.landing.collector import Collector
+from falcon_assets.features.late.sensors import LateArrivalHandler
+from falcon_assets.history import queries
+from falcon_assets.history.mapping import run_tags
+from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.history.tables import PROCESS_INSTANCES
+from falcon_assets.instances.coordination.coordinator import Coordinator, PlannedRun
+from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings
 from tests.faults.installation import Site
 from tests.faults.step_clock import COLLECTORS, DECIDERS, StepClock

@@ -12,8 +12,8 @@ from dataclasses import replace
 import dagster as dg
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.settings import load_settings
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.faults.step_clock import COLLECTORS, DECIDERS, StepClock
 
 

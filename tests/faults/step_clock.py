@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.planning.clock import Clock
 
 COLLECTORS, DECIDERS = "collectors", "deciders"
 """The sensors: those which find what landed, and those which decide what comes of it."""

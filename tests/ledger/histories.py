@@ -9,13 +9,13 @@ from typing import Any
 
 from sqlalchemy import Engine, create_engine, select, text
 
-from falcon_assets.events.event_log import Fact, Logged
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.events.inputs import Consumption
-from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
-from falcon_assets.ledger.folding.fold import History
-from falcon_assets.ledger.tables import METADATA, PROJECTION
-from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
+from falcon_assets.history.events.event_log import Fact, Logged
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.history.events.inputs import Consumption
+from falcon_assets.history.events.process_instances import CameTooLate, InstanceChanged
+from falcon_assets.history.folding.fold import History
+from falcon_assets.history.tables import METADATA, PROJECTION
+from falcon_assets.planning.instance_record import InstanceState, LateChange
 from tests.waiting import wait_until
 
 Content = dict[str, list[tuple[Any, ...]]]

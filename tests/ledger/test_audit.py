@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import Engine, delete
 
-from falcon_assets.ledger.audit import AuditEntry, read_audit, write_audit
-from falcon_assets.ledger.database.upgrade import upgrade
-from falcon_assets.ledger.tables import AUDIT
+from falcon_assets.history.database import upgrade
+from falcon_assets.history.tables import AUDIT
+from falcon_assets.operations.audit import AuditEntry, read_audit, write_audit
 from tests.ledger.histories import ledger_engine
 
 AT = datetime(2013, 1, 3, 6, tzinfo=UTC)

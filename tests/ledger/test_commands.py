@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from falcon_assets.entities.status import Command, Status, transition
 from falcon_assets.errors import EntityStatusError
-from falcon_assets.ledger.entities.commands import Command, transition
-from falcon_assets.ledger.entities.status import Status
 
 LEGAL = {
     (Status.SUBMITTED, Command.SCHEDULE): Status.RUNNING,

@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import Engine, select, text
 
 from falcon_assets.errors import SettingsError
-from falcon_assets.ledger.database.database_clock import remember_clock, require_clock
-from falcon_assets.ledger.tables import CLOCK
-from falcon_assets.orchestration.dagster_internals.tables import EVENT_LOG
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.history.dagster_internals.tables import EVENT_LOG
+from falcon_assets.history.database import remember_clock, require_clock
+from falcon_assets.history.tables import CLOCK
+from falcon_assets.planning.clock import Clock
 
 STARTED = datetime(2026, 1, 1, 12, tzinfo=UTC)
 AT = datetime(2026, 5, 5, 10, tzinfo=UTC)

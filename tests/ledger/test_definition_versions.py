@@ -11,18 +11,18 @@ from sqlalchemy import Engine, delete, select, update
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.catalog.workflow_files import PART_BYTES, WorkflowFile
-from falcon_assets.errors import InvalidDefinitionsError, OldDefinitionError
-from falcon_assets.ledger.entities.definition_versions import (
+from falcon_assets.entities.definition_versions import (
     DefinitionVersion,
     Recorder,
     definition_history,
     record_definitions,
     recorded_kinds,
 )
-from falcon_assets.ledger.entities.workflow_contents import content_parts, keep_workflows, kept_files
-from falcon_assets.ledger.tables import DEFINITION_TREES, DEFINITION_VERSIONS, FILE_CONTENTS, WORKFLOW_FILES
+from falcon_assets.entities.workflow_contents import content_parts, keep_workflows, kept_files
+from falcon_assets.errors import InvalidDefinitionsError, OldDefinitionError
+from falcon_assets.history.tables import DEFINITION_TREES, DEFINITION_VERSIONS, FILE_CONTENTS, WORKFLOW_FILES
+from falcon_assets.instances.runs.run_definitions import OldDefinitions
 from falcon_assets.model.process import Process
-from falcon_assets.orchestration.runs.old_definitions import OldDefinitions
 from tests.ledger.histories import hour, ledger_engine
 from tests.ledger.test_queries import count_statements
 from tests.operations.trees import BACKUP, DELAYS, HOURLY, PRIMARY, RAW, written

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from sqlalchemy import Engine, select
 
-from falcon_assets.ledger.evictions import Eviction, finish, undone, withdraw, write_down
-from falcon_assets.ledger.folding.fold import rebuild
-from falcon_assets.ledger.tables import EVICTIONS
-from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation, Verdict
+from falcon_assets.features.retention.store import Eviction, finish, undone, withdraw, write_down
+from falcon_assets.history.folding.fold import rebuild
+from falcon_assets.history.tables import EVICTIONS
+from falcon_assets.planning.eviction import StoredInstance, StoredLocation, Verdict
 from tests.ledger.histories import history_of, hour
 
 LOCATIONS = (StoredLocation("data", "/raw/1", "/raw"), StoredLocation("stats", "/stats/1", "/stats"))

@@ -13,18 +13,16 @@ import pytest
 from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import IntegrityError
 
-from falcon_assets.events.event_log import Logged
-from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
-from falcon_assets.events.inputs import Consumption
-from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.events.runs import RunQueued
-from falcon_assets.ledger.database.locks import LEDGER_LOCK, lock_in_transaction
-from falcon_assets.ledger.database.upsert import upsert
-from falcon_assets.ledger.entities.status import Status, command, statuses
-from falcon_assets.ledger.folding.fold import History, fold, rebuild
-from falcon_assets.ledger.queries import progress, set_progress
-from falcon_assets.ledger.tables import COLLECTED, FOLD
-from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.entities.status import Status, command, statuses
+from falcon_assets.history.database import LEDGER_LOCK, lock_in_transaction, upsert
+from falcon_assets.history.events.event_log import Logged
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
+from falcon_assets.history.events.inputs import Consumption
+from falcon_assets.history.events.process_instances import InstanceChanged, RunQueued
+from falcon_assets.history.folding.fold import History, fold, rebuild
+from falcon_assets.history.queries import progress, set_progress
+from falcon_assets.history.tables import COLLECTED, FOLD
+from falcon_assets.planning.instance_record import InstanceState
 from tests.builders import make_process
 from tests.ledger.histories import (
     content,

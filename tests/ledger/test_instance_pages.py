@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from falcon_assets.ledger.instances.instance_pages import FEED_ROWS, InstanceRows, Span, Steps
-from falcon_assets.ledger.instances.process_rows import PROCESS_ROWS
-from falcon_assets.planning.instances.instance_record import FeedState, InstanceState
+from falcon_assets.instances.store.instance_pages import FEED_ROWS, InstanceRows, Span, Steps
+from falcon_assets.instances.store.process_rows import PROCESS_ROWS
+from falcon_assets.planning.instance_record import FeedState, InstanceState
 from tests.ledger.histories import HOUR, hour
 
 ROWS = 20_000

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from falcon_assets.events.event_log import Fact, Logged
-from falcon_assets.events.feed_instances import (
+from falcon_assets.history.events.event_log import Fact, Logged
+from falcon_assets.history.events.feed_instances import (
     FeedInstanceAvailable,
     FeedInstanceEvicted,
     FeedVersionEvicted,
     KeptVersion,
 )
-from falcon_assets.ledger.folding.kept_versions import Kept
-from falcon_assets.ledger.folding.reduce import Rows
+from falcon_assets.history.folding.kept_versions import Kept
+from falcon_assets.history.folding.reduce import Rows
 from tests.ledger.histories import hour
 
 KEY = ("primary", "raw", hour(0))

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Engine
 
-from falcon_assets.events.event_log import Fact, Logged
-from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
-from falcon_assets.events.inputs import Consumption
-from falcon_assets.ledger.folding.fold import fold, rebuild
-from falcon_assets.ledger.lineage.graph import graph_of, reached, versions_of_instance
-from falcon_assets.planning.lineage.columns import OutputColumns
+from falcon_assets.features.lineage.store import graph_of, reached, versions_of_instance
+from falcon_assets.history.events.event_log import Fact, Logged
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
+from falcon_assets.history.events.inputs import Consumption
+from falcon_assets.history.folding.fold import fold, rebuild
+from falcon_assets.planning.version_columns import OutputColumns
 from tests.ledger.histories import content, empty, history_of, hour
 from tests.properties import examples
 

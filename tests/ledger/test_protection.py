@@ -6,12 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Engine
 
-from falcon_assets.events.event_log import Fact, Logged
-from falcon_assets.events.feed_instances import FeedInstanceAvailable, KeptVersion
-from falcon_assets.ledger.folding.fold import fold, rebuild
-from falcon_assets.ledger.lineage.graph import versions_of_instance
-from falcon_assets.ledger.lineage.lifecycle import SetStatus, set_status, status_set
-from falcon_assets.ledger.lineage.protection import protected_on
+from falcon_assets.features.lineage.store import versions_of_instance
+from falcon_assets.features.lineage.stored_lifecycle import SetStatus, protected_on, set_status, status_set
+from falcon_assets.history.events.event_log import Fact, Logged
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, KeptVersion
+from falcon_assets.history.folding.fold import fold, rebuild
 from falcon_assets.model.feed import LifecycleStatus
 from tests.ledger.histories import empty, history_of, hour
 from tests.ledger.test_lineage import KEYS, STEPS, Key, Oracle, landed, made

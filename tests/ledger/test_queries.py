@@ -5,14 +5,13 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Engine, event, text
 
-from falcon_assets.events.event_log import Logged
-from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
-from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.events.runs import RunQueued
-from falcon_assets.ledger.folding.fold import fold
-from falcon_assets.ledger.instances.recent_changes import Ended, ended_since, newest_event
-from falcon_assets.ledger.queries import available, evicted, progress, records, seen, set_progress, signatures
-from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
+from falcon_assets.history.events.event_log import Logged
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
+from falcon_assets.history.events.process_instances import InstanceChanged, RunQueued
+from falcon_assets.history.folding.fold import fold
+from falcon_assets.history.queries import available, evicted, progress, records, seen, set_progress, signatures
+from falcon_assets.instances.store.known_instances import Ended, ended_since, newest_event
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from tests.ledger.histories import history_of, hour
 
 S = InstanceState

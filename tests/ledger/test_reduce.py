@@ -11,23 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Engine
 
-from falcon_assets.events.event_log import Fact, Logged
-from falcon_assets.events.feed_instances import (
+from falcon_assets.history.events.event_log import Fact, Logged
+from falcon_assets.history.events.feed_instances import (
     FeedInstanceAvailable,
     FeedInstanceEvicted,
     FeedInstanceWithdrawn,
     FeedVersionEvicted,
     KeptVersion,
+    PartitionPushed,
+    PushRefused,
 )
-from falcon_assets.events.inputs import Consumption, Inputs
-from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
-from falcon_assets.events.pushes import PartitionPushed, PushRefused
-from falcon_assets.events.runs import RunEnded, RunEnding, RunQueued
-from falcon_assets.ledger.folding.fold import fold, rebuild
-from falcon_assets.ledger.folding.ledger_rows import Consumed, FeedInstanceRow, First
-from falcon_assets.ledger.folding.reduce import Rows
-from falcon_assets.ledger.tables import METADATA
-from falcon_assets.planning.instances.instance_record import FeedState, InstanceRecord, InstanceState, LateChange
+from falcon_assets.history.events.inputs import Consumption, Inputs
+from falcon_assets.history.events.process_instances import CameTooLate, InstanceChanged, RunEnded, RunEnding, RunQueued
+from falcon_assets.history.folding.fold import fold, rebuild
+from falcon_assets.history.folding.ledger_rows import Consumed, FeedInstanceRow, First
+from falcon_assets.history.folding.reduce import Rows
+from falcon_assets.history.tables import METADATA
+from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, LateChange
 from tests.ledger.histories import chunks_of, content, empty, history_of, hour
 from tests.properties import examples
 

@@ -4,8 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from sqlalchemy import Engine, select, text
 
-from falcon_assets.ledger.entities.status import EntityStatus, Status, command, statuses
-from falcon_assets.ledger.tables import ENTITY_STATUS
+from falcon_assets.entities.status import EntityStatus, Status, command, statuses
+from falcon_assets.history.tables import ENTITY_STATUS
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from tests.builders import make_feed, make_process

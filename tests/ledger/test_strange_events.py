@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from sqlalchemy import Engine
 
-from falcon_assets.events.event_log import Logged, asset_facts
-from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.ledger.folding.fold import fold
-from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.history.events.event_log import Logged, asset_facts
+from falcon_assets.history.events.process_instances import InstanceChanged
+from falcon_assets.history.folding.fold import fold
+from falcon_assets.planning.instance_record import InstanceState
 from tests.events.strategies import FACTS
 from tests.ledger.histories import content, empty, history_of
 from tests.properties import examples

@@ -9,18 +9,18 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Engine
 
-import falcon_assets.ledger
-from falcon_assets.events.event_log import Fact, Logged
-from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
-from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.ledger.database.upgrade import upgrade
-from falcon_assets.ledger.folding.fold import fold, rebuild
-from falcon_assets.ledger.folding.totals import Total, totals
-from falcon_assets.planning.instances.instance_record import InstanceState
+import falcon_assets.history
+from falcon_assets.history.database import upgrade
+from falcon_assets.history.events.event_log import Fact, Logged
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
+from falcon_assets.history.events.process_instances import InstanceChanged
+from falcon_assets.history.folding.fold import fold, rebuild
+from falcon_assets.history.folding.totals import Total, totals
+from falcon_assets.planning.instance_record import InstanceState
 from tests.ledger.histories import history_of, hour
 
 LARGEST = 2**63 - 1
-MIGRATIONS = Path(falcon_assets.ledger.__file__).parent / "migrations"
+MIGRATIONS = Path(falcon_assets.history.__file__).parent / "migrations"
 
 
 def copied(number: int, size: int | None) -> InstanceChanged:

@@ -12,12 +12,11 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from sqlalchemy import Engine, inspect, text
 
-import falcon_assets.ledger
+import falcon_assets.history
 from falcon_assets.catalog.stored_tree import masked
-from falcon_assets.ledger.database.locks import LEDGER_LOCK, lock_in_transaction
-from falcon_assets.ledger.database.upgrade import upgrade
-from falcon_assets.ledger.folding.fold import fold
-from falcon_assets.ledger.tables import METADATA, SCHEMA
+from falcon_assets.history.database import LEDGER_LOCK, lock_in_transaction, upgrade
+from falcon_assets.history.folding.fold import fold
+from falcon_assets.history.tables import METADATA, SCHEMA
 from tests.ledger.histories import content, countable_facts, history_of, ledger_engine, until_waiting
 from tests.processes import forked
 
@@ -59,7 +58,7 @@ def objects(engine: Engine) -> list[tuple[object, ...]]:
 def migrate(engine: Engine, to: str, *, up: bool) -> None:
     with engine.begin() as connection:
         config = Config()
-        config.set_main_option("script_location", str(Path(falcon_assets.ledger.__file__).parent / "migrations"))
+        config.set_main_option("script_location", str(Path(falcon_assets.history.__file__).parent / "migrations"))
         config.attributes["connection"] = connection
         (command.upgrade if up else command.downgrade)(config, to)
 
@@ -125,7 +124,7 @@ def test_two_processes_at_once(engine: Engine, database: str) -> None:
         until_waiting(engine, 2)
     assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
     assert differences(engine) == []
-    versions = Path(falcon_assets.ledger.__file__).parent / "migrations" / "versions"
+    versions = Path(falcon_assets.history.__file__).parent / "migrations" / "versions"
     newest = max(file.name[:4] for file in versions.glob("[0-9]*.py"))
     with engine.connect() as connection:
         assert connection.execute(text("SELECT version_num FROM falcon.alembic_version")).all() == [(newest,)]

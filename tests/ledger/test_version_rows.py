@@ -9,15 +9,14 @@ from typing import Any
 
 import pytest
 
-from falcon_assets.events.event_log import Fact, Logged
-from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
-from falcon_assets.events.inputs import Consumption
-from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.ledger.folding.reduce import Rows
-from falcon_assets.ledger.folding.version_rows import EdgeRow, VersionKey, VersionRow
-from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
-from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns
-from falcon_assets.planning.lineage.version_status import VersionStatus
+from falcon_assets.history.events.event_log import Fact, Logged
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
+from falcon_assets.history.events.inputs import Consumption
+from falcon_assets.history.events.process_instances import InstanceChanged
+from falcon_assets.history.folding.reduce import Rows
+from falcon_assets.history.folding.version_rows import EdgeRow, VersionKey, VersionRow
+from falcon_assets.planning.instance_record import InstanceState, LateChange
+from falcon_assets.planning.version_columns import OutputColumn, OutputColumns, VersionStatus
 from tests.ledger.histories import hour
 
 T = hour(0)

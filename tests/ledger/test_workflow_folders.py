@@ -10,10 +10,9 @@ import pytest
 from sqlalchemy import Engine, delete
 
 from falcon_assets.catalog.workflow_files import PART_BYTES, WorkflowFile, files_at
+from falcon_assets.entities.workflow_contents import keep_workflows, workflow_folder
 from falcon_assets.errors import StorageError
-from falcon_assets.ledger.entities.workflow_contents import keep_workflows
-from falcon_assets.ledger.entities.workflow_folders import workflow_folder
-from falcon_assets.ledger.tables import FILE_CONTENTS
+from falcon_assets.history.tables import FILE_CONTENTS
 
 CONTENT = {"a/flow.sql": b"SELECT 1", "libs/large.jar": b"x" * (2 * PART_BYTES + 1), "empty.py": b""}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from falcon_assets.base.texts import hides
 from falcon_assets.model.secret_values import is_secret, secret_properties, secrets_of
-from falcon_assets.texts import hides
 from tests.builders import make_cluster
 
 SECRET = "jdbc.password db_password api_token API_KEY apikey db.pwd ssh.private-key smtp_passwd passphrase"

@@ -37,7 +37,7 @@ HOME = Path("/home/me")
     ],
 )
 def test_files(endpoint: str, path: str, namespace: str, name: str) -> None:
-    from falcon_assets.openlineage.naming import DatasetName, dataset_of
+    from falcon_assets.features.openlineage.naming import DatasetName, dataset_of
 
     interfaces = {"write": {"endpoint": endpoint}, "execute": {"endpoint": "local"}}
     feed = make_feed(locations={"data": path})
@@ -52,7 +52,7 @@ def test_files(endpoint: str, path: str, namespace: str, name: str) -> None:
     ],
 )
 def test_the_account_of_azure(options: dict[str, Any], namespace: str) -> None:
-    from falcon_assets.openlineage.naming import dataset_of
+    from falcon_assets.features.openlineage.naming import dataset_of
 
     interfaces = {"write": {"endpoint": "abfs://box"}, "execute": {"endpoint": "local"}}
     cluster = make_cluster(interfaces=interfaces, storage_options=options)
@@ -68,7 +68,7 @@ def test_the_account_of_azure(options: dict[str, Any], namespace: str) -> None:
     ],
 )
 def test_tables(registry: str, namespace: str, name: str) -> None:
-    from falcon_assets.openlineage.naming import DatasetName, dataset_of
+    from falcon_assets.features.openlineage.naming import DatasetName, dataset_of
 
     interfaces = {
         "write": {"endpoint": "data"},
@@ -81,7 +81,7 @@ def test_tables(registry: str, namespace: str, name: str) -> None:
 
 
 def test_credentials_are_left_out() -> None:
-    from falcon_assets.openlineage.naming import DatasetName, dataset_at
+    from falcon_assets.features.openlineage.naming import DatasetName, dataset_at
 
     assert dataset_at("s3://key:secret@lake/x") == DatasetName("s3://lake", "x")
     assert dataset_at("/archive/x") == DatasetName("file", "/archive/x")

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import pytest
 from sqlalchemy import delete
 
-from falcon_assets.ledger.tables import METADATA
+from falcon_assets.history.tables import METADATA
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.settings import Settings

@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import delete
 
-from falcon_assets.ledger.database.upsert import upsert
-from falcon_assets.ledger.tables import FEED_INSTANCES, METADATA, PROCESS_INSTANCES
+from falcon_assets.history.database import upsert
+from falcon_assets.history.tables import FEED_INSTANCES, METADATA, PROCESS_INSTANCES
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
 

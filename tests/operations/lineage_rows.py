@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from falcon_assets.ledger.database.upsert import upsert
-from falcon_assets.ledger.folding.version_columns import Plans, plan_of, store_plans
-from falcon_assets.ledger.tables import DATA_VERSIONS, VERSION_EDGES
+from falcon_assets.history.database import upsert
+from falcon_assets.history.folding.version_rows import Plans, plan_of, store_plans
+from falcon_assets.history.tables import DATA_VERSIONS, VERSION_EDGES
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
-from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns
+from falcon_assets.planning.version_columns import OutputColumn, OutputColumns
 
 T = parse_instant("2013-01-01T00:00Z")
 

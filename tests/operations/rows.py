@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from falcon_assets.ledger.database.upsert import upsert
+from falcon_assets.history.database import upsert
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from falcon_assets.cli.main import falcon
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.operations.foreground import ForegroundResult
-from falcon_assets.operations.foreground_runs import Display
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.run import run_workloads
+from falcon_assets.surface.cli.main import falcon
+from falcon_assets.surface.foreground.foreground import ForegroundResult
+from falcon_assets.surface.foreground.foreground_runs import Display
+from falcon_assets.surface.foreground.run import run_workloads
 
 
 def refresh(home: Path, text: str, time: str) -> None:

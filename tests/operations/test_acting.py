@@ -14,26 +14,25 @@ import pytest
 from sqlalchemy import create_engine, delete
 
 from falcon_assets.errors import DeniedError, EntityInUseError, FalconError, InvalidDefinitionsError, QueryError
-from falcon_assets.ledger.audit import AuditEntry, read_audit
-from falcon_assets.ledger.database.upgrade import upgrade
-from falcon_assets.ledger.tables import AUDIT
+from falcon_assets.features.entities.changing import delete as delete_entities
+from falcon_assets.features.entities.changing import submit, submit_and_schedule, update
+from falcon_assets.features.entities.dependencies import entity_dependencies
+from falcon_assets.features.entities.given import stored_definition
+from falcon_assets.features.entities.listing import list_entities, show_entity
+from falcon_assets.features.entities.lookup import lookup
+from falcon_assets.features.entities.status import schedule_entities, suspend_entities
+from falcon_assets.features.entities.summary import summarize_entities
+from falcon_assets.features.entities.versions import entity_diff, entity_history, restore_entity
+from falcon_assets.history.database import upgrade
+from falcon_assets.history.tables import AUDIT
+from falcon_assets.instances.views.details import instance_details
+from falcon_assets.instances.views.feed_dependencies import feed_instance_dependencies
+from falcon_assets.instances.views.listing import list_instances, summarize_instances
+from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.acting import acting
-from falcon_assets.operations.admin.audit import list_audit
-from falcon_assets.operations.entities.changing import delete as delete_entities
-from falcon_assets.operations.entities.changing import submit, submit_and_schedule, update
-from falcon_assets.operations.entities.dependencies import entity_dependencies
-from falcon_assets.operations.entities.listing import list_entities, show_entity
-from falcon_assets.operations.entities.lookup import lookup
-from falcon_assets.operations.entities.status import schedule_entities, suspend_entities
-from falcon_assets.operations.entities.stored import stored_definition
-from falcon_assets.operations.entities.summary import summarize_entities
-from falcon_assets.operations.entities.versions import entity_diff, entity_history, restore_entity
+from falcon_assets.operations.audit import AuditEntry, list_audit, read_audit
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.instances.details import instance_details
-from falcon_assets.operations.instances.feeds.dependencies import feed_instance_dependencies
-from falcon_assets.operations.instances.listing import list_instances, summarize_instances
-from falcon_assets.operations.instances.query import InstanceQuery
 from falcon_assets.operations.paging import Query
 from falcon_assets.operations.ways import coming_by
 from falcon_assets.settings import load_settings

@@ -9,12 +9,12 @@ import pytest
 from sqlalchemy import select
 
 from falcon_assets.errors import QueryError
-from falcon_assets.ledger.instances.reruns import with_properties
-from falcon_assets.ledger.tables import AUDIT
-from falcon_assets.operations.instances.commands import InstanceRequest
-from falcon_assets.operations.instances.details import instance_details
-from falcon_assets.operations.instances.query import InstanceQuery
-from falcon_assets.operations.instances.rerunning import RerunOptions, rerun_instances
+from falcon_assets.history.tables import AUDIT
+from falcon_assets.instances.operations.rerunning import RerunOptions, rerun_instances
+from falcon_assets.instances.operations.selection import InstanceRequest
+from falcon_assets.instances.store.reruns import with_properties
+from falcon_assets.instances.views.details import instance_details
+from falcon_assets.instances.views.query import InstanceQuery
 from tests.operations.conftest import OpenAt
 from tests.operations.entities import RETAINED
 from tests.operations.ledger_rows import empty, hour, process_row, write

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from falcon_assets.errors import FalconError
-from falcon_assets.ledger.audit import read_audit
+from falcon_assets.features.landing.operations import CollectedInstances, collect_instances
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.operations.collect import CollectedInstances, collect_instances
+from falcon_assets.operations.audit import read_audit
 from falcon_assets.operations.installation import Installation
 from falcon_assets.settings import Settings
 from tests.operations.conftest import OpenAt

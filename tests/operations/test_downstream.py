@@ -11,15 +11,15 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import delete, select
 
-from falcon_assets.cli.instance import instance as commands
-from falcon_assets.ledger.database.upsert import upsert
-from falcon_assets.ledger.tables import FEED_INSTANCES, FOLD, METADATA, PROCESS_INSTANCES, RERUNS
+from falcon_assets.history.database import upsert
+from falcon_assets.history.tables import FEED_INSTANCES, FOLD, METADATA, PROCESS_INSTANCES, RERUNS
+from falcon_assets.instances.coordination.coordinator import Coordinator
+from falcon_assets.instances.operations.rerunning import RerunOptions, rerun_instances
+from falcon_assets.instances.operations.selection import CommandResult, InstanceRequest
+from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.instances.commands import CommandResult, InstanceRequest
-from falcon_assets.operations.instances.query import InstanceQuery
-from falcon_assets.operations.instances.rerunning import RerunOptions, rerun_instances
-from falcon_assets.orchestration.coordination.coordinator import Coordinator
+from falcon_assets.surface.cli.instance import instance as commands
 from tests.operations.conftest import OpenAt
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}"

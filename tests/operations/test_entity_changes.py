@@ -18,8 +18,8 @@ from falcon_assets.errors import (
     InvalidDefinitionsError,
     UnknownEntityError,
 )
-from falcon_assets.operations.entities.changing import delete, submit, update
-from falcon_assets.operations.entities.results import OperationResult
+from falcon_assets.features.entities.changing import delete, submit, update
+from falcon_assets.features.entities.results import OperationResult
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.settings import load_settings
 from tests.catalog.mutations import mutations

@@ -18,15 +18,10 @@ from hypothesis import strategies as st
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.catalog.yaml_files.journal import FOLDER, locked_tree
-from falcon_assets.errors import (
-    DefinitionStoreError,
-    FalconError,
-    InvalidDefinitionsError,
-    MissingDefinitionsError,
-)
-from falcon_assets.operations.entities.changing import delete, submit, update
+from falcon_assets.errors import DefinitionStoreError, FalconError, InvalidDefinitionsError, MissingDefinitionsError
+from falcon_assets.features.entities.changing import delete, submit, update
+from falcon_assets.features.falcon_xml.operations import import_xml
 from falcon_assets.operations.installation import Installation, open_installation
-from falcon_assets.operations.xml_import import import_xml
 from tests.falcon_xml.definitions import ALL
 from tests.operations.trees import (
     AWAY,

@@ -8,11 +8,11 @@ import pytest
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import QueryError, UnknownEntityError
-from falcon_assets.operations.entities import dependencies
-from falcon_assets.operations.entities.dependencies import Need, entity_dependencies, needs_of
-from falcon_assets.operations.entities.listing import AnyEntity, Entity, list_entities, show_entity
-from falcon_assets.operations.entities.lookup import lookup
-from falcon_assets.operations.entities.stored import stored_definition
+from falcon_assets.features.entities import dependencies
+from falcon_assets.features.entities.dependencies import Need, entity_dependencies, needs_of
+from falcon_assets.features.entities.given import stored_definition
+from falcon_assets.features.entities.listing import AnyEntity, Entity, list_entities, show_entity
+from falcon_assets.features.entities.lookup import lookup
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.paging import Query
 from tests.builders import make_cluster, make_feed, make_process

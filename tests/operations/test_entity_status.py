@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import delete
 
 from falcon_assets.errors import FalconError
-from falcon_assets.ledger.tables import ENTITY_STATUS
+from falcon_assets.features.entities.results import EntityState, OperationResult, Request
+from falcon_assets.features.entities.status import entity_states, resume_entities, schedule_entities, suspend_entities
+from falcon_assets.history.tables import ENTITY_STATUS
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.operations.entities.results import EntityState, OperationResult, Request
-from falcon_assets.operations.entities.status import entity_states, resume_entities, schedule_entities, suspend_entities
 from falcon_assets.operations.installation import Installation
 from tests.operations.conftest import OpenAt
 from tests.operations.trees import request

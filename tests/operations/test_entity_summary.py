@@ -11,13 +11,13 @@ import pytest
 from sqlalchemy import event
 
 from falcon_assets.errors import QueryError, UnknownEntityError
-from falcon_assets.ledger.tables import FEED_INSTANCES, PROCESS_INSTANCES
-from falcon_assets.operations.entities.summary import summarize_entities
+from falcon_assets.features.entities.summary import summarize_entities
+from falcon_assets.history.tables import FEED_INSTANCES, PROCESS_INSTANCES
+from falcon_assets.instances.views.listing import list_instances
+from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.instances.listing import list_instances
-from falcon_assets.operations.instances.query import InstanceQuery
 from falcon_assets.operations.paging import Query
-from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.planning.instance_record import InstanceState
 from tests.operations.rows import NOW, feed_row, fill, process_row
 
 SPAN = "validity: {start: 2013-04-01T00:00Z, end: 2014-01-01T00:00Z}"

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine
 
+from falcon_assets.entities.workflow_contents import kept_files
 from falcon_assets.errors import DefinitionStoreError, EntityInUseError, InvalidDefinitionsError, UnknownEntityError
-from falcon_assets.ledger.database.upgrade import upgrade
-from falcon_assets.ledger.entities.workflow_contents import kept_files
-from falcon_assets.operations.entities.changing import delete, submit, update
-from falcon_assets.operations.entities.touching import touch
-from falcon_assets.operations.entities.versions import entity_diff, entity_history, restore_entity
+from falcon_assets.features.entities.changing import delete, submit, touch, update
+from falcon_assets.features.entities.versions import entity_diff, entity_history, restore_entity
+from falcon_assets.history.database import upgrade
 from falcon_assets.operations.installation import Installation, open_installation
 from tests.ledger.histories import empty
 from tests.operations.trees import (

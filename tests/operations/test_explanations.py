@@ -8,8 +8,14 @@ from pathlib import Path
 import pytest
 
 from falcon_assets.errors import FalconError
+from falcon_assets.instances.views.explain import (
+    ExplainedInput,
+    ExplainedInstance,
+    ExplainedOutput,
+    Explanation,
+    explain,
+)
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.operations.explain import ExplainedInput, ExplainedInstance, ExplainedOutput, Explanation, explain
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.settings import Settings
 

@@ -15,13 +15,13 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from falcon_assets.errors import QueryError, UnknownEntityError, UnknownInstanceError
-from falcon_assets.ledger.collector_state import set_incomplete
-from falcon_assets.ledger.tables import CONSUMED, EVICTIONS, FEED_INSTANCES, PROCESS_INSTANCES
+from falcon_assets.features.landing.store import set_incomplete
+from falcon_assets.history.tables import CONSUMED, EVICTIONS, FEED_INSTANCES, PROCESS_INSTANCES
+from falcon_assets.instances.views.listing import instance_status, latest, list_instances, summarize_instances
+from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.instances.listing import instance_status, latest, list_instances, summarize_instances
-from falcon_assets.operations.instances.query import InstanceQuery
-from falcon_assets.planning.instances.instance_record import FeedState
+from falcon_assets.planning.instance_record import FeedState
 from tests.operations.rows import NOW, feed_row, fill, process_row
 from tests.properties import examples
 

@@ -11,22 +11,22 @@ import pytest
 from sqlalchemy import select
 
 from falcon_assets.catalog.store import EntityStore, load_entities
-from falcon_assets.ledger.entities.status import statuses
-from falcon_assets.ledger.folding.instance_changes import DEATHS
-from falcon_assets.ledger.tables import SLA_BREACHES
+from falcon_assets.compute.spark.sessions import stop_sessions
+from falcon_assets.entities.status import statuses
+from falcon_assets.features.notification.sensors import NotificationRecording
+from falcon_assets.history.folding.instance_changes import DEATHS
+from falcon_assets.history.mapping import run_tags
+from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.history.tables import SLA_BREACHES
+from falcon_assets.instances.coordination.coordinator import Coordinator
+from falcon_assets.instances.runs import dead_runs
+from falcon_assets.instances.runs.dead_runs import DeadRuns
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.operations.foreground import Foreground, ForegroundResult
-from falcon_assets.operations.foreground_runs import Display
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.coordination.coordinator import Coordinator
-from falcon_assets.orchestration.mapping import run_tags
-from falcon_assets.orchestration.notification.recording import NotificationRecording
-from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
-from falcon_assets.orchestration.runs import dead_runs
-from falcon_assets.orchestration.runs.dead_runs import DeadRuns
-from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings
-from falcon_assets.spark.session.sessions import stop_sessions
+from falcon_assets.surface.dagster.code_location import definitions_of
+from falcon_assets.surface.foreground.foreground import Foreground, ForegroundResult
+from falcon_assets.surface.foreground.foreground_runs import Display
 
 ENTITIES = """
 kind: cluster

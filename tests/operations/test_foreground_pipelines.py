@@ -11,15 +11,15 @@ import dagster as dg
 import pytest
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.engines.computing.task import WorkflowResult, WorkflowTask
+from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.instances.runs import instance_run
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.operations.foreground import Foreground
-from falcon_assets.operations.foreground_runs import Display
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.orchestration.runs import instance_run
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.planning.clock import Clock
 from falcon_assets.settings import Settings
+from falcon_assets.surface.dagster.code_location import definitions_of
+from falcon_assets.surface.foreground.foreground import Foreground
+from falcon_assets.surface.foreground.foreground_runs import Display
 from tests.builders import cluster_yaml
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}"

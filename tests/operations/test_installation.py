@@ -11,9 +11,9 @@ import dagster as dg
 import pytest
 
 from falcon_assets.errors import SettingsError
-from falcon_assets.ledger.overview import folded_up_to
+from falcon_assets.history.dagster_internals.tables import newest_event
+from falcon_assets.history.overview import folded_up_to
 from falcon_assets.operations.installation import open_installation
-from falcon_assets.orchestration.dagster_internals.tables import newest_event
 from tests.operations.conftest import OpenAt
 from tests.processes import environ_with
 

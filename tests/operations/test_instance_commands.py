@@ -16,20 +16,20 @@ import pytest
 from sqlalchemy import delete, event, select
 from sqlalchemy.engine import Engine
 
+from falcon_assets.entities.status import Status, command
 from falcon_assets.errors import DeniedError, QueryError, UnknownInstanceError
-from falcon_assets.ledger.database.upsert import upsert
-from falcon_assets.ledger.entities.status import Status, command
-from falcon_assets.ledger.tables import AUDIT, FEED_INSTANCES, FOLD, METADATA, PROCESS_INSTANCES, RERUNS
+from falcon_assets.history.database import upsert
+from falcon_assets.history.mapping import run_tags
+from falcon_assets.history.tables import AUDIT, FEED_INSTANCES, FOLD, METADATA, PROCESS_INSTANCES, RERUNS
+from falcon_assets.instances.coordination.coordinator import Coordinator, Outlook
+from falcon_assets.instances.operations.rerunning import RerunOptions, rerun_instances
+from falcon_assets.instances.operations.selection import CommandResult, InstanceRequest
+from falcon_assets.instances.operations.stopping import kill_instances, resume_instances, suspend_instances
+from falcon_assets.instances.views.listing import list_instances, summarize_instances
+from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.instances.commands import CommandResult, InstanceRequest
-from falcon_assets.operations.instances.listing import list_instances, summarize_instances
-from falcon_assets.operations.instances.query import InstanceQuery
-from falcon_assets.operations.instances.rerunning import RerunOptions, rerun_instances
-from falcon_assets.operations.instances.stopping import kill_instances, resume_instances, suspend_instances
-from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook
-from falcon_assets.orchestration.mapping import run_tags
-from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import load_settings
 from tests.ledger.histories import content
 from tests.operations.conftest import OpenAt

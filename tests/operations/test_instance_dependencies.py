@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from falcon_assets.errors import UnknownEntityError, UnknownInstanceError
-from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, PROCESS_INSTANCES
+from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, PROCESS_INSTANCES
+from falcon_assets.instances.views.details import instance_details
+from falcon_assets.instances.views.feed_dependencies import feed_instance_dependencies
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.instances.details import instance_details
-from falcon_assets.operations.instances.feeds.dependencies import feed_instance_dependencies
-from falcon_assets.planning.time.timeline import feed_timeline
-from falcon_assets.planning.windows.input_windows import input_instances
+from falcon_assets.planning.input_windows import input_instances
+from falcon_assets.planning.timeline import feed_timeline
 from tests.operations.rows import feed_row, fill, process_row
 
 START = parse_instant("2013-04-02T00:00Z")

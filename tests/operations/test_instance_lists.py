@@ -13,24 +13,13 @@ import pytest
 from sqlalchemy import delete, event
 
 from falcon_assets.errors import QueryError, UnknownEntityError, UnknownInstanceError
-from falcon_assets.ledger.database.upsert import upsert
-from falcon_assets.ledger.tables import (
-    DEFINITION_VERSIONS,
-    ENTITY_STATUS,
-    FEED_INSTANCES,
-    METADATA,
-    PROCESS_INSTANCES,
-)
+from falcon_assets.history.database import upsert
+from falcon_assets.history.tables import DEFINITION_VERSIONS, ENTITY_STATUS, FEED_INSTANCES, METADATA, PROCESS_INSTANCES
+from falcon_assets.instances.views.listing import instance_status, latest, list_instances, summarize_instances
+from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.instances.listing import (
-    instance_status,
-    latest,
-    list_instances,
-    summarize_instances,
-)
-from falcon_assets.operations.instances.query import InstanceInfo, InstanceQuery
-from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.planning.instance_record import InstanceState
 from tests.operations.conftest import OpenAt
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}"

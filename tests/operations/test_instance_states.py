@@ -29,26 +29,26 @@ from hypothesis.stateful import (
 from sqlalchemy import text
 
 from falcon_assets.catalog.store import EntityStore, load_entities
-from falcon_assets.events.event_log import materialization
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.ledger.tables import CLOCK, FOLD, METADATA, PROGRESS
+from falcon_assets.history.dagster_internals.events import record_in_run
+from falcon_assets.history.events.event_log import materialization
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.history.events.process_instances import InstanceChanged
+from falcon_assets.history.mapping import asset_keys, run_tags
+from falcon_assets.history.mapping.partitions import key_of
+from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.history.tables import CLOCK, FOLD, METADATA, PROGRESS
+from falcon_assets.instances.coordination.coordinator import Coordinator
+from falcon_assets.instances.operations.rerunning import RerunOptions, rerun_instances
+from falcon_assets.instances.operations.selection import CommandResult, InstanceRequest
+from falcon_assets.instances.operations.stopping import kill_instances, resume_instances, suspend_instances
+from falcon_assets.instances.runs.instance_claims import InstanceClaims
+from falcon_assets.instances.runs.run_locks import RunLocks, run_lock
+from falcon_assets.instances.views.listing import list_instances
+from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.instances.commands import CommandResult, InstanceRequest
-from falcon_assets.operations.instances.listing import list_instances
-from falcon_assets.operations.instances.query import InstanceQuery
-from falcon_assets.operations.instances.rerunning import RerunOptions, rerun_instances
-from falcon_assets.operations.instances.stopping import kill_instances, resume_instances, suspend_instances
-from falcon_assets.orchestration.coordination.coordinator import Coordinator
-from falcon_assets.orchestration.dagster_internals.events import record_in_run
-from falcon_assets.orchestration.mapping import asset_keys, run_tags
-from falcon_assets.orchestration.mapping.partitions import key_of
-from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
-from falcon_assets.orchestration.runs.instance_claims import InstanceClaims
-from falcon_assets.orchestration.runs.run_locks import RunLocks, run_lock
-from falcon_assets.planning.instances.instance_record import InstanceState
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings
 from tests.ledger.histories import Content, content, hour
 from tests.properties import examples

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from falcon_assets.errors import QueryError, UnknownEntityError, UnknownInstanceError
-from falcon_assets.ledger.instances.reruns import request
+from falcon_assets.instances.operations import waiting
+from falcon_assets.instances.operations.waiting import WaitResult, wait_for_instance
+from falcon_assets.instances.store.reruns import request
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.instances import waiting
-from falcon_assets.operations.instances.waiting import WaitResult, wait_for_instance
-from falcon_assets.planning.instances.instance_record import LATE, RerunRequest
+from falcon_assets.planning.instance_record import LATE, RerunRequest
 from tests.operations.conftest import OpenAt
 from tests.operations.ledger_rows import empty, feed_row, hour, process_row, write
 

@@ -9,12 +9,12 @@ import dagster as dg
 import pytest
 from sqlalchemy import delete
 
-from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.ledger.tables import METADATA, PROCESS_INSTANCES
+from falcon_assets.doctor.admin import ledger_status, rebuild_ledger
+from falcon_assets.history.events.process_instances import InstanceChanged
+from falcon_assets.history.tables import METADATA, PROCESS_INSTANCES
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.ledger import ledger_status, rebuild_ledger
-from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.planning.instance_record import InstanceState
 from tests.operations.conftest import OpenAt
 
 START = "2013-01-01T00:00Z"

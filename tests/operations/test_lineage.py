@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import delete, insert
 
 from falcon_assets.errors import DeniedError, UnknownEntityError
-from falcon_assets.ledger.tables import DEFINITION_VERSIONS
+from falcon_assets.features.lineage.asking import lineage_diff, show_lineage
+from falcon_assets.features.lineage.subject import VersionQuery
+from falcon_assets.history.tables import DEFINITION_VERSIONS
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.lineage.asking import lineage_diff, show_lineage
-from falcon_assets.operations.lineage.subject import VersionQuery
 from tests.builders import cluster_yaml
 from tests.operations.lineage_rows import EDGES, ROWS, T, version_row, write_versions
 

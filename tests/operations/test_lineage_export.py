@@ -11,9 +11,10 @@ import pytest
 from sqlalchemy import delete, insert, update
 
 from falcon_assets.errors import UnknownEntityError
-from falcon_assets.ledger.database.upsert import upsert
-from falcon_assets.ledger.folding.version_columns import Plans, plan_of, store_plans
-from falcon_assets.ledger.tables import (
+from falcon_assets.features.openlineage.operations import export_openlineage
+from falcon_assets.history.database import upsert
+from falcon_assets.history.folding.version_rows import Plans, plan_of, store_plans
+from falcon_assets.history.tables import (
     CONSUMED,
     DATA_VERSIONS,
     DEFINITION_VERSIONS,
@@ -22,8 +23,7 @@ from falcon_assets.ledger.tables import (
     WORKFLOW_FILES,
 )
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.lineage.exporting import export_openlineage
-from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns
+from falcon_assets.planning.version_columns import OutputColumn, OutputColumns
 from tests.openlineage.schemas import assert_valid
 from tests.operations.ledger_rows import process_row, write
 from tests.operations.lineage_rows import PLAN, T, made_row, version_row, write_versions

@@ -20,14 +20,13 @@ from typing import Any
 import pytest
 
 from falcon_assets.errors import UsageError
-from falcon_assets.operations.lineage.asking import Lineage
-from falcon_assets.operations.lineage.lifecycle import VersionLifecycle
-from falcon_assets.operations.lineage.page import LARGEST, page_of
-from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns
-from falcon_assets.planning.lineage.graph import Edge, Graph, Version
-from falcon_assets.planning.lineage.metadata import MetadataNode, Relation
-from falcon_assets.planning.lineage.places import place_id, places_read
-from falcon_assets.planning.lineage.version_status import VersionStatus
+from falcon_assets.features.lineage.asking import Lineage
+from falcon_assets.features.lineage.graph import Edge, Graph, Version
+from falcon_assets.features.lineage.lifecycle_operations import VersionLifecycle
+from falcon_assets.features.lineage.metadata import MetadataNode, Relation
+from falcon_assets.features.lineage.page import LARGEST, page_of
+from falcon_assets.features.lineage.places import place_id, places_read
+from falcon_assets.planning.version_columns import OutputColumn, OutputColumns, VersionStatus
 from tests.operations.lineage_rows import T
 
 ODD = "</script><script>window.top.owned = 1</script><img src=x onerror=window.top.owned=1> ü \udcff"

@@ -8,13 +8,13 @@ from datetime import timedelta
 import pytest
 
 from falcon_assets.errors import QueryError
-from falcon_assets.ledger.database.upsert import upsert
-from falcon_assets.ledger.tables import KEPT_VERSIONS
+from falcon_assets.features.lineage.lifecycle_operations import set_lifecycle
+from falcon_assets.features.lineage.searching import search_lineage
+from falcon_assets.features.lineage.subject import VersionQuery
+from falcon_assets.history.database import upsert
+from falcon_assets.history.tables import KEPT_VERSIONS
 from falcon_assets.operations.auditing import PlainRequest
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.lineage.lifecycle import set_lifecycle
-from falcon_assets.operations.lineage.searching import search_lineage
-from falcon_assets.operations.lineage.subject import VersionQuery
 from tests.builders import cluster_yaml
 from tests.operations.lineage_rows import EDGES, ROWS, T, version_row, write_versions
 

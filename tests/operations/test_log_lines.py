@@ -7,8 +7,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from falcon_assets.operations.instances.logs.log_lines import Read, last_of, lines_of, reading, tail_of
-from falcon_assets.texts import hides
+from falcon_assets.base.texts import hides
+from falcon_assets.instances.views.logs.log_lines import Read, last_of, lines_of, reading, tail_of
 
 
 def of(data: bytes) -> Read:

@@ -20,20 +20,19 @@ from sqlalchemy import delete
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.errors import SettingsError
-from falcon_assets.events.event_log import materialization, observation
-from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
-from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.events.work_done import FilesCopied
-from falcon_assets.ledger.tables import RERUNS
+from falcon_assets.features.metrics import reading
+from falcon_assets.features.metrics.declared import METRICS
+from falcon_assets.features.metrics.exposition import metrics_text, write_textfile
+from falcon_assets.features.sla.evaluation import SlaEvaluation
+from falcon_assets.history.events.event_log import materialization, observation
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
+from falcon_assets.history.events.process_instances import FilesCopied, InstanceChanged
+from falcon_assets.history.tables import RERUNS
+from falcon_assets.instances.views.listing import all_instances, summarize_instances
+from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.installation import Installation, open_installation
-from falcon_assets.operations.instances.listing import all_instances, summarize_instances
-from falcon_assets.operations.instances.query import InstanceQuery
-from falcon_assets.operations.metrics import reading
-from falcon_assets.operations.metrics.declared import METRICS
-from falcon_assets.operations.metrics.exposition import metrics_text, write_textfile
-from falcon_assets.orchestration.coordination.sla_evaluation import SlaEvaluation
-from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings
 from tests.builders import cluster_yaml
 from tests.operations.rows import fill
@@ -244,7 +243,7 @@ def test_the_textfile_is_replaced_and_stays_where_something_is_wrong(
     command = [
         sys.executable,
         "-c",
-        "from falcon_assets.cli.main import main; main()",
+        "from falcon_assets.surface.cli.main import main; main()",
         "metrics",
         "--textfile",
         str(path),

@@ -10,11 +10,11 @@ import dagster as dg
 import pytest
 from sqlalchemy import select
 
-from falcon_assets.ledger.tables import PROCESS_INSTANCES
+from falcon_assets.history.tables import PROCESS_INSTANCES
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation
-from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.settings import Settings
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.operations.conftest import OpenAt
 from tests.operations.snapshot_tables import refresh, run, said

@@ -8,13 +8,13 @@ from datetime import timedelta
 import pytest
 
 from falcon_assets.errors import UnknownInstanceError
-from falcon_assets.ledger.tables import FEED_INSTANCES, PROCESS_INSTANCES
+from falcon_assets.history.tables import FEED_INSTANCES, PROCESS_INSTANCES
+from falcon_assets.instances.operations.rerunning import RerunOptions, rerun_instances
+from falcon_assets.instances.operations.selection import InstanceRequest
+from falcon_assets.instances.views.listing import list_instances
+from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.instances.commands import InstanceRequest
-from falcon_assets.operations.instances.listing import list_instances
-from falcon_assets.operations.instances.query import InstanceQuery
-from falcon_assets.operations.instances.rerunning import RerunOptions, rerun_instances
 from tests.operations.rows import feed_row, fill, process_row
 
 START = parse_instant("2013-04-02T00:00Z")

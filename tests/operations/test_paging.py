@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from falcon_assets.errors import QueryError
-from falcon_assets.operations.instances.query import InstanceQuery
+from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.operations.paging import MOST, Query
 
 

@@ -11,23 +11,22 @@ import pytest
 from click.testing import CliRunner
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.cli.main import falcon
 from falcon_assets.errors import QueryError, StorageError, UnknownInstanceError
+from falcon_assets.features.landing.operations import collect_instances
+from falcon_assets.features.lineage.asking import show_lineage
+from falcon_assets.features.lineage.subject import VersionQuery
+from falcon_assets.features.replay.operations import ReplayResult, replay_instance
+from falcon_assets.features.versions.operations import instance_versions
+from falcon_assets.instances.operations.selection import InstanceRequest
+from falcon_assets.instances.runs.run_definitions import DefinitionRecording
+from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.operations.admin.audit import list_audit
-from falcon_assets.operations.collect import collect_instances
+from falcon_assets.operations.audit import list_audit
 from falcon_assets.operations.installation import Installation, open_installation
-from falcon_assets.operations.instances.commands import InstanceRequest
-from falcon_assets.operations.instances.feeds.versions import instance_versions
-from falcon_assets.operations.instances.query import InstanceQuery
-from falcon_assets.operations.instances.replay.replay_result import ReplayResult
-from falcon_assets.operations.instances.replay.replaying import replay_instance
-from falcon_assets.operations.lineage.asking import show_lineage
-from falcon_assets.operations.lineage.subject import VersionQuery
 from falcon_assets.operations.paging import Query
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.runs.definition_recording import DefinitionRecording
 from falcon_assets.storage.files.path_lock import path_lock
+from falcon_assets.surface.cli.main import falcon
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}"

@@ -13,18 +13,17 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import select, update
 
-from falcon_assets.cli.main import falcon
 from falcon_assets.errors import UnknownEntityError, UnknownInstanceError
-from falcon_assets.ledger.tables import DATA_VERSIONS
+from falcon_assets.features.landing.operations import collect_instances
+from falcon_assets.features.replay.operations import ReplayResult, replay_instance
+from falcon_assets.history.tables import DATA_VERSIONS
+from falcon_assets.instances.operations.selection import InstanceRequest
+from falcon_assets.instances.runs.run_definitions import DefinitionRecording
+from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.operations.collect import collect_instances
 from falcon_assets.operations.installation import Installation, open_installation
-from falcon_assets.operations.instances.commands import InstanceRequest
-from falcon_assets.operations.instances.query import InstanceQuery
-from falcon_assets.operations.instances.replay.replay_result import ReplayResult
-from falcon_assets.operations.instances.replay.replaying import replay_instance
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.runs.definition_recording import DefinitionRecording
+from falcon_assets.surface.cli.main import falcon
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import SPARK, cluster_yaml
 
 FEED = """---

@@ -12,18 +12,17 @@ import dagster as dg
 import pytest
 
 from falcon_assets.catalog.store import load_entities
+from falcon_assets.features.landing.operations import collect_instances
+from falcon_assets.features.replay.operations import ReplayResult, replay_instance
+from falcon_assets.features.versions.operations import instance_versions
+from falcon_assets.instances.operations.selection import InstanceRequest
+from falcon_assets.instances.runs.run_definitions import DefinitionRecording
+from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.operations.collect import collect_instances
 from falcon_assets.operations.installation import Installation, open_installation
-from falcon_assets.operations.instances.commands import InstanceRequest
-from falcon_assets.operations.instances.feeds.versions import instance_versions
-from falcon_assets.operations.instances.query import InstanceQuery
-from falcon_assets.operations.instances.replay.replay_result import ReplayResult
-from falcon_assets.operations.instances.replay.replaying import replay_instance
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.runs.definition_recording import DefinitionRecording
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.registries import Tables, endpoint_of, registry_of
 from tests.s3_server import ENVIRON, lake, s3_server

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from falcon_assets.ledger.entities.definition_versions import Recorder, record_definitions
-from falcon_assets.ledger.entities.status import Status, command
-from falcon_assets.operations.instances.commands import InstanceRequest
-from falcon_assets.operations.instances.query import InstanceQuery
-from falcon_assets.operations.instances.rerunning import RerunOptions, rerun_instances
+from falcon_assets.entities.definition_versions import Recorder, record_definitions
+from falcon_assets.entities.status import Status, command
+from falcon_assets.instances.operations.rerunning import RerunOptions, rerun_instances
+from falcon_assets.instances.operations.selection import InstanceRequest
+from falcon_assets.instances.views.query import InstanceQuery
 from tests.operations.conftest import OpenAt
 from tests.operations.entities import RETAINED
 from tests.operations.ledger_rows import empty, hour, process_row, write

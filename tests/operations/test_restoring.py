@@ -10,17 +10,16 @@ import pytest
 from sqlalchemy import select
 
 from falcon_assets.errors import FalconError, QueryError, StorageError
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.ledger.database.locks import try_lock
-from falcon_assets.ledger.tables import AUDIT
+from falcon_assets.features.versions import operations as restoring
+from falcon_assets.features.versions.operations import RestoreResult, instance_versions, restore_instance
+from falcon_assets.history.database import try_lock
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.history.tables import AUDIT
+from falcon_assets.instances.operations.selection import InstanceRequest
+from falcon_assets.instances.runs.run_locks import instance_lock
+from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.instances.commands import InstanceRequest
-from falcon_assets.operations.instances.feeds import restoring
-from falcon_assets.operations.instances.feeds.restoring import RestoreResult, restore_instance
-from falcon_assets.operations.instances.feeds.versions import instance_versions
-from falcon_assets.operations.instances.query import InstanceQuery
-from falcon_assets.orchestration.runs.run_locks import instance_lock
 from tests.ledger.histories import content
 from tests.operations.conftest import OpenAt
 from tests.records import read_record

@@ -11,11 +11,11 @@ import pytest
 from sqlalchemy import select
 
 from falcon_assets.errors import FalconError
-from falcon_assets.ledger.tables import METADATA
+from falcon_assets.features.retention.operations import retention_plan
+from falcon_assets.features.retention.plan import FeedPlan
+from falcon_assets.history.tables import METADATA
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.retention import retention_plan
-from falcon_assets.orchestration.retention.plan import FeedPlan
 from falcon_assets.settings import Settings
 from tests.operations.conftest import OpenAt
 from tests.operations.entities import RETAINED as ENTITIES

@@ -13,23 +13,23 @@ import pytest
 from pyspark.sql import SparkSession
 from sqlalchemy import select
 
+from falcon_assets.compute.spark.sessions import session_for
 from falcon_assets.errors import StorageError, UnknownInstanceError
-from falcon_assets.ledger.tables import CONSUMED, DATA_VERSIONS, FEED_INSTANCES
+from falcon_assets.features.entities.lookup import lookup
+from falcon_assets.features.landing.collector import Collection, Collector
+from falcon_assets.features.landing.operations import collect_instances
+from falcon_assets.features.lineage.asking import lineage_impact, lineage_path, show_lineage
+from falcon_assets.features.lineage.subject import VersionQuery
+from falcon_assets.history.tables import CONSUMED, DATA_VERSIONS, FEED_INSTANCES
+from falcon_assets.instances.runs.instance_run import InstanceRunner
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.operations.collect import collect_instances
-from falcon_assets.operations.entities.lookup import lookup
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.lineage.asking import lineage_impact, lineage_path, show_lineage
-from falcon_assets.operations.lineage.subject import VersionQuery
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.coordination.collector import Collection, Collector
-from falcon_assets.orchestration.runs.instance_run import InstanceRunner
-from falcon_assets.planning.time.timeline import feed_timeline
+from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.settings import Settings
-from falcon_assets.spark.session.sessions import session_for
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.operations.conftest import OpenAt
 from tests.operations.snapshot_tables import refresh, run, said

@@ -24,14 +24,14 @@ from dagster._daemon.types import DaemonHeartbeat
 from dagster._utils.error import SerializableErrorInfo
 from sqlalchemy import event, insert
 
-from falcon_assets.ledger.instances.reruns import request
-from falcon_assets.ledger.tables import FEED_INSTANCES
-from falcon_assets.operations.entities.results import Request
-from falcon_assets.operations.entities.status import suspend_entities
+from falcon_assets.features.entities.results import Request
+from falcon_assets.features.entities.status import suspend_entities
+from falcon_assets.features.triage.operations import triage
+from falcon_assets.history.dagster_internals.daemon import RUNS, SENSORS
+from falcon_assets.history.tables import FEED_INSTANCES
+from falcon_assets.instances.store.reruns import request
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.instances.triage import triage
-from falcon_assets.orchestration.dagster_internals.daemon import RUNS, SENSORS
-from falcon_assets.planning.instances.instance_record import RerunRequest
+from falcon_assets.planning.instance_record import RerunRequest
 from falcon_assets.settings import load_settings
 from tests.operations.conftest import OpenAt
 from tests.operations.ledger_rows import empty, feed_row, hour, process_row, write

@@ -11,16 +11,16 @@ import pytest
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.errors import MissingInputsError, QueryError, WorkflowError
+from falcon_assets.features.landing.operations import collect_instances
+from falcon_assets.features.trial.operations import TryResult, trial_of, try_instance
+from falcon_assets.instances.coordination.coordinator import Coordinator
+from falcon_assets.instances.operations.rerunning import RerunOptions, rerun_instances
+from falcon_assets.instances.operations.selection import InstanceRequest
+from falcon_assets.instances.views.listing import list_instances
+from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.operations.collect import collect_instances
 from falcon_assets.operations.installation import Installation, open_installation
-from falcon_assets.operations.instances.commands import InstanceRequest
-from falcon_assets.operations.instances.listing import list_instances
-from falcon_assets.operations.instances.query import InstanceQuery
-from falcon_assets.operations.instances.rerunning import RerunOptions, rerun_instances
-from falcon_assets.operations.instances.trying import TryResult, trial_of, try_instance
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.coordination.coordinator import Coordinator
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 
 pytestmark = pytest.mark.soak

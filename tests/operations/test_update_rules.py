@@ -10,13 +10,12 @@ import pytest
 from sqlalchemy import create_engine
 
 from falcon_assets.errors import DefinitionStoreError
-from falcon_assets.ledger.database.upgrade import upgrade
-from falcon_assets.ledger.database.upsert import upsert
-from falcon_assets.ledger.tables import FEED_INSTANCES
-from falcon_assets.operations.entities.changing import update
-from falcon_assets.operations.entities.results import Request
-from falcon_assets.operations.entities.status import schedule_entities
-from falcon_assets.operations.entities.versions import restore_entity
+from falcon_assets.features.entities.changing import update
+from falcon_assets.features.entities.results import Request
+from falcon_assets.features.entities.status import schedule_entities
+from falcon_assets.features.entities.versions import restore_entity
+from falcon_assets.history.database import upgrade, upsert
+from falcon_assets.history.tables import FEED_INSTANCES
 from falcon_assets.operations.installation import Installation
 from falcon_assets.settings import load_settings
 from tests.ledger.histories import empty, hour

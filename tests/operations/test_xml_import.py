@@ -10,7 +10,7 @@ import pytest
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.catalog.yaml_files import journal
 from falcon_assets.errors import DefinitionStoreError
-from falcon_assets.operations.xml_import import ImportRefusedError, import_xml
+from falcon_assets.features.falcon_xml.operations import ImportRefusedError, import_xml
 from falcon_assets.settings import load_settings
 from tests.falcon_xml.definitions import ALL, CLUSTER, FEED, OUTPUT, PROCESS, changed
 

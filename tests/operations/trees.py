@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from falcon_assets.catalog.yaml_files.journal import FOLDER
-from falcon_assets.operations.entities.results import Request
+from falcon_assets.features.entities.results import Request
 from falcon_assets.operations.installation import Installation
 from falcon_assets.settings import Settings, load_settings
 from tests.catalog.definition_files import CLUSTERS, FEEDS, PROCESSES

@@ -9,9 +9,9 @@ from datetime import datetime
 import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
+from falcon_assets.history.platform.open_ledger import Ledger
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.orchestration.platform.open_ledger import Ledger
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.planning.clock import Clock
 from falcon_assets.settings import Settings
 from falcon_assets.storage.feed_store import StoresOf
 

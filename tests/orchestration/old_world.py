@@ -10,11 +10,11 @@ from pathlib import Path
 import dagster as dg
 from sqlalchemy import select, update
 
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.ledger.tables import FEED_INSTANCES, INCOMPLETE, PASSES, PUSHED
+from falcon_assets.features.landing.collector import Collection, Collector
+from falcon_assets.features.landing.old_instances import OldInstances
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.history.tables import FEED_INSTANCES, INCOMPLETE, PASSES, PUSHED
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration.coordination.collector import Collection, Collector
-from falcon_assets.orchestration.coordination.old_instances import OldInstances
 from tests.orchestration.ledger_world import LedgerWorld
 from tests.records import has_record
 

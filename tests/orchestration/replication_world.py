@@ -11,15 +11,15 @@ from typing import Any
 import dagster as dg
 from sqlalchemy import select
 
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.events.work_done import FilesCopied
-from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES
+from falcon_assets.features.landing.collector import Collector
+from falcon_assets.features.late.sensors import LateArrivalHandler
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.history.events.process_instances import FilesCopied
+from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES
+from falcon_assets.instances.coordination.coordinator import Coordinator, PlannedRun
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.coordination.collector import Collector
-from falcon_assets.orchestration.coordination.coordinator import Coordinator, PlannedRun
-from falcon_assets.orchestration.coordination.late_arrival_sensor import LateArrivalHandler
-from falcon_assets.planning.workloads.workload import Workload
+from falcon_assets.planning.workloads import Workload
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.orchestration.ledger_world import LedgerWorld
 from tests.records import R, read_record
 

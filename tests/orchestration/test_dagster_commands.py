@@ -14,7 +14,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from falcon_assets.orchestration.mapping.partitions import instant_of_key
+from falcon_assets.history.mapping.partitions import instant_of_key
 from falcon_assets.settings import Settings
 from tests.processes import BIN, CHECKOUT, free_port, listens
 from tests.waiting import wait_until

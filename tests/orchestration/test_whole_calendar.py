@@ -14,24 +14,24 @@ from hypothesis import strategies as st
 
 from falcon_assets.catalog.store import EntityStore, load_entities
 from falcon_assets.errors import FalconError, InvalidDefinitionsError
+from falcon_assets.features.landing.rules import horizon_of, watch_window
+from falcon_assets.history.mapping.partitions import instant_of_key, key_of
+from falcon_assets.instances.rules.coordination import decide
+from falcon_assets.instances.rules.readiness import Readiness
+from falcon_assets.instances.rules.situation import Situation
 from falcon_assets.model.expression import Call
 from falcon_assets.model.expression_functions import Kind
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.model.process import Process
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.mapping.partitions import instant_of_key, key_of
-from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.instances.process_instance import plan_process_instance
-from falcon_assets.planning.landing.watch_windows import horizon_of, watch_window
-from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation, plan_eviction
-from falcon_assets.planning.rules.coordination import decide
-from falcon_assets.planning.rules.readiness import Readiness
-from falcon_assets.planning.rules.situation import Situation
-from falcon_assets.planning.time.timeline import Timeline, feed_timeline, process_timeline
-from falcon_assets.planning.windows.evaluate import evaluate_time
-from falcon_assets.planning.workloads.process_workload import ProcessWorkload
+from falcon_assets.planning.eviction import StoredInstance, StoredLocation, plan_eviction
+from falcon_assets.planning.expressions import evaluate_time
+from falcon_assets.planning.instance_paths import InstancePaths
+from falcon_assets.planning.process_instance import plan_process_instance
+from falcon_assets.planning.timeline import Timeline, feed_timeline, process_timeline
+from falcon_assets.planning.workloads import ProcessWorkload
 from falcon_assets.settings import load_settings
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.catalog.definition_files import write
 from tests.properties import examples
 from tests.zones import ZONES

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.model.cluster import ExecuteInterface
-from falcon_assets.planning.replication.copy_plan import (
+from falcon_assets.planning.replication import ReplicationOptions
+from falcon_assets.storage.copying.copy_plan import (
     FILE_BYTES,
     TASK_BYTES,
     CopyPlan,
@@ -18,7 +19,6 @@ from falcon_assets.planning.replication.copy_plan import (
     balanced,
     plan_copy,
 )
-from falcon_assets.planning.replication.options import ReplicationOptions
 
 PLAIN = ReplicationOptions()
 FILE = ListedFile(10, "m")

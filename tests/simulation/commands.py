@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.ledger.entities.status import Status, command
-from falcon_assets.orchestration.platform.open_ledger import Ledger
+from falcon_assets.entities.status import Status, command
+from falcon_assets.history.platform.open_ledger import Ledger
 from tests.simulation.world import World
 
 

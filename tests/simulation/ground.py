@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import requests
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import store_of

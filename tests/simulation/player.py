@@ -12,10 +12,10 @@ from typing import Any
 import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.planning.clock import Clock
 from falcon_assets.settings import Settings
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.simulation.commands import obey
 from tests.simulation.ground import Ground
 from tests.simulation.world import World

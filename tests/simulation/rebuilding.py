@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import select
 
-from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES
-from falcon_assets.orchestration.platform.open_ledger import Ledger
+from falcon_assets.history.platform.open_ledger import Ledger
+from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES
 
 
 def projection(ledger: Ledger) -> dict[str, list[Any]]:

@@ -9,11 +9,11 @@ from datetime import datetime
 import dagster as dg
 from sqlalchemy import select
 
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.events.process_instances import CameTooLate, InstanceChanged
-from falcon_assets.ledger.tables import PROCESS_INSTANCES
-from falcon_assets.orchestration.platform.open_ledger import Ledger
-from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.history.events.process_instances import CameTooLate, InstanceChanged
+from falcon_assets.history.platform.open_ledger import Ledger
+from falcon_assets.history.tables import PROCESS_INSTANCES
+from falcon_assets.planning.instance_record import InstanceState
 from tests.records import has_record, read_record
 from tests.simulation.world import World
 

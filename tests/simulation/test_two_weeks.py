@@ -13,8 +13,8 @@ import dagster as dg
 import pytest
 
 from falcon_assets.catalog.store import load_entities
+from falcon_assets.compute.spark.sessions import stop_sessions
 from falcon_assets.settings import Settings
-from falcon_assets.spark.session.sessions import stop_sessions
 from tests.simulation.answers import (
     expected_causes,
     expected_line,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from falcon_assets.engines.computing.instance import Instance
+from falcon_assets.compute.engines.computing.task import Instance
 from tests.simulation.ground import line_in
 
 

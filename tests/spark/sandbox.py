@@ -9,12 +9,12 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from falcon_assets.engines.computing.task import WorkflowTask
+from falcon_assets.compute.engines.computing.task import WorkflowTask
+from falcon_assets.compute.spark.data.dataset import InputData, OutputData
+from falcon_assets.compute.spark.sessions import session_for
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.process import Process
 from falcon_assets.model.workflow import Workflow
-from falcon_assets.spark.data.dataset import InputData, OutputData
-from falcon_assets.spark.session.sessions import session_for
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.data_version import count_files
 from tests.builders import make_cluster, make_feed

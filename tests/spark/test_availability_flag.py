@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from falcon_assets.compute.spark.data.input_files import everything_but, flag_options
 from falcon_assets.errors import WorkflowError
-from falcon_assets.spark.data.availability_flag import everything_but, flag_options
 from tests.builders import make_feed
 from tests.properties import examples
 

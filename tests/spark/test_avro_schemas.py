@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
-from falcon_assets.spark.data.avro_schemas import merged
+from falcon_assets.compute.spark.data.schemas import merged
 
 LONG, TEXT = LongType(), StringType()
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from falcon_assets.cancellation import Cancellation, CancelledError, cancellable, current_cancellation
+from falcon_assets.base.cancellation import Cancellation, CancelledError, cancellable, current_cancellation
+from falcon_assets.compute.spark.cancelling import cancellable_jobs
+from falcon_assets.compute.spark.sessions import isolated, session_for
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.spark.cancelling import cancellable_jobs
-from falcon_assets.spark.session.sessions import isolated, session_for
 from tests.waiting import wait_until
 
 ENDLESS, SHORT = 10**15, 20_000_000

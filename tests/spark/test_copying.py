@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from falcon_assets.compute.spark.copying import copy_instance
+from falcon_assets.compute.spark.sessions import session_for
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.planning.replication.options import ReplicationOptions
-from falcon_assets.spark.copying import copy_instance
-from falcon_assets.spark.session.sessions import session_for
+from falcon_assets.planning.replication import ReplicationOptions
 from falcon_assets.storage.copying import copy_task, throttle
 from falcon_assets.storage.copying.copy_progress import CopyProgress
 from tests.copy_sandbox import CopySandbox, some_files

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from falcon_assets.spark.connect_server import server
-from falcon_assets.spark.connect_server.server_state import ServerFiles
-from falcon_assets.spark.endpoints.connect_endpoint import with_token
-from falcon_assets.spark.jvm.environ import in_utc, jvm_starts, utf8_locale
+from falcon_assets.compute.spark import connect_server as server
+from falcon_assets.compute.spark.connect_server import ServerFiles
+from falcon_assets.compute.spark.endpoints.connect_endpoint import with_token
+from falcon_assets.compute.spark.jvm import in_utc, jvm_starts, utf8_locale
 from tests.processes import CHECKOUT, environ_with, free_port
 
 PROGRAM = """
 import os, sys
 from pathlib import Path
 from tests.spark.sandbox import Sandbox, cluster_on
-from falcon_assets.spark.session.sessions import stop_sessions
+from falcon_assets.compute.spark.sessions import stop_sessions
 from tests.spark.test_input_files import copied, planted
 
 box = Sandbox(Path(sys.argv[1]), cluster_on("local[1]"))
@@ -83,8 +83,8 @@ ZONES = '''
 import sys, time
 from pathlib import Path
 from tests.spark.sandbox import Sandbox, cluster_on
-from falcon_assets.engines.computing.run import run_workflow
-from falcon_assets.spark.session.sessions import stop_sessions
+from falcon_assets.compute.engines.computing.run import run_workflow
+from falcon_assets.compute.spark.sessions import stop_sessions
 
 box = Sandbox(Path(sys.argv[1]), cluster_on(sys.argv[2]))
 box.file("in/a.json", '{"t":"2013-01-01T20:15:00Z"}')

@@ -14,9 +14,9 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 from pyiceberg.types import LongType, StringType
 
+from falcon_assets.compute.spark.data.dataset import InputData
+from falcon_assets.compute.spark.data.reading import read_input
 from falcon_assets.errors import StorageError
-from falcon_assets.spark.data.dataset import InputData
-from falcon_assets.spark.data.reading import read_input
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.tables.publication import TablePublication
 from falcon_assets.storage.output_target import OutputTarget

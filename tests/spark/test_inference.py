@@ -14,10 +14,10 @@ import pytest
 from pyarrow import orc
 from pyspark.sql import SparkSession
 
-from falcon_assets.engines.computing.run import run_workflow
+from falcon_assets.compute.engines.computing.run import run_workflow
+from falcon_assets.compute.spark.data.reading import read_input
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.spark.data.reading import read_input
 from tests.spark.sandbox import Sandbox
 
 HEADER = {"header": "true"}

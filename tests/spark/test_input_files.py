@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from falcon_assets.engines.computing.run import run_workflow
+from falcon_assets.compute.engines.computing.run import run_workflow
+from falcon_assets.compute.spark.data.reading import read_input
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.spark.data.reading import read_input
 from tests.spark.sandbox import Sandbox
 from tests.spark_servers import connect_server
 

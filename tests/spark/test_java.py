@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from falcon_assets.compute.spark.jvm import require_java
 from falcon_assets.errors import SettingsError
-from falcon_assets.spark.jvm.java import require_java
 
 
 def java_home(folder: Path, script: str) -> str:

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from falcon_assets.compute.spark.data.connectors import _has_classes, connector_settings, has_connector
+from falcon_assets.compute.spark.endpoints.shared_folders import shares_folders
+from falcon_assets.compute.spark.sessions import session_for
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.spark.data.connectors import _has_classes, connector_settings, has_connector
-from falcon_assets.spark.endpoints.shared_folders import shares_folders
-from falcon_assets.spark.session.sessions import session_for
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.kinds.objects.spark_urls import spark_url
 from tests.builders import make_cluster

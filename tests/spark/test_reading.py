@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from falcon_assets.compute.spark.data.reading import read_input
+from falcon_assets.compute.spark.data.writing import write_output
 from falcon_assets.errors import WorkflowError
-from falcon_assets.spark.data.reading import read_input
-from falcon_assets.spark.data.writing import write_output
 from tests.spark.sandbox import Sandbox
 
 

@@ -11,7 +11,7 @@ import psutil
 import pytest
 from pyspark.sql import SparkSession
 
-from falcon_assets.engines.computing.run import run_workflow
+from falcon_assets.compute.engines.computing.run import run_workflow
 from falcon_assets.model.secret_values import is_secret
 from tests.spark.sandbox import SECRET, SECRET_KEY, Sandbox
 

@@ -11,12 +11,11 @@ from typing import Any
 import psutil
 import pytest
 
-from falcon_assets.engines.computing.run import run_workflow
+from falcon_assets.compute.engines.computing.run import run_workflow
+from falcon_assets.compute.spark.connect_server import ServerFiles, ServerProcess, authenticated, start, status, stop
+from falcon_assets.compute.spark.endpoints.connect_endpoint import served_port, with_token, without_token
+from falcon_assets.compute.spark.sessions import isolated, session_for, stop_sessions
 from falcon_assets.errors import SettingsError, WorkflowError
-from falcon_assets.spark.connect_server.server import start, status, stop
-from falcon_assets.spark.connect_server.server_state import ServerFiles, ServerProcess, authenticated
-from falcon_assets.spark.endpoints.connect_endpoint import served_port, with_token, without_token
-from falcon_assets.spark.session.sessions import isolated, session_for, stop_sessions
 from tests.listener import share_listener
 from tests.processes import free_port
 from tests.spark.sandbox import Sandbox, cluster_on

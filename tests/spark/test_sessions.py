@@ -14,10 +14,10 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
+from falcon_assets.compute.spark.endpoints.confs import session_confs, without_secrets
+from falcon_assets.compute.spark.sessions import application_id, session_for, stop_sessions
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.spark.endpoints.confs import session_confs, without_secrets
-from falcon_assets.spark.session.sessions import application_id, session_for, stop_sessions
 from tests.builders import make_cluster
 from tests.listener import LISTENER_HOME
 from tests.processes import CHECKOUT
@@ -138,7 +138,7 @@ def test_tokens_are_not_shown() -> None:
 @pytest.mark.soak
 def test_who_interrupts_the_start_leaves_no_jvm(tmp_path: Path) -> None:
     program = (
-        "from tests.builders import make_cluster; from falcon_assets.spark.session.sessions import session_for; "
+        "from tests.builders import make_cluster; from falcon_assets.compute.spark.sessions import session_for; "
         f"session_for(make_cluster(), {str(tmp_path)!r})"
     )
     command = [sys.executable, "-c", "import signal; signal.signal(2, signal.default_int_handler); " + program]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from falcon_assets.compute.spark.sessions import isolated, session_for, stop_sessions
 from falcon_assets.errors import WorkflowError
-from falcon_assets.spark.session.sessions import isolated, session_for, stop_sessions
 from tests.processes import free_port
 from tests.spark_servers import standalone
 

@@ -12,10 +12,10 @@ import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
 
+from falcon_assets.compute.spark.data.dataset import InputData
+from falcon_assets.compute.spark.data.reading import read_input
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.spark.data.dataset import InputData
-from falcon_assets.spark.data.reading import read_input
 from falcon_assets.storage.kinds.reading import ReadablePartition
 from falcon_assets.storage.tables.catalog import Column, Partition, TableLayout
 from tests.builders import make_cluster, make_feed

@@ -7,10 +7,10 @@ import pytest
 from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as sf
 
+from falcon_assets.compute.spark.data.dataset import InputData, OutputData
+from falcon_assets.compute.spark.data.reading import read_input
+from falcon_assets.compute.spark.data.writing import observed, write_output
 from falcon_assets.errors import WorkflowError
-from falcon_assets.spark.data.dataset import InputData, OutputData
-from falcon_assets.spark.data.reading import read_input
-from falcon_assets.spark.data.writing import observed, write_output
 from tests.spark.sandbox import Sandbox
 
 

@@ -15,7 +15,7 @@ import pytest
 import requests
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.replication.options import ReplicationOptions
+from falcon_assets.planning.replication import ReplicationOptions
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files.web_hdfs import WebHdfsFileSystem
 from falcon_assets.storage.instances.data_version import fingerprint

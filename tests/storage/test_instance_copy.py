@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.replication.options import ReplicationOptions
+from falcon_assets.planning.replication import ReplicationOptions
 from falcon_assets.storage.copying.copy_task import TaskSummary, run_task
 from falcon_assets.storage.instances.data_version import fingerprint
 from tests.copy_sandbox import FLAG, PATH, CopySandbox, some_files

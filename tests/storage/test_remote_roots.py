@@ -8,8 +8,8 @@ import pytest
 
 from falcon_assets.errors import RootAwayError
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.orchestration.platform.data_roots import LedgerBook
-from falcon_assets.planning.retention.eviction import StoredLocation
+from falcon_assets.operations.data_roots import LedgerBook
+from falcon_assets.planning.eviction import StoredLocation
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.kinds.kind_of import kind_of

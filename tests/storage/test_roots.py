@@ -11,7 +11,7 @@ import pytest
 import s3fs
 
 from falcon_assets.errors import RootAwayError, StorageError, UnreachableError
-from falcon_assets.orchestration.platform.data_roots import LedgerBook
+from falcon_assets.operations.data_roots import LedgerBook
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.template_walk import listed_names

@@ -130,7 +130,7 @@ def test_from_s3(tmp_path: Path, url: str, bucket: str, target: str) -> None:
 PROGRAM = """
 import sys
 from pathlib import Path
-from falcon_assets.planning.replication.options import ReplicationOptions
+from falcon_assets.planning.replication import ReplicationOptions
 from tests.copy_sandbox import CopySandbox
 from tests.s3_server import ENVIRON, lake
 copies = CopySandbox(Path(sys.argv[1]), ENVIRON, target=lake(sys.argv[2], bucket=sys.argv[3]))

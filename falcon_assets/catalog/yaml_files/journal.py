@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from falcon_assets.base.durable import make_folders, sync
+from falcon_assets.base.file_locks import locked
 from falcon_assets.catalog.yaml_files.file_changes import AnyChange
-from falcon_assets.durable import make_folders, sync
 from falcon_assets.errors import DefinitionStoreError, LockedError
-from falcon_assets.file_locks import locked
 
 T = TypeVar("T")
 FOLDER = ".falcon"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.replication.copy_plan import ListedFile
+from falcon_assets.storage.copying.copy_plan import ListedFile
 from falcon_assets.storage.copying.copy_records import true_records
 from falcon_assets.storage.copying.copy_target import CopiedPart, CopyTarget, part_lock
 from falcon_assets.storage.errors import driver_explained

@@ -10,7 +10,7 @@ from json.encoder import encode_basestring_ascii as _quoted
 
 from fsspec import AbstractFileSystem
 
-from falcon_assets.planning.replication.copy_plan import CopyRecord, ListedFile
+from falcon_assets.storage.copying.copy_plan import CopyRecord, ListedFile
 
 
 class RecordLog(AbstractContextManager["RecordLog"]):

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.replication.copy_plan import CopyRecord, FileStep, ListedFile
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.copying.copy_plan import CopyRecord, FileStep, ListedFile
 from falcon_assets.storage.copying.copy_records import RecordLog, from_lines, read_records, to_lines
 from falcon_assets.storage.copying.file_copy import FileCopy
 from falcon_assets.storage.copying.listed_files import list_files

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from fsspec import AbstractFileSystem
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.replication.copy_plan import CopyRecord, FileStep, Step
+from falcon_assets.storage.copying.copy_plan import CopyRecord, FileStep, Step
 from falcon_assets.storage.copying.copy_records import RecordLog
 from falcon_assets.storage.copying.file_copy import Attributes, FileCopy
 from falcon_assets.storage.copying.throttle import Throttle

@@ -10,10 +10,10 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 
-from falcon_assets.cancellation import current_cancellation
+from falcon_assets.base.cancellation import current_cancellation
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.replication.copy_plan import CopyPlan, CopyRecord, ListedFile, plan_copy
-from falcon_assets.planning.replication.options import PRESERVED_BETWEEN, ReplicationOptions
+from falcon_assets.planning.replication import PRESERVED_BETWEEN, ReplicationOptions
+from falcon_assets.storage.copying.copy_plan import CopyPlan, CopyRecord, ListedFile, plan_copy
 from falcon_assets.storage.copying.copy_records import true_records
 from falcon_assets.storage.copying.copy_target import CopyTarget, part_lock
 from falcon_assets.storage.copying.copy_task import CopyJob, FileReport, TaskSummary, join, run_task

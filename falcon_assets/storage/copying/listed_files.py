@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
-from falcon_assets.planning.replication.copy_plan import ListedFile
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.copying.copy_plan import ListedFile
 from falcon_assets.storage.errors import explained
 from falcon_assets.storage.instances.data_files import is_hidden
 from falcon_assets.storage.instances.instance_files import files_of

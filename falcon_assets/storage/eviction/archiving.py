@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from falcon_assets.planning.replication.options import ReplicationOptions
+from falcon_assets.planning.replication import ReplicationOptions
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_publication import publish_parts
 from falcon_assets.storage.copying.copy_target import ARCHIVING, CopyTarget

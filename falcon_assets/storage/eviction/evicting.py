@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation, Verdict
+from falcon_assets.planning.eviction import StoredInstance, StoredLocation, Verdict
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import explained, explanation
 from falcon_assets.storage.eviction.archiving import archive

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.retention.eviction import StoredLocation
-from falcon_assets.planning.retention.versions import VersionVerdict
+from falcon_assets.planning.eviction import StoredLocation, VersionVerdict
+from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import explanation
 from falcon_assets.storage.kinds.kind_of import kind_of

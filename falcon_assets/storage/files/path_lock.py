@@ -10,7 +10,7 @@ from pathlib import Path
 
 from filelock import lock_descriptor
 
-from falcon_assets.file_locks import opened
+from falcon_assets.base.file_locks import opened
 
 _POLL_SECONDS = 0.05
 

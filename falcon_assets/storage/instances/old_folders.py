@@ -9,9 +9,8 @@ from typing import NamedTuple
 from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.path_template import PathTemplate
-from falcon_assets.planning.instances.folder_spans import FolderSpans
-from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.landing.old_folders import FolderPass
+from falcon_assets.planning.instance_paths import FolderSpans, InstancePaths
+from falcon_assets.planning.old_folders import FolderPass
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import explained, is_about_path
 from falcon_assets.storage.instances.template_walk import Names, TemplateWalk, listed_names

@@ -8,8 +8,8 @@ from datetime import datetime
 from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.path_template import PathTemplate
-from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation
+from falcon_assets.planning.eviction import StoredInstance, StoredLocation
+from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import explained
 from falcon_assets.storage.instances.template_walk import Names, TemplateWalk

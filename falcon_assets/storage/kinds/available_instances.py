@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from falcon_assets.model.feed import Feed
-from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.storage.kinds.snapshots import refreshed_at
 from falcon_assets.storage.kinds.storage_kind import StorageKind
 

@@ -9,11 +9,10 @@ from datetime import datetime
 
 from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.model.feed import Feed
-from falcon_assets.planning.instances.folder_spans import FolderSpans
-from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.landing.old_folders import FolderPass
-from falcon_assets.planning.lineage.declared import normal_place
-from falcon_assets.planning.retention.eviction import StoredInstance
+from falcon_assets.planning.data_usage import normal_place
+from falcon_assets.planning.eviction import StoredInstance
+from falcon_assets.planning.instance_paths import FolderSpans, InstancePaths
+from falcon_assets.planning.old_folders import FolderPass
 from falcon_assets.storage.copying.listed_files import SourceFiles, list_files
 from falcon_assets.storage.errors import driver_explained, explained
 from falcon_assets.storage.files.ability import Ability

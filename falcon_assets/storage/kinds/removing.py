@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.retention.eviction import StoredLocation
+from falcon_assets.planning.eviction import StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
 
 _STEPS = frozenset(("", ".", ".."))

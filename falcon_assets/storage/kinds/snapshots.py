@@ -6,8 +6,8 @@ from datetime import datetime
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
-from falcon_assets.planning.instances.snapshots import not_refreshed, refresh_time
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.snapshots import not_refreshed, refresh_time
 from falcon_assets.storage.instances.instance_files import Listing
 from falcon_assets.storage.kinds.storage_kind import StorageKind
 

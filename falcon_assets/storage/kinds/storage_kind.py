@@ -1,4 +1,4 @@
-"""What a store can do for the instances that lie on it: the protocol that each kind of storage fulfils."""
+"""Outputs on their way to where readers find them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from typing import Protocol
 
 from falcon_assets.model.feed import Feed
-from falcon_assets.planning.landing.old_folders import FolderPass
-from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation
-from falcon_assets.planning.retention.versions import StoredVersion
+from falcon_assets.planning.eviction import StoredInstance, StoredLocation, StoredVersion
+from falcon_assets.planning.old_folders import FolderPass
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules, CopyTarget
 from falcon_assets.storage.copying.listed_files import SourceFiles
@@ -18,11 +18,28 @@ from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.instances.instance_files import Listing
 from falcon_assets.storage.instances.old_folders import Visit
-from falcon_assets.storage.kinds.publishing import InstancePublication
 from falcon_assets.storage.kinds.reading import ReadableInstance
 from falcon_assets.storage.kinds.removing import Removal
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
+
+
+class InstancePublication(Protocol):
+    """The outputs of one process instance on their way to their final paths."""
+
+    def staging(self, name: str) -> str:
+        """Absolute path that output ``name`` is to be written to; nothing is there yet."""
+
+    def staging_url(self, name: str) -> str:
+        """The same as a URL for Spark."""
+
+    def commit(self, name: str) -> DataVersion:
+        """Puts what was written for output ``name`` in place of its old instance, complete and with its flag.
+
+        Raises:
+            StorageError: nothing was written, or the store refuses; the old instance is then where it was.
+        """
+
 
 READERS_SECONDS = 60.0
 """How long a reader may take to list one folder."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
 Values: TypeAlias = tuple[str, ...]
 """The values of a partition, in the order of the table's keys."""
 

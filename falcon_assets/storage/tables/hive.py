@@ -27,6 +27,7 @@ from falcon_assets.storage.tables.partition_names import partition_name, values_
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
 T = TypeVar("T")
 logging.getLogger("thrift").setLevel(logging.CRITICAL)  # what it says is said again, as an error
 _CONNECT_SECONDS = 5.0

@@ -38,7 +38,11 @@ def open_catalog(
 
             return HiveCatalog(cluster, endpoint)
         from falcon_assets.storage.tables.iceberg import IcebergCatalog  # noqa: PLC0415 - an optional dependency
-        from falcon_assets.storage.tables.iceberg_services import database, file_options, rest  # noqa: PLC0415 - the same
+        from falcon_assets.storage.tables.iceberg_services import (  # noqa: PLC0415 - the same
+            database,
+            file_options,
+            rest,
+        )
     except ImportError as error:
         raise StorageError(
             f"cluster {cluster!r}: cannot use the registry: {error}; pip install 'falcon-assets[{extra}]'"

@@ -28,9 +28,10 @@ from dagster._core.scheduler.instigation import (
 from dagster._daemon.types import DaemonHeartbeat
 from dagster._utils.error import SerializableErrorInfo
 
-from falcon_assets.ledger.database.upgrade import upgrade
-from falcon_assets.operations.doctor import examination, lineage, stores, webserver
-from falcon_assets.operations.doctor.examination import examine
+from falcon_assets.doctor import examination, stores, webserver
+from falcon_assets.doctor import receivers as lineage
+from falcon_assets.doctor.examination import examine
+from falcon_assets.history.database import upgrade
 from falcon_assets.settings import Settings
 from tests.builders import VALIDITY, cluster_yaml, make_feed
 from tests.cli.test_entity_command import ENTITIES

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from falcon_assets.operations.doctor.drivers import judge_interpreters, judge_memory, size_of
+from falcon_assets.doctor.drivers import judge_interpreters, judge_memory, size_of
 
 GIB = 1 << 30
 

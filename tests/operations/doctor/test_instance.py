@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import yaml
 
-from falcon_assets.operations.doctor.instance import judge_absence, judge_declared
-from falcon_assets.operations.doctor.judgement import Judgement
-from falcon_assets.orchestration.dagster_internals.instance_config import find_class
+from falcon_assets.doctor.check import Judgement
+from falcon_assets.doctor.dagster_yaml import judge_absence, judge_declared
+from falcon_assets.history.dagster_internals.instance_config import find_class
 
 FILE = Path("/d/dagster.yaml")
-OURS = "storage: {custom: {module: falcon_assets.orchestration.platform.instance_storage, class: FalconStorage}}\n"
+OURS = "storage: {custom: {module: falcon_assets.dagster_instance, class: FalconStorage}}\n"
 
 
 def said(text: str, **environ: str) -> list[tuple[str, str]]:

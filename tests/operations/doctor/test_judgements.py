@@ -8,20 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from falcon_assets.operations.doctor.automation import judge_daemons, judge_sensors
-from falcon_assets.operations.doctor.context import CheckContext
-from falcon_assets.operations.doctor.dagster_facts import DagsterFacts, RunFacts, SensorFacts
-from falcon_assets.operations.doctor.database import judge_apart, judge_database, judge_setting, mend_connection
-from falcon_assets.operations.doctor.database_facts import DatabaseFacts
-from falcon_assets.operations.doctor.environment import check_secrets, check_variables, judge_secrets, judge_variables
-from falcon_assets.operations.doctor.judgement import Judgement, Severity, ok, problem, shown
-from falcon_assets.operations.doctor.machine import judge_encoding, judge_files, judge_spark_home
-from falcon_assets.operations.doctor.runs import judge_queue, judge_run
-from falcon_assets.operations.doctor.space import judge_openness, judge_space
-from falcon_assets.operations.doctor.webserver import judge_jobs
-from falcon_assets.operations.doctor.words import lasting
-from falcon_assets.orchestration.dagster_internals.daemon import DaemonHealth
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.doctor.automation import judge_daemons, judge_sensors
+from falcon_assets.doctor.check import CheckContext, Judgement, Severity, lasting, ok, problem, shown
+from falcon_assets.doctor.dagster_facts import DagsterFacts, RunFacts, SensorFacts
+from falcon_assets.doctor.database import judge_apart, judge_database, judge_setting, mend_connection
+from falcon_assets.doctor.database_facts import DatabaseFacts
+from falcon_assets.doctor.environment import check_secrets, check_variables, judge_secrets, judge_variables
+from falcon_assets.doctor.machine import judge_encoding, judge_files, judge_spark_home
+from falcon_assets.doctor.runs import judge_queue, judge_run
+from falcon_assets.doctor.space import judge_openness, judge_space
+from falcon_assets.doctor.webserver import judge_jobs
+from falcon_assets.history.dagster_internals.daemon import DaemonHealth
+from falcon_assets.planning.clock import Clock
 from falcon_assets.settings import load_settings
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)

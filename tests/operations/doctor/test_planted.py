@@ -16,12 +16,12 @@ import sqlalchemy
 import yaml
 from dagster._core.remote_origin import GrpcServerCodeLocationOrigin, RemoteJobOrigin, RemoteRepositoryOrigin
 
-from falcon_assets.ledger.database.upgrade import newest_revision
-from falcon_assets.operations.doctor import examination, stores
-from falcon_assets.orchestration.mapping import run_tags
-from falcon_assets.orchestration.platform.embedded_server import EmbeddedServer
-from falcon_assets.orchestration.platform.instance_storage import FalconStorage
-from falcon_assets.spark.capture.listener_jar import ListenerJar
+from falcon_assets.compute.spark.capture.listener_jar import ListenerJar
+from falcon_assets.doctor import examination, stores
+from falcon_assets.history.database import newest_revision
+from falcon_assets.history.mapping import run_tags
+from falcon_assets.history.platform.embedded_server import EmbeddedServer
+from falcon_assets.history.platform.instance_storage import FalconStorage
 from falcon_assets.storage.cluster_store import ClusterStore
 from tests.builders import VALIDITY, cluster_yaml, make_cluster, make_feed, make_process
 from tests.operations.doctor.conftest import Installed

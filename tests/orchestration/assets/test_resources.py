@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dagster as dg
 
-from falcon_assets.orchestration.assets.resources import spark_resources
+from falcon_assets.instances.spark_resource import spark_resources
 from falcon_assets.settings import Settings
 from tests.builders import make_cluster
 

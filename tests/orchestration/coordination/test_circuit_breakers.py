@@ -10,13 +10,13 @@ import dagster as dg
 import pytest
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.coordination import circuit_breakers as breakers
-from falcon_assets.orchestration.coordination.collector import Collector
-from falcon_assets.orchestration.coordination.old_instances import OldInstances
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.planning.landing.circuit_breaker import FIRST_SECONDS
+from falcon_assets.features.landing import circuit_breakers as breakers
+from falcon_assets.features.landing.collector import Collector
+from falcon_assets.features.landing.old_instances import OldInstances
+from falcon_assets.features.landing.rules import FIRST_SECONDS
+from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.orchestration.old_world import CLUSTER, FEED, OldWorld
 
 DEAD = [f"dead-{number}" for number in range(9)]

@@ -8,9 +8,9 @@ from typing import Any
 import dagster as dg
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.orchestration.coordination.collector import Collection, Collector
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.features.landing.collector import Collection, Collector
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
 from tests.orchestration.ledger_world import LedgerWorld
 from tests.records import read_record

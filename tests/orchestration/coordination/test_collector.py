@@ -14,16 +14,16 @@ import pytest
 from sqlalchemy import select
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.events.feed_instances import FeedInstanceAvailable, InstancesLanded
-from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.events.record import DATA_VERSION_TAG
-from falcon_assets.ledger import queries
-from falcon_assets.ledger.tables import FEED_INSTANCES
+from falcon_assets.features.landing.collector import Collection, Collector
+from falcon_assets.history import queries
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, InstancesLanded
+from falcon_assets.history.events.process_instances import InstanceChanged
+from falcon_assets.history.events.record import DATA_VERSION_TAG
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.history.tables import FEED_INSTANCES
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.coordination.collector import Collection, Collector
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.orchestration.ledger_world import LedgerWorld
 from tests.records import has_record, read_record
 

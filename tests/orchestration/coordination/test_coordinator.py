@@ -16,21 +16,21 @@ from dagster._utils.error import serializable_error_info_from_exc_info
 from sqlalchemy import select
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.events.event_log import materialization
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.ledger.database.locks import try_lock, unlock
-from falcon_assets.ledger.entities.status import Status, command
-from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES
+from falcon_assets.entities.status import Status, command
+from falcon_assets.history.database import try_lock, unlock
+from falcon_assets.history.events.event_log import materialization
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.history.events.process_instances import InstanceChanged
+from falcon_assets.history.mapping import run_tags
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES
+from falcon_assets.instances.coordination.coordinator import Coordinator, Outlook, PlannedRun
+from falcon_assets.instances.coordination.pipeline_lock import coordinator_lock
+from falcon_assets.instances.rules.situation import Decision
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook, PlannedRun
-from falcon_assets.orchestration.coordination.pipeline_lock import coordinator_lock
-from falcon_assets.orchestration.mapping import run_tags
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.planning.instances.instance_record import InstanceState
-from falcon_assets.planning.rules.situation import Decision
+from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.orchestration.ledger_world import LedgerWorld, said
 from tests.records import read_record

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from falcon_assets.events.feed_instances import InstancesLanded
+from falcon_assets.features.landing.landing_events import Landings
+from falcon_assets.history.events.feed_instances import InstancesLanded
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.orchestration.coordination.landing_events import Landings
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.planning.clock import Clock
 from tests.builders import make_feed
 from tests.records import read_record
 

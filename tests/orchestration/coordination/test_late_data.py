@@ -13,19 +13,19 @@ import pytest
 from sqlalchemy import select
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.events.process_instances import CameTooLate
-from falcon_assets.ledger.instances import reruns
-from falcon_assets.ledger.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, RERUNS
+from falcon_assets.features.landing.collector import Collector
+from falcon_assets.features.late.sensors import LateArrivalHandler, LateOutlook
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.history.events.process_instances import CameTooLate
+from falcon_assets.history.mapping import run_tags
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, RERUNS
+from falcon_assets.instances.coordination.coordinator import Coordinator, Outlook, PlannedRun
+from falcon_assets.instances.store import reruns
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.coordination.collector import Collector
-from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook, PlannedRun
-from falcon_assets.orchestration.coordination.late_arrival_sensor import LateArrivalHandler, LateOutlook
-from falcon_assets.orchestration.mapping import run_tags
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.planning.instances.instance_record import LateChange
+from falcon_assets.planning.instance_record import LateChange
 from falcon_assets.settings import Settings
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.orchestration.ledger_world import LedgerWorld, said
 from tests.records import has_record, read_record

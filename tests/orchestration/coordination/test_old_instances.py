@@ -10,15 +10,15 @@ import dagster as dg
 import pytest
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.ledger.collector_state import passes
+from falcon_assets.features.landing.collector import Collection
+from falcon_assets.features.landing.store import passes
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.operations.foreground import Foreground, ForegroundResult
-from falcon_assets.operations.foreground_runs import Display
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.coordination.collector import Collection
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
+from falcon_assets.surface.dagster.code_location import definitions_of
+from falcon_assets.surface.foreground.foreground import Foreground, ForegroundResult
+from falcon_assets.surface.foreground.foreground_runs import Display
 from tests.orchestration.ledger_world import said
 from tests.orchestration.old_world import CLUSTER, FEED, OldWorld, hours
 from tests.records import read_record

@@ -11,12 +11,11 @@ import pytest
 from sqlalchemy import select
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.events.pushes import PushRefused
-from falcon_assets.events.record import DATA_VERSION_TAG
-from falcon_assets.ledger.tables import FEED_INSTANCES, PUSHED
-from falcon_assets.orchestration.coordination import pushes as answering
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.features.landing import pushes as answering
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, PushRefused
+from falcon_assets.history.events.record import DATA_VERSION_TAG
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.history.tables import FEED_INSTANCES, PUSHED
 from falcon_assets.settings import Settings
 from tests.orchestration.old_world import CLUSTER, FEED, OldWorld, hours
 from tests.records import has_record, read_record

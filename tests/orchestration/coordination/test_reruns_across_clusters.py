@@ -11,15 +11,15 @@ import dagster as dg
 import pytest
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.events.event_log import Fact, Logged
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.events.inputs import Consumption
-from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.ledger.folding.fold import fold
-from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook
-from falcon_assets.orchestration.coordination.late_arrival_sensor import LateArrivalHandler
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.planning.instances.instance_record import InstanceState, LateChange
+from falcon_assets.features.late.sensors import LateArrivalHandler
+from falcon_assets.history.events.event_log import Fact, Logged
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.history.events.inputs import Consumption
+from falcon_assets.history.events.process_instances import InstanceChanged
+from falcon_assets.history.folding.fold import fold
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.instances.coordination.coordinator import Coordinator, Outlook
+from falcon_assets.planning.instance_record import InstanceState, LateChange
 from falcon_assets.settings import Settings
 from tests.ledger.histories import history_of
 from tests.orchestration.ledger_world import LedgerWorld

@@ -15,21 +15,21 @@ import pytest
 from sqlalchemy import Engine, event, select, text
 
 from falcon_assets.catalog.store import EntityStore, load_entities
-from falcon_assets.events.event_log import materialization
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.ledger.entities.commands import Command, apply_command
-from falcon_assets.ledger.queries import set_last_collected
-from falcon_assets.ledger.tables import METADATA, SLA_BREACHES
+from falcon_assets.entities.status import Command, apply_command
+from falcon_assets.features.sla.checks import SlaChecks
+from falcon_assets.features.sla.evaluation import SlaEvaluation, SlaOutcome
+from falcon_assets.features.sla.sensors import tell_dagster
+from falcon_assets.history.events.event_log import materialization
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.history.events.process_instances import InstanceChanged
+from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.history.queries import set_last_collected
+from falcon_assets.history.tables import METADATA, SLA_BREACHES
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.orchestration.assets.sla_checks import SlaChecks
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.coordination.sla_evaluation import SlaEvaluation, SlaOutcome
-from falcon_assets.orchestration.coordination.sla_sensor import tell_dagster
-from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
-from falcon_assets.planning.instances.instance_record import InstanceState
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.processes import killed_before
 
@@ -287,7 +287,7 @@ def test_a_clock_that_is_set_back(world: World) -> None:
 
 
 def test_more_than_is_judged_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("falcon_assets.orchestration.coordination.sla_evaluation._BUDGET", 3)
+    monkeypatch.setattr("falcon_assets.features.sla.evaluation._BUDGET", 3)
     world.at("00:00")
     found = [world.at("12:00") for _ in range(9)]
     assert [one.breached for one in found] == [3] * 6 + [2, 0, 0]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from falcon_assets.orchestration.coordination.coordinator import Outlook
-from falcon_assets.orchestration.coordination.tick_messages import WaitingNews, done, nothing_started
-from falcon_assets.planning.instances.reason import Reason
-from falcon_assets.planning.rules.readiness import MissingInput
-from falcon_assets.planning.rules.situation import Decision
-from falcon_assets.planning.rules.waiting import InputsMissing, InputsTimedOut, InRun, ProcessSuspended
+from falcon_assets.instances.coordination.coordinator import Outlook
+from falcon_assets.instances.coordination.ticks import WaitingNews, done, nothing_started
+from falcon_assets.instances.rules.readiness import MissingInput
+from falcon_assets.instances.rules.situation import Decision
+from falcon_assets.instances.rules.waiting import InputsMissing, InputsTimedOut, InRun, ProcessSuspended
+from falcon_assets.planning.reason import Reason
 
 START = datetime(2013, 1, 1, tzinfo=UTC)
 

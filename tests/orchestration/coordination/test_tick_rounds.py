@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from falcon_assets.orchestration.coordination import tick_rounds
-from falcon_assets.orchestration.coordination.tick_rounds import rounds
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.instances.coordination import ticks as tick_rounds
+from falcon_assets.instances.coordination.ticks import rounds
+from falcon_assets.planning.clock import Clock
 from tests.own_time import OwnTime
 
 NOW = datetime.now(UTC)

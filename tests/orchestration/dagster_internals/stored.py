@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy
 
-from falcon_assets.orchestration.dagster_internals.storage import PooledStorage
+from falcon_assets.history.dagster_internals.storage import PooledStorage
 
 
 class _Stored(PooledStorage):

@@ -9,7 +9,8 @@ import dagster as dg
 import pytest
 from dagster_postgres import PostgresEventLogStorage, PostgresRunStorage, PostgresScheduleStorage
 
-from falcon_assets.orchestration.dagster_internals import compute_logs, launching, partition_mapping, storage
+from falcon_assets.history.dagster_internals import compute_logs, launching, storage
+from falcon_assets.history.dagster_internals import partitions as partition_mapping
 
 OVERRIDDEN = {
     storage._PooledRunStorage: (PostgresRunStorage, "dispose"),

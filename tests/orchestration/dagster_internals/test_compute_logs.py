@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from falcon_assets.orchestration.dagster_internals.compute_logs import LocalLogs
+from falcon_assets.history.dagster_internals.compute_logs import LocalLogs
 
 STEP = ["run", "compute_logs", "step"]
 CAPTURES = """

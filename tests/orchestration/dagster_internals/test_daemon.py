@@ -19,7 +19,7 @@ from dagster._core.scheduler.instigation import (
 from dagster._daemon.types import DaemonHeartbeat
 from dagster._utils.error import SerializableErrorInfo
 
-from falcon_assets.orchestration.dagster_internals.daemon import (
+from falcon_assets.history.dagster_internals.daemon import (
     DaemonHealth,
     LastTick,
     SensorState,
@@ -27,7 +27,7 @@ from falcon_assets.orchestration.dagster_internals.daemon import (
     last_tick,
     sensor_states,
 )
-from falcon_assets.orchestration.dagster_internals.tables import known_runs
+from falcon_assets.history.dagster_internals.tables import known_runs
 
 
 @pytest.fixture

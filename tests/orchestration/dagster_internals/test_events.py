@@ -8,13 +8,7 @@ import dagster as dg
 import pytest
 
 from falcon_assets.errors import StorageError
-from falcon_assets.orchestration.dagster_internals.events import (
-    AT_ONCE,
-    Batches,
-    Event,
-    record_in_step,
-    record_outside_runs,
-)
+from falcon_assets.history.dagster_internals.events import AT_ONCE, Batches, Event, record_in_step, record_outside_runs
 
 KEY = dg.AssetKey(["east", "batched"])
 

@@ -58,7 +58,7 @@ def test_what_we_import_has_a_reason(one: Needed) -> None:
 
 
 def test_what_runs_import_late_is_there() -> None:
-    from falcon_assets.orchestration.dagster_internals.launching import RUN_MODULES
+    from falcon_assets.history.dagster_internals.launching import RUN_MODULES
 
     for module in RUN_MODULES:
         assert importlib.util.find_spec(module), f"Dagster has no module {module} any more: runs start without it, cold"

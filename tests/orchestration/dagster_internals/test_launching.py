@@ -15,7 +15,7 @@ import pytest
 from dagster._core.workspace.context import WorkspaceProcessContext, WorkspaceRequestContext
 from dagster._core.workspace.load_target import PythonFileTarget
 
-from falcon_assets.orchestration.dagster_internals.launching import LaunchRunContext, RunLauncher
+from falcon_assets.history.dagster_internals.launching import LaunchRunContext, RunLauncher
 from tests.waiting import wait_until
 
 LOCATION = """
@@ -30,7 +30,7 @@ def does_nothing() -> None:
 
 defs = dg.Definitions(jobs=[does_nothing], metadata={"falcon/setup": "alike"})
 """
-EXECUTES = "import sys; from falcon_assets.orchestration.dagster_internals.launching import execute_run; "
+EXECUTES = "import sys; from falcon_assets.history.dagster_internals.launching import execute_run; "
 
 
 class Launcher(RunLauncher):

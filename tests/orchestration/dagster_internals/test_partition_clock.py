@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 import dagster as dg
 import pytest
 
+from falcon_assets.history.dagster_internals.partitions import partitions_exist_by
+from falcon_assets.history.mapping.partitions import partitions_of
+from falcon_assets.history.platform.instance_storage import FalconStorage
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.orchestration.dagster_internals.partition_clock import partitions_exist_by
-from falcon_assets.orchestration.mapping.partitions import partitions_of
-from falcon_assets.orchestration.platform.instance_storage import FalconStorage
-from falcon_assets.planning.time.timeline import Timeline
+from falcon_assets.planning.timeline import Timeline
 from falcon_assets.settings import Settings
 
 HOURS = Timeline(

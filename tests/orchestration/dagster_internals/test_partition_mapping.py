@@ -9,7 +9,7 @@ from dagster._core.definitions.partitions.subset import PartitionsSubset
 from dagster._core.remote_representation.external_data import RepositorySnap
 from dagster_shared.serdes import deserialize_value, serialize_value
 
-from falcon_assets.orchestration.dagster_internals.partition_mapping import KeyMapping, known_to_daemon_and_ui
+from falcon_assets.history.dagster_internals.partitions import KeyMapping, known_to_daemon_and_ui
 
 
 @known_to_daemon_and_ui

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import sqlalchemy
 
-from falcon_assets.orchestration.dagster_internals.retries import NotTriedAgain
-from falcon_assets.orchestration.dagster_internals.storage import DATABASE_ERRORS
+from falcon_assets.history.dagster_internals.retries import NotTriedAgain
+from falcon_assets.history.dagster_internals.storage import DATABASE_ERRORS
 from tests.orchestration.dagster_internals.stored import stored
 
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import dagster as dg
 import sqlalchemy
 
-from falcon_assets.orchestration.dagster_internals.run_queue import count_runs, last_event, most_runs
-from falcon_assets.orchestration.dagster_internals.schema import dagster_revision
+from falcon_assets.history.dagster_internals.instance_config import dagster_revision
+from falcon_assets.history.dagster_internals.run_queue import count_runs, last_event, most_runs
 from falcon_assets.settings import Settings
 
 

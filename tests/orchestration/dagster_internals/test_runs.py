@@ -5,7 +5,7 @@ from __future__ import annotations
 import dagster as dg
 import pytest
 
-from falcon_assets.orchestration.dagster_internals import runs
+from falcon_assets.history.dagster_internals import runs
 
 
 @dg.op

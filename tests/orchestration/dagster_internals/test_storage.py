@@ -19,7 +19,7 @@ from dagster._core.scheduler.instigation import (
     TickStatus,
 )
 
-from falcon_assets.orchestration.dagster_internals.storage import PooledStorage, has_tables
+from falcon_assets.history.dagster_internals.storage import PooledStorage, has_tables
 from tests.orchestration.dagster_internals.stored import stored
 
 COMPUTED = ["2013-01-01", "2013-01-02", "2013-01-03"]

@@ -25,7 +25,7 @@ from dagster._core.scheduler.instigation import (
 from dagster._utils.error import SerializableErrorInfo
 from sqlalchemy import Connection, inspect, select, text
 
-from falcon_assets.orchestration.dagster_internals import tables
+from falcon_assets.history.dagster_internals import tables
 
 DATA = {
     InstigatorType.SENSOR: SensorInstigatorData(),

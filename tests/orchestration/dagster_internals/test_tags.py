@@ -6,8 +6,8 @@ import pytest
 from dagster._core.definitions import data_version
 from dagster._core.storage import tags as theirs
 
-from falcon_assets.events import record
-from falcon_assets.orchestration.dagster_internals import tags as ours
+from falcon_assets.history.dagster_internals import tags as ours
+from falcon_assets.history.events import record
 
 
 @pytest.mark.parametrize(

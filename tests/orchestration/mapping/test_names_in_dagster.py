@@ -10,8 +10,8 @@ import pytest
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.errors import InvalidDefinitionsError
-from falcon_assets.orchestration.code_location import definitions_of
 from falcon_assets.settings import Settings
+from falcon_assets.surface.dagster.code_location import definitions_of
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}"
 Write = Callable[[dict[str, str]], Path]

@@ -10,16 +10,15 @@ import dagster as dg
 import pytest
 
 from falcon_assets.catalog.store import EntityStore
+from falcon_assets.history.mapping.partition_mappings import InputWindowMapping
+from falcon_assets.history.mapping.partitions import AssetPartitions, instant_of_key, key_of, partitions_of
+from falcon_assets.instances.assets import ProcessAssets
+from falcon_assets.instances.runs.run_definitions import DefinitionRecording
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
-from falcon_assets.orchestration.assets.process_assets import ProcessAssets
-from falcon_assets.orchestration.mapping.asset_partitions import AssetPartitions
-from falcon_assets.orchestration.mapping.input_window_mapping import InputWindowMapping
-from falcon_assets.orchestration.mapping.partitions import instant_of_key, key_of, partitions_of
-from falcon_assets.orchestration.runs.definition_recording import DefinitionRecording
-from falcon_assets.planning.time.timeline import Timeline, feed_timeline, process_timeline
-from falcon_assets.planning.windows.input_windows import input_instances, output_instance, widest
-from falcon_assets.planning.workloads.process_workload import ProcessWorkload
+from falcon_assets.planning.input_windows import input_instances, output_instance, widest
+from falcon_assets.planning.timeline import Timeline, feed_timeline, process_timeline
+from falcon_assets.planning.workloads import ProcessWorkload
 from falcon_assets.settings import load_settings
 from tests.builders import VALIDITY, make_cluster, make_feed, make_process
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from falcon_assets.history.mapping.partitions import instant_of_key, key_of, partitions_of, timeline_of_dynamic
 from falcon_assets.model.frequency import Frequency
-from falcon_assets.orchestration.mapping.partitions import instant_of_key, key_of, partitions_of, timeline_of_dynamic
-from falcon_assets.planning.time.timeline import Timeline
+from falcon_assets.planning.timeline import Timeline
 from tests.properties import examples
 
 ZONES = ["UTC", "America/New_York", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe", "Africa/Cairo"]

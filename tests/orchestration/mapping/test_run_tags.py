@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from falcon_assets.orchestration.dagster_internals.tags import PARENT_RUN
-from falcon_assets.orchestration.mapping import run_tags
-from falcon_assets.planning.rules.situation import Launch
+from falcon_assets.history.dagster_internals.tags import PARENT_RUN
+from falcon_assets.history.mapping import run_tags
+from falcon_assets.instances.rules.situation import Launch
 from tests.builders import make_process, workload_of
 
 T = datetime(2013, 1, 1, tzinfo=UTC)

@@ -15,23 +15,22 @@ import pytest
 from sqlalchemy import event, func, select, text
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.events.event_log import Fact, Logged
-from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
-from falcon_assets.events.inputs import Consumption
-from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.events.runs import RunEnded, RunEnding, RunQueued
-from falcon_assets.ledger.folding.fold import fold
-from falcon_assets.ledger.tables import FOLD, METADATA, NOTIFICATIONS
+from falcon_assets.features.notification.delivery import Delivered, Delivery
+from falcon_assets.features.notification.sensors import NotificationRecording
+from falcon_assets.features.openlineage.operations import export_openlineage
+from falcon_assets.features.openlineage.sensors import LineageSending
+from falcon_assets.history.events.event_log import Fact, Logged
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
+from falcon_assets.history.events.inputs import Consumption
+from falcon_assets.history.events.process_instances import InstanceChanged, RunEnded, RunEnding, RunQueued
+from falcon_assets.history.folding.fold import fold
+from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.history.tables import FOLD, METADATA, NOTIFICATIONS
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import open_installation
-from falcon_assets.operations.lineage.exporting import export_openlineage
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.notification.delivery import Delivered, Delivery
-from falcon_assets.orchestration.notification.lineage import LineageSending
-from falcon_assets.orchestration.notification.recording import NotificationRecording
-from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
-from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings, load_settings
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.dead_sessions import wait_for_dead_sessions
 from tests.ledger.histories import history_of
@@ -291,7 +290,7 @@ def test_a_receiver_that_is_down_is_sent_it_later_and_nobody_waits_for_it(
     world.runs(1, run_id(1))
     with monkeypatch.context() as patch:
         if breaks is _hangs:
-            patch.setattr("falcon_assets.openlineage.sending._SECONDS", 0.5)
+            patch.setattr("falcon_assets.features.openlineage.sending._SECONDS", 0.5)
         (one,) = world.tick(minutes=6)
     assert one.problem == problem
     assert len(hook.messages) == 0  # SUCCEEDED waits for others of its kind

@@ -15,23 +15,23 @@ import pytest
 from sqlalchemy import event, func, select, text
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.events.event_log import Logged, observation
-from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
-from falcon_assets.events.inputs import Consumption
-from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.ledger.folding.fold import fold
-from falcon_assets.ledger.tables import METADATA, NOTIFICATION_EVENTS, NOTIFICATION_RECEIVERS, NOTIFICATIONS
+from falcon_assets.features.late.sensors import LateArrivalHandler
+from falcon_assets.features.notification.delivery import Delivered, Delivery
+from falcon_assets.features.notification.sensors import NotificationRecording
+from falcon_assets.features.openlineage.sensors import LineageSending
+from falcon_assets.features.sla.evaluation import SlaEvaluation
+from falcon_assets.history.events.event_log import Logged, observation
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
+from falcon_assets.history.events.inputs import Consumption
+from falcon_assets.history.events.process_instances import InstanceChanged
+from falcon_assets.history.folding.fold import fold
+from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.history.tables import METADATA, NOTIFICATION_EVENTS, NOTIFICATION_RECEIVERS, NOTIFICATIONS
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.coordination.late_arrival_sensor import LateArrivalHandler
-from falcon_assets.orchestration.coordination.sla_evaluation import SlaEvaluation
-from falcon_assets.orchestration.notification.delivery import Delivered, Delivery
-from falcon_assets.orchestration.notification.lineage import LineageSending
-from falcon_assets.orchestration.notification.recording import NotificationRecording
-from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
-from falcon_assets.planning.instances.instance_record import InstanceState
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings, load_settings
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.dead_sessions import wait_for_dead_sessions
 from tests.ledger.histories import history_of

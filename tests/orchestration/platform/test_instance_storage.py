@@ -9,8 +9,8 @@ import pytest
 import sqlalchemy
 
 from falcon_assets.errors import SettingsError
-from falcon_assets.orchestration.platform.instance_storage import FalconStorage
-from falcon_assets.orchestration.platform.postgres import unreachable
+from falcon_assets.history.platform.instance_storage import FalconStorage
+from falcon_assets.history.platform.postgres import unreachable
 from falcon_assets.settings import Settings, load_settings
 from tests.processes import environ_with
 from tests.waiting import wait_until
@@ -93,7 +93,7 @@ def test_an_unreachable_database_is_one_sentence_without_the_password() -> None:
 def test_an_embedded_server_serves_several_processes(tmp_path: Path) -> None:
     """Two processes at once, each with its own handle; the server outlives the first to go."""
     program = (
-        "import sys; from falcon_assets.orchestration.platform.dagster_instance import open_instance;"
+        "import sys; from falcon_assets.history.platform.open_instance import open_instance;"
         "from falcon_assets.settings import load_settings; import dagster as dg;"
         "i = open_instance(load_settings());"
         "i.report_runless_asset_event(dg.AssetMaterialization('both', partition=sys.argv[1]));"

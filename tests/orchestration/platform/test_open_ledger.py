@@ -11,9 +11,9 @@ import sqlalchemy
 import yaml
 
 from falcon_assets.errors import SettingsError
-from falcon_assets.orchestration.platform.dagster_instance import open_instance
-from falcon_assets.orchestration.platform.open_ledger import Ledger, is_folded, open_ledger
-from falcon_assets.orchestration.platform.postgres import in_utc
+from falcon_assets.history.platform.open_instance import open_instance
+from falcon_assets.history.platform.open_ledger import Ledger, is_folded, open_ledger
+from falcon_assets.history.platform.postgres import in_utc
 from falcon_assets.settings import Settings, load_settings
 from tests.processes import CHECKOUT
 

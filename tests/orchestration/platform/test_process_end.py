@@ -9,7 +9,7 @@ import pytest
 
 PROGRAM = """
 import atexit, sys, threading, time
-from falcon_assets.orchestration.platform import process_end
+from falcon_assets.history.platform import process_end
 
 process_end.THREAD_SECONDS, process_end.EXIT_SECONDS = 0, 0
 LEFT

@@ -9,8 +9,8 @@ from psycopg2 import OperationalError
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import OperationalError as Refused
 
-from falcon_assets.orchestration.platform import reconnecting
-from falcon_assets.orchestration.platform.reconnecting import wait_out_restarts
+from falcon_assets.history.platform import reconnecting
+from falcon_assets.history.platform.reconnecting import wait_out_restarts
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import dagster as dg
 import psutil
 import pytest
 
-from falcon_assets.orchestration.mapping import run_tags
+from falcon_assets.history.mapping import run_tags
 from falcon_assets.settings import Settings
 from tests.waiting import wait_until
 
@@ -63,7 +63,7 @@ defs = dg.Definitions(jobs=[waits], sensors=[requested], executor=dg.in_process_
 '''
 OURS = """
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.orchestration.code_location import definitions_of
+from falcon_assets.surface.dagster.code_location import definitions_of
 from falcon_assets.settings import load_settings
 
 settings = load_settings()

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from falcon_assets.file_locks import locked
-from falcon_assets.orchestration.platform.server_users import ServerUsers
+from falcon_assets.base.file_locks import locked
+from falcon_assets.history.platform.server_users import ServerUsers
 from tests.orchestration.platform.comers_and_goers import Crowd, keeper, servers_of, shutdowns
 from tests.processes import forked, killed_before
 from tests.waiting import wait_until

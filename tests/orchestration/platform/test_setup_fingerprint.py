@@ -4,7 +4,7 @@ import platform
 
 import pytest
 
-from falcon_assets.orchestration.platform.setup_fingerprint import setup_fingerprint
+from falcon_assets.history.platform.setup_fingerprint import setup_fingerprint
 from falcon_assets.settings import load_settings
 
 ENVIRON = {"FALCON_HOME": "/data/falcon", "LAKE_KEY": "k"}

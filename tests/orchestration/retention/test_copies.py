@@ -12,16 +12,15 @@ import dagster as dg
 import pytest
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.ledger.database.locks import try_lock, unlock
-from falcon_assets.ledger.entities.status import Status, command, statuses
-from falcon_assets.orchestration.coordination.coordinator import Coordinator
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.orchestration.retention.passes import Passed, RetentionPass
-from falcon_assets.orchestration.retention.plan import FeedPlan, plan_retention
-from falcon_assets.orchestration.runs.run_locks import instance_lock
-from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.replication.options import ReplicationOptions
-from falcon_assets.planning.replication.targets import contributions
+from falcon_assets.entities.status import Status, command, statuses
+from falcon_assets.features.retention.passes import Passed, RetentionPass
+from falcon_assets.features.retention.plan import FeedPlan, plan_retention
+from falcon_assets.history.database import try_lock, unlock
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.instances.coordination.coordinator import Coordinator
+from falcon_assets.instances.runs.run_locks import instance_lock
+from falcon_assets.planning.instance_paths import InstancePaths
+from falcon_assets.planning.replication import ReplicationOptions, contributions
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_task import run_task

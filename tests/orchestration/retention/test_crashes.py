@@ -17,16 +17,16 @@ import pytest
 from sqlalchemy import Engine, event, select
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.ledger import evictions
-from falcon_assets.ledger.tables import EVICTIONS, FEED_INSTANCES
+from falcon_assets.features.retention import store as evictions
+from falcon_assets.features.retention.passes import Passed, RetentionPass
+from falcon_assets.history.dagster_internals.events import record_in_run
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.history.tables import EVICTIONS, FEED_INSTANCES
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.model.path_template import PathTemplate
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.dagster_internals.events import record_in_run
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.orchestration.retention.passes import Passed, RetentionPass
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.planning.clock import Clock
 from falcon_assets.settings import Settings
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.ledger.histories import content
 from tests.orchestration.ledger_world import LedgerWorld
 from tests.processes import killed_before

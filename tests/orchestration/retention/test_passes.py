@@ -14,32 +14,38 @@ import pytest
 from sqlalchemy import delete, insert, select
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.events.event_log import materialization
-from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted, InstancesKept, KeptInstance
-from falcon_assets.ledger import evictions, queries
-from falcon_assets.ledger.entities.status import Status, command
-from falcon_assets.ledger.evictions import Eviction
-from falcon_assets.ledger.instances import reruns
-from falcon_assets.ledger.tables import CONSUMED, ENTITY_STATUS, FEED_INSTANCES, PROCESS_INSTANCES
+from falcon_assets.entities.status import Status, command
+from falcon_assets.features.landing.collector import Collector
+from falcon_assets.features.retention import store as evictions
+from falcon_assets.features.retention.passes import Passed, RetentionPass
+from falcon_assets.features.retention.plan import plan_retention
+from falcon_assets.features.retention.sensors import cron_for, retention_job
+from falcon_assets.features.retention.store import Eviction
+from falcon_assets.history import queries
+from falcon_assets.history.dagster_internals import tags as tags_of_dagster
+from falcon_assets.history.dagster_internals.runs import end_as_failed
+from falcon_assets.history.events.event_log import materialization
+from falcon_assets.history.events.feed_instances import (
+    FeedInstanceAvailable,
+    FeedInstanceEvicted,
+    InstancesKept,
+    KeptInstance,
+)
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.history.tables import CONSUMED, ENTITY_STATUS, FEED_INSTANCES, PROCESS_INSTANCES
+from falcon_assets.instances.coordination.coordinator import Coordinator
+from falcon_assets.instances.store import reruns
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.coordination.collector import Collector
-from falcon_assets.orchestration.coordination.coordinator import Coordinator
-from falcon_assets.orchestration.dagster_internals import tags as tags_of_dagster
-from falcon_assets.orchestration.dagster_internals.runs import end_as_failed
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.orchestration.retention.passes import Passed, RetentionPass
-from falcon_assets.orchestration.retention.plan import plan_retention
-from falcon_assets.orchestration.retention.schedules import cron_for, retention_job
-from falcon_assets.planning.instances.instance_record import FeedState, RerunRequest
-from falcon_assets.planning.retention.reasons_to_keep import NeededByProcess
+from falcon_assets.planning.instance_record import FeedState, RerunRequest
+from falcon_assets.planning.reasons_to_keep import NeededByProcess
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_target import ARCHIVING
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import TO_ARCHIVE
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.orchestration.ledger_world import LedgerWorld
 from tests.records import has_record, read_record
 

@@ -11,12 +11,12 @@ import pytest
 from sqlalchemy import select
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.ledger import evictions
-from falcon_assets.ledger.tables import EVICTIONS, FEED_INSTANCES
-from falcon_assets.orchestration.coordination.collector import Collector
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.orchestration.retention.passes import Passed, RetentionPass
-from falcon_assets.orchestration.retention.plan import plan_retention
+from falcon_assets.features.landing.collector import Collector
+from falcon_assets.features.retention import store as evictions
+from falcon_assets.features.retention.passes import Passed, RetentionPass
+from falcon_assets.features.retention.plan import plan_retention
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.history.tables import EVICTIONS, FEED_INSTANCES
 from falcon_assets.settings import Settings
 from falcon_assets.storage.tables.iceberg import IcebergCatalog
 from tests.builders import cluster_yaml

@@ -12,11 +12,11 @@ import pytest
 from sqlalchemy import event
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.events.event_log import materialization
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.orchestration.retention.passes import Passed, RetentionPass
-from falcon_assets.orchestration.retention.plan import FeedPlan, RetentionSnapshot, plan_retention
+from falcon_assets.features.retention.passes import Passed, RetentionPass
+from falcon_assets.features.retention.plan import FeedPlan, RetentionSnapshot, plan_retention
+from falcon_assets.history.events.event_log import materialization
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.kinds.kind_of import kind_of

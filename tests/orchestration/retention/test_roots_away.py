@@ -10,8 +10,8 @@ import dagster as dg
 import pytest
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.orchestration.coordination.collector import Collector
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.features.landing.collector import Collector
+from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
 from tests.orchestration.retention.test_passes import CLUSTER, FEED, RETENTION, World, hour
 

@@ -13,16 +13,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from falcon_assets.events.event_log import materialization
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.features.retention.passes import Passed, RetentionPass
+from falcon_assets.features.versions.operations import instance_versions, restore_instance
+from falcon_assets.history.events.event_log import materialization
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.instances.operations.selection import InstanceRequest
+from falcon_assets.instances.runs.kept_versions import kept_versions
+from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.instances.commands import InstanceRequest
-from falcon_assets.operations.instances.feeds.restoring import restore_instance
-from falcon_assets.operations.instances.feeds.versions import instance_versions
-from falcon_assets.operations.instances.query import InstanceQuery
-from falcon_assets.orchestration.retention.passes import Passed, RetentionPass
-from falcon_assets.orchestration.runs.kept_versions import kept_versions
 from falcon_assets.storage.output_target import output_target
 from tests.operations.conftest import OpenAt, open_at
 from tests.records import read_record

@@ -9,20 +9,20 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from falcon_assets.events.event_log import materialization, observation
-from falcon_assets.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
-from falcon_assets.events.inputs import Consumption
-from falcon_assets.ledger.folding.kept_versions import kept_of
+from falcon_assets.features.lineage.lifecycle_operations import set_lifecycle
+from falcon_assets.features.lineage.subject import VersionQuery
+from falcon_assets.features.retention.operations import retention_plan
+from falcon_assets.features.retention.passes import Passed, RetentionPass
+from falcon_assets.features.versions.operations import instance_versions
+from falcon_assets.history.events.event_log import materialization, observation
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
+from falcon_assets.history.events.inputs import Consumption
+from falcon_assets.history.folding.kept_versions import kept_of
 from falcon_assets.model.feed import LifecycleStatus
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.auditing import PlainRequest
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.instances.feeds.versions import instance_versions
-from falcon_assets.operations.lineage.lifecycle import set_lifecycle
-from falcon_assets.operations.lineage.subject import VersionQuery
-from falcon_assets.operations.retention import retention_plan
-from falcon_assets.orchestration.retention.passes import Passed, RetentionPass
-from falcon_assets.planning.retention.limits import cadence
+from falcon_assets.planning.eviction import cadence
 from falcon_assets.storage.output_target import output_target
 from tests.operations.conftest import OpenAt, open_at
 from tests.versioned import TREE, kept, place, present, publish, without_versions

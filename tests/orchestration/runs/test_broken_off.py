@@ -8,14 +8,14 @@ from typing import Any
 
 import dagster as dg
 
-from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.events.record import said_by
+from falcon_assets.history.events.process_instances import InstanceChanged
+from falcon_assets.history.events.record import said_by
+from falcon_assets.instances.runs.instance_run import InstanceResult
+from falcon_assets.instances.runs.materializations import materializations
+from falcon_assets.instances.runs.workload_execution import Said, WorkloadExecution
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.orchestration.runs.instance_run import InstanceResult
-from falcon_assets.orchestration.runs.materializations import materializations
-from falcon_assets.orchestration.runs.workload_execution import Said, WorkloadExecution
-from falcon_assets.planning.lineage.usage import Usage
-from falcon_assets.planning.workloads.process_workload import ProcessWorkload
+from falcon_assets.planning.data_usage import Usage
+from falcon_assets.planning.workloads import ProcessWorkload
 from tests.builders import make_process
 
 T = parse_instant("2013-01-01T00:00Z")

@@ -10,15 +10,15 @@ import dagster as dg
 import pytest
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.ledger.instances.known_instances import known_instances
+from falcon_assets.instances.operations.selection import CommandResult, InstanceRequest
+from falcon_assets.instances.operations.stopping import kill_instances, resume_instances, suspend_instances
+from falcon_assets.instances.store.known_instances import known_instances
+from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation, open_installation
-from falcon_assets.operations.instances.commands import CommandResult, InstanceRequest
-from falcon_assets.operations.instances.query import InstanceQuery
-from falcon_assets.operations.instances.stopping import kill_instances, resume_instances, suspend_instances
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from falcon_assets.settings import Settings
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.waiting import wait_until
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from falcon_assets.compute.spark.sessions import session_for
 from falcon_assets.errors import WorkflowError
-from falcon_assets.events.captured import DataCaptured
-from falcon_assets.events.event_log import asset_facts
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.orchestration.runs.instance_run import InstanceResult, InstanceRunner
-from falcon_assets.orchestration.runs.materializations import materializations
-from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns
-from falcon_assets.spark.session.sessions import session_for
+from falcon_assets.history.events.columns import DataCaptured
+from falcon_assets.history.events.event_log import asset_facts
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.instances.runs.instance_run import InstanceResult, InstanceRunner
+from falcon_assets.instances.runs.materializations import materializations
+from falcon_assets.planning.version_columns import OutputColumn, OutputColumns
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf
 from tests.builders import SPARK, VALIDITY, make_cluster, make_feed, make_process

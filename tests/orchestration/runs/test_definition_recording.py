@@ -11,12 +11,12 @@ import pytest
 from sqlalchemy import Engine, delete
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.ledger.entities.definition_versions import definition_history
-from falcon_assets.ledger.tables import DEFINITION_TREES, DEFINITION_VERSIONS
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.entities.definition_versions import definition_history
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.history.tables import DEFINITION_TREES, DEFINITION_VERSIONS
+from falcon_assets.planning.clock import Clock
 from falcon_assets.settings import Settings
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.ledger.histories import hour
 from tests.ledger.test_queries import count_statements
 from tests.operations.trees import BACKUP, DELAYS, HOURLY, PRIMARY, RAW

@@ -12,16 +12,16 @@ import pytest
 from sqlalchemy import delete, insert, select, update
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.ledger.tables import DEFINITION_VERSIONS, ENTITY_STATUS, PROCESS_INSTANCES, WORKFLOW_FILES
+from falcon_assets.compute.spark.sessions import stop_sessions
+from falcon_assets.history.events.process_instances import InstanceChanged
+from falcon_assets.history.mapping.run_tags import USE_LATEST
+from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.history.tables import DEFINITION_VERSIONS, ENTITY_STATUS, PROCESS_INSTANCES, WORKFLOW_FILES
+from falcon_assets.instances.coordination.coordinator import Coordinator
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.coordination.coordinator import Coordinator
-from falcon_assets.orchestration.mapping.run_tags import USE_LATEST
-from falcon_assets.orchestration.platform.open_ledger import Ledger, open_ledger
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.planning.clock import Clock
 from falcon_assets.settings import Settings
-from falcon_assets.spark.session.sessions import stop_sessions
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.records import read_record
 

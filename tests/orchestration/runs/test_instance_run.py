@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from falcon_assets.compute.spark.copying import copy_instance
+from falcon_assets.compute.spark.sessions import session_for
 from falcon_assets.errors import StorageError, WorkflowError
+from falcon_assets.instances.runs.instance_run import InstanceResult, InstanceRunner
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.orchestration.runs.instance_run import InstanceResult, InstanceRunner
-from falcon_assets.spark.copying import copy_instance
-from falcon_assets.spark.session.sessions import session_for
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.instances.data_version import count_files

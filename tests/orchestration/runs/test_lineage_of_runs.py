@@ -16,21 +16,20 @@ import pytest
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.errors import UnknownInstanceError
+from falcon_assets.features.landing.operations import collect_instances
+from falcon_assets.features.lineage.asking import lineage_diff, lineage_impact, lineage_path, show_lineage
+from falcon_assets.features.lineage.lifecycle_operations import prune_plan, set_lifecycle
+from falcon_assets.features.lineage.subject import VersionQuery
+from falcon_assets.features.openlineage.operations import export_openlineage
+from falcon_assets.features.retention.operations import retention_plan
+from falcon_assets.features.retention.passes import RetentionPass
+from falcon_assets.instances.runs.run_definitions import DefinitionRecording
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.auditing import PlainRequest
-from falcon_assets.operations.collect import collect_instances
 from falcon_assets.operations.installation import Installation, open_installation
-from falcon_assets.operations.lineage.asking import lineage_diff, lineage_impact, lineage_path, show_lineage
-from falcon_assets.operations.lineage.exporting import export_openlineage
-from falcon_assets.operations.lineage.lifecycle import set_lifecycle
-from falcon_assets.operations.lineage.pruning import prune_plan
-from falcon_assets.operations.lineage.subject import VersionQuery
-from falcon_assets.operations.retention import retention_plan
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.retention.passes import RetentionPass
-from falcon_assets.orchestration.runs.definition_recording import DefinitionRecording
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.planning.clock import Clock
 from falcon_assets.settings import Settings
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.openlineage.schemas import assert_valid
 

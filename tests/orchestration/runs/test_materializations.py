@@ -5,13 +5,13 @@ from __future__ import annotations
 import platform
 from importlib.metadata import version
 
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.events.record import said_by
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.history.events.record import said_by
+from falcon_assets.instances.runs.instance_run import InstanceResult, PublishedOutput
+from falcon_assets.instances.runs.materializations import materializations
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.orchestration.runs.instance_run import InstanceResult, PublishedOutput
-from falcon_assets.orchestration.runs.materializations import materializations
-from falcon_assets.planning.instances.process_instance import OutputPlan
-from falcon_assets.planning.lineage.usage import Usage
+from falcon_assets.planning.data_usage import Usage
+from falcon_assets.planning.process_instance import OutputPlan
 from falcon_assets.settings import os_user
 from falcon_assets.storage.instances.data_version import DataVersion
 from tests.builders import make_feed

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from falcon_assets.compute.spark.sessions import session_for, stop_sessions
 from falcon_assets.errors import WorkflowError
+from falcon_assets.instances.runs.instance_run import InstanceResult, InstanceRunner
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.orchestration.runs.instance_run import InstanceResult, InstanceRunner
-from falcon_assets.spark.session.sessions import session_for, stop_sessions
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.kinds.kind_of import kind_of

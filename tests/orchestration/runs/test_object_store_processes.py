@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import select, text
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.ledger.tables import CONSUMED
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.history.tables import CONSUMED
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from tests.builders import cluster_yaml, make_cluster

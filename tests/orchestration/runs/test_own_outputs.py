@@ -12,14 +12,14 @@ import pytest
 from sqlalchemy import select
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.ledger.tables import PROCESS_INSTANCES
+from falcon_assets.features.landing.collector import Collector
+from falcon_assets.features.late.sensors import LateArrivalHandler
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.history.tables import PROCESS_INSTANCES
+from falcon_assets.instances.coordination.coordinator import Coordinator
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.coordination.collector import Collector
-from falcon_assets.orchestration.coordination.coordinator import Coordinator
-from falcon_assets.orchestration.coordination.late_arrival_sensor import LateArrivalHandler
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.orchestration.ledger_world import LedgerWorld
 

@@ -11,14 +11,13 @@ import dagster as dg
 import pytest
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.events.captured import DataCaptured
-from falcon_assets.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.events.process_instances import InstanceChanged
-from falcon_assets.events.work_done import WorkDone
+from falcon_assets.history.events.columns import DataCaptured
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.history.events.process_instances import InstanceChanged, WorkDone
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.planning.instances.instance_record import InstanceState
+from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.records import read_record
 

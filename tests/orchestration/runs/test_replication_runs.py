@@ -9,12 +9,12 @@ import dagster as dg
 import pytest
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.events.work_done import FilesCopied
+from falcon_assets.history.events.process_instances import FilesCopied
+from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
 from falcon_assets.storage.copying.instance_copy import InstanceCopy
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.orchestration.replication_world import ReplicationWorld, feed, on
 

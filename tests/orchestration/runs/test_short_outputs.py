@@ -9,12 +9,12 @@ import dagster as dg
 import pytest
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.ledger.tables import PROCESS_INSTANCES
+from falcon_assets.features.retention.pending_readers import PendingReaders
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.history.tables import PROCESS_INSTANCES
+from falcon_assets.instances.coordination.coordinator import Coordinator, Outlook
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.coordination.coordinator import Coordinator, Outlook
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.orchestration.retention.pending_readers import PendingReaders
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.orchestration.ledger_world import LedgerWorld
 

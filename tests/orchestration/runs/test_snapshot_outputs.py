@@ -13,13 +13,13 @@ import yaml
 from sqlalchemy import select
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.ledger.instances.process_rows import PROCESS_ROWS
-from falcon_assets.ledger.tables import CONSUMED
-from falcon_assets.orchestration.coordination.triage_answers import TriageAnswers
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.planning.triage.known import Work
-from falcon_assets.planning.triage.tree import Cause, causes_of
-from falcon_assets.planning.triage.walk import Search
+from falcon_assets.features.triage.answers import TriageAnswers
+from falcon_assets.features.triage.known import Work
+from falcon_assets.features.triage.tree import Cause, causes_of
+from falcon_assets.features.triage.walk import Search
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.history.tables import CONSUMED
+from falcon_assets.instances.store.process_rows import PROCESS_ROWS
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from tests.builders import cluster_yaml, make_cluster

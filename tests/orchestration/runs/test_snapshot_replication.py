@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from tests.builders import cluster_yaml, make_cluster

@@ -10,7 +10,7 @@ import dagster as dg
 import pytest
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
 from tests.builders import cluster_yaml
 from tests.orchestration.replication_world import ReplicationWorld

@@ -14,8 +14,8 @@ from pyiceberg.catalog import load_catalog
 from sqlalchemy import select
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.ledger.tables import CONSUMED
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.history.tables import CONSUMED
 from falcon_assets.settings import Settings
 from falcon_assets.storage.tables.catalog import Partition
 from tests.builders import cluster_yaml

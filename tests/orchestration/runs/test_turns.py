@@ -11,24 +11,24 @@ import dagster as dg
 import pytest
 import sqlalchemy
 
-from falcon_assets.engines.computing.task import WorkflowResult, WorkflowTask
-from falcon_assets.ledger import queries
-from falcon_assets.ledger.entities.definition_versions import Recorder, record_definitions
+from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask
+from falcon_assets.entities.definition_versions import Recorder, record_definitions
+from falcon_assets.features.entities.results import Request
+from falcon_assets.features.entities.status import resume_entities, suspend_entities
+from falcon_assets.features.landing.collector import Collector
+from falcon_assets.features.triage.operations import triage
+from falcon_assets.history import queries
+from falcon_assets.instances.coordination.coordinator import Coordinator, PlannedRun
+from falcon_assets.instances.operations.selection import InstanceRequest
+from falcon_assets.instances.operations.stopping import suspend_instances
+from falcon_assets.instances.runs import instance_run
+from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.operations.entities.results import Request
-from falcon_assets.operations.entities.status import resume_entities, suspend_entities
 from falcon_assets.operations.installation import Installation, open_installation
-from falcon_assets.operations.instances.commands import InstanceRequest
-from falcon_assets.operations.instances.query import InstanceQuery
-from falcon_assets.operations.instances.stopping import suspend_instances
-from falcon_assets.operations.instances.triage import triage
-from falcon_assets.orchestration.code_location import definitions_of
-from falcon_assets.orchestration.coordination.collector import Collector
-from falcon_assets.orchestration.coordination.coordinator import Coordinator, PlannedRun
-from falcon_assets.orchestration.runs import instance_run
-from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from falcon_assets.settings import Settings
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2013-01-01T06:00Z}"

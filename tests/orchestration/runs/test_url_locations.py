@@ -12,11 +12,11 @@ import pytest
 from sqlalchemy import select, text
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.ledger.tables import CONSUMED, EVICTIONS
-from falcon_assets.operations.collect import collect_instances
+from falcon_assets.features.landing.operations import collect_instances
+from falcon_assets.features.retention.passes import RetentionPass
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.history.tables import CONSUMED, EVICTIONS
 from falcon_assets.operations.installation import open_installation
-from falcon_assets.orchestration.platform.open_ledger import open_ledger
-from falcon_assets.orchestration.retention.passes import RetentionPass
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.roots import MARK

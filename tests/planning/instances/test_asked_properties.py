@@ -5,13 +5,7 @@ from __future__ import annotations
 import pytest
 
 from falcon_assets.errors import QueryError, WorkflowError
-from falcon_assets.planning.instances.asked_properties import (
-    looked_up,
-    require_usable,
-    said_properties,
-    starred,
-    with_properties,
-)
+from falcon_assets.planning.process_instance import looked_up, require_usable, said_properties, starred, with_properties
 from tests.builders import make_cluster, make_process
 
 PROCESS = make_process(properties={"factor": "2", "other": "x"})

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.model.path_template import PathTemplate
-from falcon_assets.planning.instances.folder_spans import FolderSpans
-from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.instance_paths import FolderSpans, InstancePaths
 from tests.builders import make_cluster, make_feed
 
 CLUSTER = make_cluster()

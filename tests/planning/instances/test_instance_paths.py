@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.model.path_template import PathTemplate
-from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.instances.shared_paths import first_shared
-from falcon_assets.planning.time.zone_changes import dated_changes
+from falcon_assets.planning.instance_paths import InstancePaths, first_shared
+from falcon_assets.planning.timeline import dated_changes
 from tests.builders import make_cluster, make_feed
 from tests.properties import examples
 from tests.zones import ZONES

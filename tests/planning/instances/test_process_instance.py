@@ -4,7 +4,7 @@ import pytest
 
 from falcon_assets.errors import ExpressionError, UnknownEntityError, UnknownInstanceError
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.planning.instances.process_instance import ProcessInstance, plan_process_instance
+from falcon_assets.planning.process_instance import ProcessInstance, plan_process_instance
 from tests.builders import make_cluster, make_feed, make_process
 
 CLUSTER = make_cluster(properties={"threshold": "5", "spark.sql.shuffle.partitions": "4"})

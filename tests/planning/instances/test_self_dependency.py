@@ -15,10 +15,10 @@ from falcon_assets.model.expression_functions import Kind
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.model.process import Input, Output
-from falcon_assets.planning.instances.self_dependency import Copied, Read, SelfWait, Step, Write, first_self_wait
-from falcon_assets.planning.time.timeline import Timeline
-from falcon_assets.planning.windows.evaluate import evaluate_time
-from falcon_assets.planning.windows.input_windows import input_instances, output_instance
+from falcon_assets.planning.expressions import evaluate_time
+from falcon_assets.planning.input_windows import input_instances, output_instance
+from falcon_assets.planning.self_dependency import Copied, Read, SelfWait, Step, Write, first_self_wait
+from falcon_assets.planning.timeline import Timeline
 
 
 def timeline(frequency: str, start: str, days: float = 30, zone: str = "UTC") -> Timeline:

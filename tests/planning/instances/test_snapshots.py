@@ -8,14 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.model.frequency import Frequency
-from falcon_assets.planning.instances.snapshots import (
-    instances_to_record,
-    not_refreshed,
-    refresh_time,
-    unrecorded_windows,
-)
-from falcon_assets.planning.time.clock import Clock
-from falcon_assets.planning.time.timeline import Timeline
+from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.snapshots import instances_to_record, not_refreshed, refresh_time, unrecorded_windows
+from falcon_assets.planning.timeline import Timeline
 
 START = datetime(2013, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from falcon_assets.planning.landing.circuit_breaker import FIRST_SECONDS, LONGEST_SECONDS, SLOW_SECONDS, Breaker
+from falcon_assets.features.landing.rules import FIRST_SECONDS, LONGEST_SECONDS, SLOW_SECONDS, Breaker
 
 
 def test_a_slow_failure_opens_it_at_once() -> None:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from falcon_assets.features.landing.rules import lag
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.landing.lag import lag
-from falcon_assets.planning.time.timeline import Timeline, feed_timeline
+from falcon_assets.planning.timeline import Timeline, feed_timeline
 from tests.builders import make_feed
 
 START, END = "2013-01-01T00:00Z", "2013-03-01T00:00Z"

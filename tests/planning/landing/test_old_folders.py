@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from falcon_assets.planning.landing.old_folders import ALL_EVERY, REST_LONG, REST_SHORT, SLACK, FolderPass
+from falcon_assets.planning.old_folders import ALL_EVERY, REST_LONG, REST_SHORT, SLACK, FolderPass
 from tests.properties import examples
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)

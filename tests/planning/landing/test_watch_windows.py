@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from falcon_assets.features.landing.rules import horizon_of, missing_windows, watch_window
 from falcon_assets.model.frequency import Frequency
-from falcon_assets.planning.landing.watch_windows import horizon_of, missing_windows, watch_window
-from falcon_assets.planning.time.timeline import Timeline
+from falcon_assets.planning.timeline import Timeline
 from tests.builders import make_feed
 from tests.properties import examples
 

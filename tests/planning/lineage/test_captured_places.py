@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from falcon_assets.planning.lineage.captured import parse_captured
+from falcon_assets.planning.captured import parse_captured
 
 
 def test_addresses_of_databases() -> None:

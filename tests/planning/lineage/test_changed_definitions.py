@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from falcon_assets.planning.lineage.changed_definitions import changed_keys
+from falcon_assets.features.lineage.difference import changed_keys
 
 RAW = {"name": "raw", "start": "now(0,0)"}
 

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from falcon_assets.features.lineage.column_impact import Affected, affected_by
+from falcon_assets.features.lineage.graph import Edge, Graph, Version
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.lineage.column_impact import Affected, affected_by
-from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns
-from falcon_assets.planning.lineage.graph import Edge, Graph, Version
-from falcon_assets.planning.lineage.version_status import VersionStatus
+from falcon_assets.planning.version_columns import OutputColumn, OutputColumns, VersionStatus
 
 T = parse_instant("2013-01-01T00:00Z")
 FEEDS = "abcd"

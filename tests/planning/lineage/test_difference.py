@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from falcon_assets.features.lineage.difference import difference
+from falcon_assets.features.lineage.graph import Version
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns
-from falcon_assets.planning.lineage.difference import difference
-from falcon_assets.planning.lineage.graph import Version
-from falcon_assets.planning.lineage.version_status import VersionStatus
+from falcon_assets.planning.version_columns import OutputColumn, OutputColumns, VersionStatus
 
 T = parse_instant("2013-01-01T00:00Z")
 ENVIRONMENT = {"python": "3.11.7", "pyspark": "4.3.0", "packages": "a1"}

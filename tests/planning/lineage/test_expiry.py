@@ -7,10 +7,10 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from falcon_assets.features.lineage.graph import Version
+from falcon_assets.features.lineage.pruning_rules import expired
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.lineage.expiry import expired
-from falcon_assets.planning.lineage.graph import Version
-from falcon_assets.planning.lineage.version_status import VersionStatus as S
+from falcon_assets.planning.version_columns import VersionStatus as S
 from tests.properties import examples
 
 T = parse_instant("2013-01-01T00:00Z")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from falcon_assets.features.lineage.graph import Edge, Graph, Version, dot, tree
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.lineage.graph import Edge, Graph, Version, dot, tree
-from falcon_assets.planning.lineage.version_status import VersionStatus
+from falcon_assets.planning.version_columns import VersionStatus
 
 T = parse_instant("2013-01-01T00:00Z")
 

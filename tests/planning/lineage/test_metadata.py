@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from falcon_assets.features.lineage.graph import Version
+from falcon_assets.features.lineage.metadata import relations
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.lineage.graph import Version
-from falcon_assets.planning.lineage.metadata import relations
-from falcon_assets.planning.lineage.version_status import VersionStatus
+from falcon_assets.planning.version_columns import VersionStatus
 from tests.builders import make_cluster, make_feed, make_process
 
 T = parse_instant("2013-01-01T00:00Z")

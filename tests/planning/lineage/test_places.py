@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from falcon_assets.features.lineage.graph import Edge, Graph, Version
+from falcon_assets.features.lineage.places import WITH, places_read, places_written
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.lineage.graph import Edge, Graph, Version
-from falcon_assets.planning.lineage.places import WITH, places_read, places_written
-from falcon_assets.planning.lineage.version_status import VersionStatus
+from falcon_assets.planning.version_columns import VersionStatus
 
 T = parse_instant("2013-01-01T00:00Z")
 RAW = Version(1, "primary", "raw", T, "a", VersionStatus.AVAILABLE)

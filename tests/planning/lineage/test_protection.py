@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from falcon_assets.planning.lineage.protection import protected
+from falcon_assets.features.lineage.pruning_rules import protected
 from tests.properties import examples
 
 NUMBERS = st.integers(0, 9)

@@ -7,7 +7,7 @@ from collections.abc import Set
 from hypothesis import given
 from hypothesis import strategies as st
 
-from falcon_assets.planning.lineage.pruning import needed_to_make
+from falcon_assets.features.lineage.pruning_rules import needed_to_make
 from tests.properties import examples
 
 NUMBERS = range(9)

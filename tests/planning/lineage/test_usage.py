@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.lineage.captured import Captured, DataRead, DataWrite, WrittenColumn, parse_captured
-from falcon_assets.planning.lineage.columns import OutputColumn, OutputColumns
-from falcon_assets.planning.lineage.declared import DeclaredData, DeclaredInput, FoundInstance, normal_place
-from falcon_assets.planning.lineage.usage import Usage, usage
+from falcon_assets.planning.captured import Captured, DataRead, DataWrite, WrittenColumn, parse_captured
+from falcon_assets.planning.data_usage import DeclaredData, DeclaredInput, FoundInstance, Usage, normal_place, usage
+from falcon_assets.planning.version_columns import OutputColumn, OutputColumns
 
 T = parse_instant("2013-01-01T05:00Z")
 OUT = "file:///data/.falcon/staging/x/out"

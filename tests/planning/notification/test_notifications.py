@@ -11,13 +11,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from falcon_assets.features.notification.rules import (
+    CALM,
+    INTERVAL,
+    Happening,
+    Notice,
+    WaitingReceiver,
+    is_due,
+    message_of,
+    receivers,
+    retry_after,
+    sla_happening,
+)
+from falcon_assets.features.sla.rules import SlaLevel
 from falcon_assets.model.notification import Notification, Told
-from falcon_assets.planning.instances.instance_record import LATE, InstanceRecord, InstanceState, RerunRequest
-from falcon_assets.planning.notification.delivery import CALM, INTERVAL, WaitingReceiver, is_due, retry_after
-from falcon_assets.planning.notification.events import Happening, Notice, receivers, sla_happening
-from falcon_assets.planning.notification.words import message_of
-from falcon_assets.planning.rules.retries import is_final
-from falcon_assets.planning.sla.deadlines import SlaLevel
+from falcon_assets.planning.instance_record import LATE, InstanceRecord, InstanceState, RerunRequest
+from falcon_assets.planning.retries import is_final
 from tests.builders import make_process
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

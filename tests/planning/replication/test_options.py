@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.frequency import Frequency
-from falcon_assets.planning.replication.options import ReplicationOptions, option_problems, replication_options
+from falcon_assets.planning.replication import ReplicationOptions, option_problems, replication_options
 
 OPTIONS = (
     "parallel, order, timeout, maxMaps, mapBandwidth, overwrite, ignoreErrors, skipChecksum, removeDeletedFiles, "

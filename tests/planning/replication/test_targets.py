@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.errors import ExpressionError, UnknownEntityError
-from falcon_assets.planning.replication.targets import common_timeline, contributions, partition_patterns, sources_of
+from falcon_assets.planning.replication import common_timeline, contributions, partition_patterns, sources_of
 from tests.builders import make_cluster, make_feed
 
 START = datetime(2013, 1, 1, tzinfo=UTC)

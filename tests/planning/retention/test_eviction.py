@@ -10,17 +10,18 @@ from hypothesis import strategies as st
 
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation, plan_eviction
-from falcon_assets.planning.retention.limits import before, cadence, first_pass_over, pass_times
-from falcon_assets.planning.retention.reasons_to_keep import (
-    KEEPS,
-    Keeps,
-    NeededByProcess,
-    NotReplicated,
-    needed_by_target,
+from falcon_assets.planning.eviction import (
+    StoredInstance,
+    StoredLocation,
+    before,
+    cadence,
+    first_pass_over,
+    pass_times,
+    plan_eviction,
 )
-from falcon_assets.planning.time.timeline import feed_timeline
+from falcon_assets.planning.instance_paths import InstancePaths
+from falcon_assets.planning.reasons_to_keep import KEEPS, Keeps, NeededByProcess, NotReplicated, needed_by_target
+from falcon_assets.planning.timeline import feed_timeline
 from tests.builders import make_cluster, make_feed
 
 VALIDITY = {"start": "2010-01-01T00:00Z", "end": "2020-01-01T00:00Z"}

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from falcon_assets.features.retention.rules import PendingInstances, needed_by_readers
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.model.process import Process
 from falcon_assets.model.wall_clock import MICROSECOND
-from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
-from falcon_assets.planning.retention.readers import PendingInstances, needed_by_readers
-from falcon_assets.planning.time.timeline import Timeline, feed_timeline, process_timeline
-from falcon_assets.planning.windows.input_windows import input_instances, latest_instances
+from falcon_assets.planning.input_windows import input_instances, latest_instances
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+from falcon_assets.planning.timeline import Timeline, feed_timeline, process_timeline
 from tests.builders import make_feed, make_process, workload_of
 
 START = parse_instant("2013-01-01T00:00Z")

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from falcon_assets.model.feed import VersionRetention
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.retention.limits import before
-from falcon_assets.planning.retention.reasons_to_keep import Protected
-from falcon_assets.planning.retention.versions import StoredVersion, plan_versions
+from falcon_assets.planning.eviction import StoredVersion, before, plan_versions
+from falcon_assets.planning.reasons_to_keep import Protected
 from tests.properties import examples
 
 NOW = parse_instant("2013-03-31T12:00Z")

@@ -10,15 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.instances.instance_record import LATE, InstanceRecord, InstanceState, RerunRequest
-from falcon_assets.planning.rules import coordination
-from falcon_assets.planning.rules.coordination import decide
-from falcon_assets.planning.rules.pending_reruns import PendingReruns
-from falcon_assets.planning.rules.readiness import MissingInput, Readiness
-from falcon_assets.planning.rules.retries import is_alive, opens_at, settled, timeout_of
-from falcon_assets.planning.rules.situation import Decision, Launch, Situation
-from falcon_assets.planning.rules.waiting import (
+from falcon_assets.instances.rules import coordination
+from falcon_assets.instances.rules.coordination import decide
+from falcon_assets.instances.rules.pending_reruns import PendingReruns
+from falcon_assets.instances.rules.readiness import MissingInput, Readiness
+from falcon_assets.instances.rules.situation import Decision, Launch, Situation
+from falcon_assets.instances.rules.waiting import (
     InputsMissing,
     InRun,
     NewerIsReady,
@@ -26,6 +23,9 @@ from falcon_assets.planning.rules.waiting import (
     ProcessSuspended,
     TurnPending,
 )
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.planning.instance_record import LATE, InstanceRecord, InstanceState, RerunRequest
+from falcon_assets.planning.retries import is_alive, opens_at, settled, timeout_of
 from tests.builders import make_feed, make_process, workload_of
 from tests.properties import examples
 from tests.work import calls

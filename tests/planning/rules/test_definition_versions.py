@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from falcon_assets.planning.rules.definition_versions import VersionSince, version_for
+from falcon_assets.entities.definition_versions import VersionSince, version_for
 from tests.ledger.histories import hour
 from tests.properties import examples
 

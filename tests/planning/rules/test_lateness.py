@@ -7,10 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from falcon_assets.model.instant import parse_instant
-from falcon_assets.model.process import LateProcess
-from falcon_assets.planning.instances.instance_record import LateChange
-from falcon_assets.planning.rules.lateness import (
+from falcon_assets.features.late.rules import (
     Arrival,
     LateDataDecision,
     came_after,
@@ -20,6 +17,9 @@ from falcon_assets.planning.rules.lateness import (
     late_workflow,
     too_late_text,
 )
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.model.process import LateProcess
+from falcon_assets.planning.instance_record import LateChange
 from tests.builders import make_process
 
 T = parse_instant("2013-01-01T00:00Z")

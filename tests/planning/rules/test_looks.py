@@ -7,8 +7,8 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from falcon_assets.instances.rules.looks import Looks
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.rules.looks import Looks
 from tests.properties import examples
 
 START = parse_instant("2013-01-01T00:00Z")

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from falcon_assets.instances.rules.coordination import decide
+from falcon_assets.instances.rules.newer_versions import LastUse
+from falcon_assets.instances.rules.readiness import Readiness
+from falcon_assets.instances.rules.situation import Decision, Situation
+from falcon_assets.instances.rules.waiting import InputsMissing
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.instances.instance_record import RERUN, InstanceRecord, InstanceState, RerunRequest
-from falcon_assets.planning.rules.coordination import decide
-from falcon_assets.planning.rules.newer_versions import LastUse
-from falcon_assets.planning.rules.readiness import Readiness
-from falcon_assets.planning.rules.retries import settled
-from falcon_assets.planning.rules.situation import Decision, Situation
-from falcon_assets.planning.rules.waiting import InputsMissing
+from falcon_assets.planning.instance_record import RERUN, InstanceRecord, InstanceState, RerunRequest
+from falcon_assets.planning.retries import settled
 from tests.builders import make_feed, make_process, workload_of
 from tests.properties import examples
 

@@ -3,11 +3,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 
+from falcon_assets.instances.rules.pending_reruns import FeedInstance, PendingReruns, Rerun, pending_reruns
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.rules.pending_reruns import FeedInstance, PendingReruns, Rerun, pending_reruns
-from falcon_assets.planning.workloads.process_workload import ProcessWorkload
-from falcon_assets.planning.workloads.replication_workload import replications_to
-from falcon_assets.planning.workloads.workload import Workload
+from falcon_assets.planning.workloads import ProcessWorkload, Workload, replications_to
 from tests.builders import VALIDITY, make_feed, make_process
 
 START = parse_instant("2013-01-01T00:00Z")

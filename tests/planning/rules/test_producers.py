@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from falcon_assets.instances.rules.coordination import decide
+from falcon_assets.instances.rules.looks import Looks
+from falcon_assets.instances.rules.readiness import Readiness
+from falcon_assets.instances.rules.situation import Situation
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.instances.instance_record import InstanceRecord, InstanceState
-from falcon_assets.planning.rules.coordination import decide
-from falcon_assets.planning.rules.looks import Looks
-from falcon_assets.planning.rules.readiness import Readiness
-from falcon_assets.planning.rules.situation import Situation
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from tests.builders import make_feed, make_process, workload_of
 
 HOUR = timedelta(hours=1)

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.errors import UnknownEntityError
+from falcon_assets.instances.rules.readiness import Readiness
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.planning.rules.readiness import Readiness
-from falcon_assets.planning.time.timeline import feed_timeline
-from falcon_assets.planning.windows.input_windows import input_instances, latest_instances
+from falcon_assets.planning.input_windows import input_instances, latest_instances
+from falcon_assets.planning.timeline import feed_timeline
 from tests.builders import make_feed, make_process, workload_of
 from tests.properties import examples
 from tests.work import calls

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from falcon_assets.instances.rules.ready_search import intersection
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.rules.ready_search import intersection
-from falcon_assets.planning.time.timeline import feed_timeline
-from falcon_assets.planning.windows.instance_set import InstanceSet
+from falcon_assets.planning.input_windows import InstanceSet
+from falcon_assets.planning.timeline import feed_timeline
 from tests.builders import make_feed
 from tests.planning.rules.test_readiness import CLOCK_FREQUENCIES, WINDOWS, on, readiness, timed
 from tests.properties import examples

@@ -7,12 +7,12 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from falcon_assets.instances.rules.coordination import decide
+from falcon_assets.instances.rules.readiness import Readiness
+from falcon_assets.instances.rules.replaced_outputs import NewerIsWritten
+from falcon_assets.instances.rules.situation import Situation
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.instances.instance_record import RERUN, InstanceRecord, InstanceState, RerunRequest
-from falcon_assets.planning.rules.coordination import decide
-from falcon_assets.planning.rules.readiness import Readiness
-from falcon_assets.planning.rules.replaced_outputs import NewerIsWritten
-from falcon_assets.planning.rules.situation import Situation
+from falcon_assets.planning.instance_record import RERUN, InstanceRecord, InstanceState, RerunRequest
 from tests.builders import make_feed, make_process, workload_of
 
 START = parse_instant("2013-01-01T00:00Z")

@@ -7,9 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from falcon_assets.planning.instances.reason import Reason
-from falcon_assets.planning.rules.readiness import MissingInput
-from falcon_assets.planning.rules.waiting import (
+from falcon_assets.instances.rules.readiness import MissingInput
+from falcon_assets.instances.rules.waiting import (
     GIVEN_UP,
     NOT_READY,
     TAKEN,
@@ -28,6 +27,7 @@ from falcon_assets.planning.rules.waiting import (
     TurnPending,
     Waiting,
 )
+from falcon_assets.planning.reason import Reason
 
 NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
 LACKING = tuple(MissingInput("flights", "raw-flights", NOON + k * timedelta(hours=1)) for k in range(3))

@@ -11,10 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from falcon_assets.features.sla.rules import (
+    Deadline,
+    Known,
+    Scheduled,
+    SlaLevel,
+    announced,
+    breaches,
+    feed_deadlines,
+    process_deadlines,
+    seen_until,
+    to_judge,
+)
 from falcon_assets.model.frequency import Frequency
-from falcon_assets.planning.sla.breaches import Known, Scheduled, announced, breaches, seen_until, to_judge
-from falcon_assets.planning.sla.deadlines import Deadline, SlaLevel, feed_deadlines, process_deadlines
-from falcon_assets.planning.time.timeline import Timeline
+from falcon_assets.planning.timeline import Timeline
 from tests.builders import make_feed, make_process
 from tests.properties import examples
 

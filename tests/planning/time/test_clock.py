@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.instant import format_instant
-from falcon_assets.planning.time.clock import APART, Clock, is_set_back
+from falcon_assets.planning.clock import APART, Clock, is_set_back
 
 STARTED = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from falcon_assets.errors import UnknownEntityError, UnknownInstanceError
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.planning.time.timeline import Timeline, feed_timeline, process_timeline
+from falcon_assets.planning.timeline import Timeline, feed_timeline, process_timeline
 from tests.builders import make_feed, make_process
 from tests.properties import examples
 from tests.work import calls

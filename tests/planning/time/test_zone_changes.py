@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from falcon_assets.planning.time.zone_changes import OffsetChange, offset_changes
+from falcon_assets.planning.timeline import OffsetChange, offset_changes
 
 
 def hours(number: float) -> timedelta:

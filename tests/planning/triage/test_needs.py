@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from falcon_assets.features.triage.known import Work
+from falcon_assets.features.triage.needs import needs_of
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.triage.known import Work
-from falcon_assets.planning.triage.needs import needs_of
-from falcon_assets.planning.workloads.process_workload import ProcessWorkload
+from falcon_assets.planning.workloads import ProcessWorkload
 from tests.builders import make_feed, make_process
 
 

@@ -13,8 +13,7 @@ from falcon_assets.errors import ExpressionError
 from falcon_assets.model.expression import Call, parse_expression
 from falcon_assets.model.expression_functions import WEEKDAYS
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.planning.windows.evaluate import evaluate_text, evaluate_time
-from falcon_assets.planning.windows.expression_bounds import expression_bounds
+from falcon_assets.planning.expressions import evaluate_text, evaluate_time, expression_bounds
 from tests.zones import ZONES
 
 moments = st.datetimes(datetime(2005, 1, 1), datetime(2030, 1, 1)).map(

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from falcon_assets.model.expression import parse_expression
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.time.timeline import Timeline
-from falcon_assets.planning.windows.evaluate import evaluate_time
-from falcon_assets.planning.windows.index_shift import index_shift
+from falcon_assets.planning.expressions import evaluate_time
+from falcon_assets.planning.timeline import Timeline
+from falcon_assets.planning.window_offsets import index_shift
 from tests.builders import make_feed, make_process, workload_of
 from tests.zones import ZONES
 

@@ -13,15 +13,15 @@ from falcon_assets.errors import ExpressionError
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.model.process import Input, Output
-from falcon_assets.planning.time.timeline import Timeline
-from falcon_assets.planning.windows.evaluate import evaluate_time
-from falcon_assets.planning.windows.input_windows import (
+from falcon_assets.planning.expressions import evaluate_time
+from falcon_assets.planning.input_windows import (
+    InstanceSet,
     input_instances,
     latest_instances,
     nominal_of_output,
     output_instance,
 )
-from falcon_assets.planning.windows.instance_set import InstanceSet
+from falcon_assets.planning.timeline import Timeline
 from tests.properties import examples
 
 ZONES = ["UTC", "America/New_York", "Europe/Berlin", "America/Sao_Paulo", "Australia/Lord_Howe", "Asia/Kolkata"]

@@ -4,7 +4,7 @@ import pytest
 
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.windows.interpolate import interpolate
+from falcon_assets.planning.interpolate import interpolate
 
 VALUES = {"cluster.colo": "east", "threshold": "15", "nested": "${threshold}"}
 

@@ -10,9 +10,9 @@ from falcon_assets.model.expression import Call, parse_expression
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.model.wall_clock import from_wall
-from falcon_assets.planning.time.timeline import Timeline
-from falcon_assets.planning.windows.evaluate import evaluate_time
-from falcon_assets.planning.windows.window_offsets import window_offsets
+from falcon_assets.planning.expressions import evaluate_time
+from falcon_assets.planning.timeline import Timeline
+from falcon_assets.planning.window_offsets import window_offsets
 from tests.properties import examples
 from tests.work import calls
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.planning.time.timeline import feed_timeline, process_timeline
-from falcon_assets.planning.windows.input_windows import output_instance
-from falcon_assets.planning.workloads.process_workload import ProcessWorkload
+from falcon_assets.planning.input_windows import output_instance
+from falcon_assets.planning.timeline import feed_timeline, process_timeline
+from falcon_assets.planning.workloads import ProcessWorkload
 from tests.builders import make_feed, make_process
 from tests.properties import examples
 

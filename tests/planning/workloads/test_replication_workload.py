@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.errors import ExpressionError
+from falcon_assets.instances.rules.coordination import decide
+from falcon_assets.instances.rules.readiness import Readiness
+from falcon_assets.instances.rules.situation import Situation
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.planning.replication.targets import common_timeline, replicated_timeline
-from falcon_assets.planning.rules.coordination import decide
-from falcon_assets.planning.rules.readiness import Readiness
-from falcon_assets.planning.rules.situation import Situation
-from falcon_assets.planning.time.timeline import feed_timeline
-from falcon_assets.planning.workloads.replication_workload import ReplicationWorkload, replications_to
+from falcon_assets.planning.replication import common_timeline, replicated_timeline
+from falcon_assets.planning.timeline import feed_timeline
+from falcon_assets.planning.workloads import ReplicationWorkload, replications_to
 from tests.builders import make_feed, make_process, workload_of
 
 START = parse_instant("2013-01-01T00:00Z")

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from falcon_assets.engines.computing.run import run_workflow
+from falcon_assets.compute.engines.computing.run import run_workflow
+from falcon_assets.compute.spark.capture.capturing import capturing
+from falcon_assets.compute.spark.sessions import isolated
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.planning.lineage.captured import Captured, ColumnRead
-from falcon_assets.planning.lineage.columns import Hows
-from falcon_assets.spark.capture.capturing import capturing
-from falcon_assets.spark.session.sessions import isolated
+from falcon_assets.planning.captured import Captured, ColumnRead
+from falcon_assets.planning.version_columns import Hows
 from tests.listener import LISTENER_HOME
 from tests.spark.sandbox import Sandbox
 

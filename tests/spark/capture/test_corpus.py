@@ -7,8 +7,8 @@ import shutil
 import pytest
 from pyspark.sql import SparkSession
 
+from falcon_assets.compute.spark.sessions import session_for
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.spark.session.sessions import session_for
 from tests.listener import LISTENER_HOME
 from tests.spark.capture.corpus import in_python, in_sql
 from tests.spark.capture.corpus.grading import Grade, grade, used_by

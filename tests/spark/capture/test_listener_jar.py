@@ -7,9 +7,8 @@ from zipfile import ZipFile
 
 import pytest
 
-from falcon_assets.spark.capture import listener_jar
-from falcon_assets.spark.capture.listener_jar import CaptureError, ListenerJar
-from falcon_assets.spark.capture.loading import loading
+from falcon_assets.compute.spark.capture import listener_jar
+from falcon_assets.compute.spark.capture.listener_jar import CaptureError, ListenerJar, loading
 from tests.listener import LISTENER_HOME, share_listener
 
 

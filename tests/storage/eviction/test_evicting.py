@@ -11,8 +11,8 @@ import pytest
 from falcon_assets.errors import ExpressionError, StorageError
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation, Verdict, plan_eviction
+from falcon_assets.planning.eviction import StoredInstance, StoredLocation, Verdict, plan_eviction
+from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_target import ARCHIVING
 from falcon_assets.storage.eviction.evicting import Evicted, evict

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.retention.eviction import Verdict, plan_eviction
+from falcon_assets.planning.eviction import Verdict, plan_eviction
+from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.evicting import evict
 from falcon_assets.storage.instances.stored_instances import stored_instances

@@ -12,7 +12,7 @@ import pytest
 from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.table_uri import TableUri
-from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation, Verdict
+from falcon_assets.planning.eviction import StoredInstance, StoredLocation, Verdict
 from falcon_assets.storage.eviction.evicting import Evicted, evict, is_untouched, measure
 from falcon_assets.storage.feed_store import store_of
 from falcon_assets.storage.kinds.kind_of import kind_of

@@ -13,8 +13,8 @@ import pytest
 from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.retention.eviction import StoredInstance, Verdict, plan_eviction
+from falcon_assets.planning.eviction import StoredInstance, Verdict, plan_eviction
+from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.archiving import abandon_archive
 from falcon_assets.storage.eviction.evicting import Evicted, evict, is_untouched

@@ -9,7 +9,7 @@ import pytest
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation, Verdict
+from falcon_assets.planning.eviction import StoredInstance, StoredLocation, Verdict
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.evicting import evict
 from falcon_assets.storage.files.s3_files import S3Files

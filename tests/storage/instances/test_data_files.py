@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from falcon_assets.planning.replication.copy_plan import ListedFile
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.copying.copy_plan import ListedFile
 from falcon_assets.storage.copying.listed_files import list_files
 from falcon_assets.storage.instances.data_files import is_data, is_hidden, shown
 from falcon_assets.storage.instances.data_version import count_files

@@ -15,7 +15,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
-from falcon_assets.planning.landing.old_folders import SLACK, FolderPass
+from falcon_assets.planning.old_folders import SLACK, FolderPass
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.old_folders import AFTER_ALL, Visit, visits
 from falcon_assets.storage.kinds.kind_of import kind_of

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.model.feed import Feed
-from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.kinds.available_instances import AvailableInstances
 from falcon_assets.storage.kinds.kind_of import kind_of

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.landing.old_folders import FolderPass
-from falcon_assets.planning.lineage.declared import normal_place
-from falcon_assets.planning.replication.options import ReplicationOptions
-from falcon_assets.planning.retention.eviction import StoredInstance, Verdict
-from falcon_assets.planning.retention.versions import VersionVerdict
+from falcon_assets.planning.data_usage import normal_place
+from falcon_assets.planning.eviction import StoredInstance, Verdict, VersionVerdict
+from falcon_assets.planning.instance_paths import InstancePaths
+from falcon_assets.planning.old_folders import FolderPass
+from falcon_assets.planning.replication import ReplicationOptions
 from falcon_assets.storage.copying.copy_publication import publish_if_complete
 from falcon_assets.storage.copying.instance_copy import InstanceCopy
 from falcon_assets.storage.eviction.evicting import evict

@@ -8,8 +8,8 @@ import pytest
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.retention.versions import StoredVersion, VersionVerdict
+from falcon_assets.planning.eviction import StoredVersion, VersionVerdict
+from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.versions import evict_versions
 from falcon_assets.storage.kinds.kind_of import kind_of

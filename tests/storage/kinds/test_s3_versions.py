@@ -15,10 +15,9 @@ import pytest
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.replication.options import ReplicationOptions
-from falcon_assets.planning.retention.eviction import StoredLocation
-from falcon_assets.planning.retention.versions import StoredVersion, VersionVerdict
+from falcon_assets.planning.eviction import StoredLocation, StoredVersion, VersionVerdict
+from falcon_assets.planning.instance_paths import InstancePaths
+from falcon_assets.planning.replication import ReplicationOptions
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_publication import publish_copies
 from falcon_assets.storage.copying.instance_copy import InstanceCopy

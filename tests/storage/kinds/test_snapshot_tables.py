@@ -10,7 +10,7 @@ import pytest
 from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.planning.clock import Clock
 from falcon_assets.storage.feed_store import store_of
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.snapshots import is_there, refreshed_at, snapshot_listing, why_not_there

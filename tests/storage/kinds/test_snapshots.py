@@ -11,7 +11,7 @@ import pytest
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.time.clock import Clock
+from falcon_assets.planning.clock import Clock
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.snapshots import is_there, refreshed_at, why_not_there

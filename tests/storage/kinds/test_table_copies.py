@@ -15,7 +15,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.replication.options import ReplicationOptions
+from falcon_assets.planning.replication import ReplicationOptions
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_publication import publish_if_complete
 from falcon_assets.storage.copying.instance_copy import CopyResult, InstanceCopy

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.replication.options import ReplicationOptions
+from falcon_assets.planning.replication import ReplicationOptions
 from falcon_assets.storage.copying.copy_publication import publish_if_complete
 from falcon_assets.storage.copying.copy_target import CopyTarget
 from falcon_assets.storage.copying.instance_copy import CopyResult, InstanceCopy

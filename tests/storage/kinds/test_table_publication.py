@@ -15,7 +15,7 @@ import pytest
 from falcon_assets.errors import StorageError
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.model.table_uri import TableUri
-from falcon_assets.planning.retention.eviction import StoredLocation
+from falcon_assets.planning.eviction import StoredLocation
 from falcon_assets.storage.kinds.tables.publication import TablePublication
 from falcon_assets.storage.kinds.tables.table_storage import TableStorage
 from falcon_assets.storage.output_target import KeptAs, OutputTarget

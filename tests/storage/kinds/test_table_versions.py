@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from falcon_assets.errors import StorageError, UnreachableError
-from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.retention.versions import StoredVersion, VersionVerdict
+from falcon_assets.planning.eviction import StoredVersion, VersionVerdict
+from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.storage.eviction.versions import evict_versions
 from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions
 from falcon_assets.storage.kinds.tables.version_folders import GRACE_SECONDS, VersionFolders

@@ -11,8 +11,8 @@ import pytest
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
-from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.lineage.declared import normal_place
+from falcon_assets.planning.data_usage import normal_place
+from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.storage.kinds.available_instances import AvailableInstances
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.landing import Collected, collect

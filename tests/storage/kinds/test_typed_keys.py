@@ -12,7 +12,7 @@ from pyiceberg.catalog import Catalog
 from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.tables.publication import TablePublication
 from falcon_assets.storage.kinds.tables.table_storage import TableStorage

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.replication.copy_plan import ListedFile
+from falcon_assets.storage.copying.copy_plan import ListedFile
 from falcon_assets.storage.copying.copy_target import CopiedPart, CopyTarget
 from falcon_assets.storage.copying.file_copy import COPY_DIFFERS, CopiedFile, FileCopy
 from falcon_assets.storage.instances.data_version import DataVersion

@@ -7,8 +7,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.retention.eviction import StoredLocation
-from falcon_assets.planning.retention.versions import StoredVersion
+from falcon_assets.planning.eviction import StoredLocation, StoredVersion
 from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules
 from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.instances.data_version import DataVersion
@@ -18,9 +17,8 @@ from falcon_assets.storage.kinds.hdfs.kept_versions import HdfsVersions
 from falcon_assets.storage.kinds.hdfs.publication import HdfsPublication
 from falcon_assets.storage.kinds.hdfs.removal import HdfsRemoval
 from falcon_assets.storage.kinds.hdfs.set_aside import evicted
-from falcon_assets.storage.kinds.publishing import InstancePublication
 from falcon_assets.storage.kinds.removing import Removal
-from falcon_assets.storage.kinds.storage_kind import KEEPS_NONE, READERS_SECONDS, StorageKind
+from falcon_assets.storage.kinds.storage_kind import KEEPS_NONE, READERS_SECONDS, InstancePublication, StorageKind
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import copies_folder

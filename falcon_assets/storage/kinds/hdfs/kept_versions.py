@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from falcon_assets.planning.retention.versions import StoredVersion
+from falcon_assets.planning.eviction import StoredVersion
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.output_target import KeptAs
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 
-from falcon_assets.planning.retention.eviction import StoredLocation
+from falcon_assets.planning.eviction import StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.data_files import is_side_file
 from falcon_assets.storage.kinds.hdfs.set_aside import evicted

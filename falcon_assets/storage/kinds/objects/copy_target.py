@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from falcon_assets.planning.replication.copy_plan import ListedFile
+from falcon_assets.storage.copying.copy_plan import ListedFile
 from falcon_assets.storage.copying.copy_target import CopiedPart, CopyTarget
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.objects.file_copy import ObjectFileCopy

@@ -7,8 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.retention.eviction import StoredLocation
-from falcon_assets.planning.retention.versions import StoredVersion
+from falcon_assets.planning.eviction import StoredLocation, StoredVersion
 from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules
 from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.files.ability import Ability
@@ -21,10 +20,9 @@ from falcon_assets.storage.kinds.objects.publication import ObjectPublication
 from falcon_assets.storage.kinds.objects.removal import ObjectRemoval
 from falcon_assets.storage.kinds.objects.spark_urls import connector_scheme, spark_url
 from falcon_assets.storage.kinds.objects.staged_input import staged_input
-from falcon_assets.storage.kinds.publishing import InstancePublication
 from falcon_assets.storage.kinds.reading import ReadableInstance
 from falcon_assets.storage.kinds.removing import Removal
-from falcon_assets.storage.kinds.storage_kind import KEEPS_NONE, READERS_SECONDS, StorageKind
+from falcon_assets.storage.kinds.storage_kind import KEEPS_NONE, READERS_SECONDS, InstancePublication, StorageKind
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
 
-from falcon_assets.planning.retention.versions import StoredVersion
+from falcon_assets.planning.eviction import StoredVersion
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.version_pointer import VersionPointer
 from falcon_assets.storage.kinds.objects.conditional_writes import conditional_writes

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.retention.eviction import StoredLocation
+from falcon_assets.planning.eviction import StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.data_files import is_side_file
 from falcon_assets.storage.kinds.objects.pointer_store import PointerStore

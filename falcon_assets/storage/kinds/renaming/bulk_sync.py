@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from falcon_assets.durable import sync_tree
+from falcon_assets.base.durable import sync_tree
 
 if sys.platform == "linux":
     _libc = ctypes.CDLL(None, use_errno=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.replication.copy_plan import CopyRecord, ListedFile
+from falcon_assets.storage.copying.copy_plan import CopyRecord, ListedFile
 from falcon_assets.storage.copying.copy_target import CopiedPart, CopyTarget
 from falcon_assets.storage.files.path_lock import path_lock
 from falcon_assets.storage.instances.data_version import DataVersion, version_of

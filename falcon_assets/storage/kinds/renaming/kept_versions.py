@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-from falcon_assets.planning.retention.versions import StoredVersion
+from falcon_assets.planning.eviction import StoredVersion
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.output_target import KeptAs
 

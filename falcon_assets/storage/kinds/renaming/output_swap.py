@@ -22,7 +22,7 @@ import uuid
 from contextlib import suppress
 from pathlib import Path
 
-from falcon_assets.durable import make_folders, sync, sync_tree
+from falcon_assets.base.durable import make_folders, sync, sync_tree
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files.permissions import apply_permission

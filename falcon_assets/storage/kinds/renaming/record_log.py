@@ -7,7 +7,7 @@ import uuid
 
 from fsspec import AbstractFileSystem
 
-from falcon_assets.planning.replication.copy_plan import CopyRecord
+from falcon_assets.storage.copying.copy_plan import CopyRecord
 from falcon_assets.storage.copying.copy_records import RecordLog, to_lines
 
 

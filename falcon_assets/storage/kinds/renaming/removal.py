@@ -16,9 +16,9 @@ from pathlib import Path
 
 from filelock import lock_descriptor
 
+from falcon_assets.base.file_locks import opened
 from falcon_assets.errors import StorageError
-from falcon_assets.file_locks import opened
-from falcon_assets.planning.retention.eviction import StoredLocation
+from falcon_assets.planning.eviction import StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import DISK_FULL
 from falcon_assets.storage.files.path_lock import acquire, path_lock, release

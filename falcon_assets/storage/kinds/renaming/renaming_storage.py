@@ -8,13 +8,11 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 
-from falcon_assets.planning.retention.eviction import StoredLocation
-from falcon_assets.planning.retention.versions import StoredVersion
+from falcon_assets.planning.eviction import StoredLocation, StoredVersion
 from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules
 from falcon_assets.storage.errors import explained
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.file_storage import FileStorage
-from falcon_assets.storage.kinds.publishing import InstancePublication
 from falcon_assets.storage.kinds.removing import Removal
 from falcon_assets.storage.kinds.renaming.copy_target import RenamingCopyTarget
 from falcon_assets.storage.kinds.renaming.kept_versions import KeptVersions
@@ -23,7 +21,7 @@ from falcon_assets.storage.kinds.renaming.publication import RenamePublication
 from falcon_assets.storage.kinds.renaming.removal import RenameRemoval
 from falcon_assets.storage.kinds.renaming.restoring import restored
 from falcon_assets.storage.kinds.renaming.set_aside import evicted
-from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS, StorageKind
+from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS, InstancePublication, StorageKind
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
 

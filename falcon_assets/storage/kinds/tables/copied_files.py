@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.replication.copy_plan import ListedFile
+from falcon_assets.storage.copying.copy_plan import ListedFile
 from falcon_assets.storage.copying.listed_files import SourceFiles, list_folder
 from falcon_assets.storage.errors import explained
 from falcon_assets.storage.kinds.tables.table_folder import TableFolder

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from falcon_assets.errors import StorageError, UnreachableError
-from falcon_assets.planning.replication.copy_plan import ListedFile
+from falcon_assets.storage.copying.copy_plan import ListedFile
 from falcon_assets.storage.copying.copy_target import CopiedPart, CopyRules, CopyTarget
 from falcon_assets.storage.copying.listed_files import list_folder
 from falcon_assets.storage.instances.data_version import DataVersion

@@ -26,7 +26,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from falcon_assets.errors import UnreachableError
-from falcon_assets.planning.retention.versions import StoredVersion
+from falcon_assets.planning.eviction import StoredVersion
 from falcon_assets.storage.kinds.tables.instance_version import version_of
 from falcon_assets.storage.kinds.tables.table_folder import TableFolder
 from falcon_assets.storage.kinds.tables.version_folders import VersionFolders

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.table_uri import ANY, TableUri
-from falcon_assets.planning.instances.instance_paths import InstancePaths
+from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.storage.tables.catalog import Partition, TableLayout, Values
 from falcon_assets.storage.tables.key_values import canonical, has_spellings, same, spelled
 from falcon_assets.storage.tables.table_store import TableStore

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from falcon_assets.planning.lineage.declared import normal_place
+from falcon_assets.planning.data_usage import normal_place
 
 MOST_ELSEWHERE = 10_000
 """So many partitions of a table are looked through for one that does not lie below its folder; of more, none is."""

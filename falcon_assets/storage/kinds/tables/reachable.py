@@ -11,7 +11,7 @@ from typing import Any
 
 from fsspec.implementations.local import LocalFileSystem
 
-from falcon_assets.cancellation import current_cancellation
+from falcon_assets.base.cancellation import current_cancellation
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.file_copy import Attributes

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.table_uri import TableUri
-from falcon_assets.planning.retention.eviction import StoredLocation
+from falcon_assets.planning.eviction import StoredLocation
 from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions
 from falcon_assets.storage.kinds.tables.version_folders import VersionFolders

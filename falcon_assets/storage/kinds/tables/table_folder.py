@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fsspec.implementations.local import LocalFileSystem
 
-from falcon_assets.durable import make_folders, sync, sync_tree
+from falcon_assets.base.durable import make_folders, sync, sync_tree
 from falcon_assets.model.store_url import canonical_url
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files.ability import Ability

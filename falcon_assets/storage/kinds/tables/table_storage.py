@@ -12,11 +12,10 @@ from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.store_url import is_hdfs, is_object_store
 from falcon_assets.model.table_uri import TableUri
-from falcon_assets.planning.instances.instance_paths import InstancePaths
-from falcon_assets.planning.landing.old_folders import FolderPass
-from falcon_assets.planning.lineage.declared import normal_place
-from falcon_assets.planning.retention.eviction import StoredInstance, StoredLocation
-from falcon_assets.planning.retention.versions import StoredVersion
+from falcon_assets.planning.data_usage import normal_place
+from falcon_assets.planning.eviction import StoredInstance, StoredLocation, StoredVersion
+from falcon_assets.planning.instance_paths import InstancePaths
+from falcon_assets.planning.old_folders import FolderPass
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules, CopyTarget
 from falcon_assets.storage.copying.listed_files import SourceFiles
@@ -26,10 +25,9 @@ from falcon_assets.storage.files.web_hdfs import WebHdfsFileSystem
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.instances.instance_files import Listing
 from falcon_assets.storage.instances.old_folders import Visit
-from falcon_assets.storage.kinds.publishing import InstancePublication
 from falcon_assets.storage.kinds.reading import ReadableInstance, ReadablePartition
 from falcon_assets.storage.kinds.removing import Removal
-from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS, StorageKind
+from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS, InstancePublication, StorageKind
 from falcon_assets.storage.kinds.tables.copied_files import files_of_partitions
 from falcon_assets.storage.kinds.tables.copy_target import HdfsTableCopyTarget, ObjectTableCopyTarget, TableCopyTarget
 from falcon_assets.storage.kinds.tables.instance_version import version_of

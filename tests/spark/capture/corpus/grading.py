@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as sf
 
-from falcon_assets.planning.lineage.columns import Source
-from falcon_assets.planning.lineage.usage import Usage, usage
-from falcon_assets.spark.capture.capturing import capturing
-from falcon_assets.spark.session.sessions import isolated
+from falcon_assets.compute.spark.capture.capturing import capturing
+from falcon_assets.compute.spark.sessions import isolated
+from falcon_assets.planning.data_usage import Usage, usage
+from falcon_assets.planning.version_columns import Source
 from tests.spark.capture.corpus.world import Program, World, world_in
 
 

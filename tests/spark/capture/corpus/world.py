@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from falcon_assets.planning.lineage.declared import DeclaredData, DeclaredInput, FoundInstance
+from falcon_assets.planning.data_usage import DeclaredData, DeclaredInput, FoundInstance
 
 AT = datetime(2013, 1, 1, 5, tzinfo=UTC)
 FEEDS = ("a", "b", "names")

@@ -1,1 +1,0 @@
-"""Who writes and who reads what: producers, cycles, reading of own outputs."""

@@ -1,1 +1,0 @@
-"""Replication, retention and deadlines of feeds."""

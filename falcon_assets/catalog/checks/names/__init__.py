@@ -1,1 +1,0 @@
-"""Names: unique here and in Dagster, and known where they are referred to."""

@@ -1,0 +1,188 @@
+"""Holes in the texts of processes: what ``${...}`` names must be there when an instance is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from falcon_assets.catalog.declared import Definitions
+from falcon_assets.catalog.yaml_files.documents import KeyPath, shown_path
+from falcon_assets.errors import ExpressionError, Position, Problem
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.process import Process
+from falcon_assets.model.spark_settings import is_of_application
+from falcon_assets.model.template import parse_template
+from falcon_assets.model.workflow import Workflow
+from falcon_assets.planning.interpolate import interpolate
+from falcon_assets.planning.process_instance import BUILT_IN
+
+
+def check_variables(definitions: Definitions) -> Iterator[Problem]:
+    """Properties, partitions of inputs and arguments with unknown variables or bad expressions."""
+    for process in definitions.processes.values():
+        for path, text, names in _texts(process.entity):
+            try:
+                parse_template(text)
+            except ExpressionError as error:
+                yield process.problem(path, str(error))
+                continue
+            for entry in process.entity.clusters:
+                cluster = definitions.clusters.get(entry.name)
+                message = _message(process.entity, cluster.entity, text, names) if cluster is not None else None
+                if message is not None:
+                    yield process.problem(path, message)
+
+
+def _texts(process: Process) -> Iterator[tuple[KeyPath, str, tuple[str, ...]]]:
+    """Path, text and the names that the process itself adds to those of its cluster."""
+    for key, text in process.properties.items():
+        yield ("properties", key), text, ()
+    own = tuple(process.properties)
+    for index, declared in enumerate(process.inputs):
+        if declared.partition is not None:
+            yield ("inputs", index, "partition"), declared.partition, own
+    feeds = (*(declared.name for declared in process.inputs), *(output.name for output in process.outputs))
+    for path, workflow in workflows(process):
+        for steps, text in workflow.templates():
+            yield (*path, *steps), text, (*own, *feeds)
+
+
+def workflows(process: Process) -> Iterator[tuple[KeyPath, Workflow]]:
+    """The workflow of the process and those of its late inputs, with their keys."""
+    yield ("workflow",), process.workflow
+    late = process.late_process
+    for index, entry in enumerate(late.inputs if late else ()):
+        if entry.workflow is not None:
+            yield ("late_process", "inputs", index, "workflow"), entry.workflow
+
+
+def _message(process: Process, cluster: Cluster, text: str, names: tuple[str, ...]) -> str | None:
+    """What goes wrong when the text is filled in for the first instance on the cluster."""
+    entry = process.on(cluster.name)
+    if entry is None or "${" not in text:
+        return None
+    values = dict.fromkeys((*cluster.variables, *names, *BUILT_IN), "")
+    try:
+        interpolate(text, values, entry.validity.start, process.timezone, "")
+    except ExpressionError as error:
+        return f"{error} on cluster {cluster.name!r}"
+    return None
+
+
+def check_programs(definitions: Definitions) -> Iterator[Problem]:
+    """Mistakes in SQL and Python; what may work nevertheless is a warning.
+
+    Every file is read and parsed, so this is for who asks, and not for everything that loads definitions.
+    """
+    told: set[Problem] = set()
+    for process in definitions.processes.values():
+        views = [one.name for one in process.entity.inputs]
+        parameters = _parameters(process.entity, definitions)
+        for _, workflow in workflows(process.entity):
+            try:
+                found = list(workflow.mistakes(definitions.root, views, parameters))
+            except OSError:  # another check says so
+                continue
+            for file, one in found:
+                path = definitions.root / file
+                lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+                snippet = lines[one.line - 1] if one.line <= len(lines) else ""
+                position = Position(shown_path(path), one.line, one.column)
+                problem = Problem(position, "", one.message, snippet, not one.is_certain, one.is_doubt)
+                if problem not in told:  # processes may share a file
+                    told.add(problem)
+                    yield problem
+
+
+def _parameters(process: Process, definitions: Definitions) -> set[str]:
+    """The variables that it has on any of its clusters and that a statement can name."""
+    clusters = [definitions.clusters[one.name].entity for one in process.clusters if one.name in definitions.clusters]
+    names = {*BUILT_IN, *process.properties, *(name for one in clusters for name in one.variables)}
+    return {name for name in names if name.isascii() and name.isidentifier()}
+
+
+def check_spark_settings(definitions: Definitions) -> Iterator[Problem]:
+    """Settings that Spark reads when it starts, on processes that run in a Spark that is there already."""
+    for process in definitions.processes.values():
+        settings = [key for key in process.entity.properties if key.startswith("spark.")]
+        for entry in process.entity.clusters if settings else ():
+            cluster = definitions.clusters.get(entry.name)
+            for _, workflow in workflows(process.entity) if cluster else ():
+                endpoint = cluster.entity.interfaces.execute.endpoint if cluster else ""
+                for key in settings:
+                    why = _why_not(key, workflow, entry.name, is_server=endpoint.startswith("sc://"))
+                    if why is not None:
+                        yield process.problem(("properties", key), why, at_key=True)
+
+
+def _why_not(key: str, workflow: Workflow, cluster: str, *, is_server: bool) -> str | None:
+    fixed = f"Spark reads {key} when it starts, and"
+    where = f"declare it in the properties of the cluster {cluster!r}"
+    if workflow.shares_session:
+        if not is_of_application(key):
+            return None
+        return f"{fixed} {workflow.engine} runs in the session of its cluster: {where}, or run a program (spark-submit)"
+    if is_server and (is_of_application(key) or not key.startswith("spark.sql.")):
+        return f"{fixed} a program on the Spark Connect server of cluster {cluster!r} only talks to it: set it there"
+    return None
+
+
+LIB_SUFFIXES = (".jar", ".py", ".zip", ".egg")
+
+
+def check_workflows(definitions: Definitions) -> Iterator[Problem]:
+    """Missing workflow files, and files outside of the root."""
+    root = definitions.root.resolve()
+    verdicts: dict[str, str | None] = dict.fromkeys(definitions.files_to_come)
+    libs: dict[str, str | None] = dict.fromkeys(definitions.files_to_come)
+    for process in definitions.processes.values():
+        for path, workflow in workflows(process.entity):
+            for key, file in workflow.files().items():
+                if file not in verdicts:
+                    verdicts[file] = _file_problem(definitions.root, root, file)
+                message = verdicts[file]
+                if message is not None:
+                    yield process.problem((*path, key), message)
+            for index, lib in enumerate(workflow.lib):
+                if lib not in libs:
+                    libs[lib] = _lib_problem(definitions.root, root, lib)
+                message = libs[lib]
+                if message is not None:
+                    yield process.problem((*path, "lib", index), message)
+
+
+def have_files(root: Path, processes: Iterable[Process]) -> bool:
+    """Whether the workflows of processes that had no problem have their files still."""
+    resolved = root.resolve()
+    found = [workflow for process in processes for _, workflow in workflows(process)]
+    files = dict.fromkeys(file for one in found for file in one.files().values())
+    libs = dict.fromkeys(lib for one in found for lib in one.lib)
+    asked = (*((_file_problem, one) for one in files), *((_lib_problem, one) for one in libs))
+    return all(problem(root, resolved, path) is None for problem, path in asked)
+
+
+def _file_problem(shown_root: Path, root: Path, path: str) -> str | None:
+    try:
+        target = (root / path).resolve()
+        if not target.is_relative_to(root):
+            return f"{path!r} leads out of the folder of the entity definitions, {shown_path(shown_root)}"
+        if not target.is_file():
+            return f"{path!r} is not a file in the folder of the entity definitions, {shown_path(shown_root)}"
+    except (OSError, ValueError, RuntimeError):
+        return f"{path!r} is not a legal path"
+    return None
+
+
+def _lib_problem(shown_root: Path, root: Path, path: str) -> str | None:
+    try:
+        if (root / path).is_dir() and (root / path).resolve().is_relative_to(root):
+            files = [one.name for one in (root / path).iterdir() if one.suffix in LIB_SUFFIXES]
+            return None if files else f"there is no jar and no Python file in the folder {path!r}"
+    except (OSError, ValueError, RuntimeError):
+        return f"{path!r} is not a legal path"
+    if "," in path:
+        return f"{path!r} has a comma, which spark-submit takes for the end of it"
+    message = _file_problem(shown_root, root, path)
+    if message is None and Path(path).suffix not in LIB_SUFFIXES:
+        return f"{path!r} is neither a jar nor Python: write {', '.join(LIB_SUFFIXES)}, or a folder of them"
+    return message

@@ -1,1 +1,0 @@
-"""What a process says about its workflow: files, variables, settings of Spark."""

@@ -1,1 +1,0 @@
-"""Where feeds lie, and what their stores can do."""

@@ -1,1 +1,0 @@
-"""Calendars, windows and validities: instances that can never exist or be read."""

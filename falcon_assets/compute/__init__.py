@@ -1,0 +1,1 @@
+"""Engines of workflows, and Spark, which they compute on."""

@@ -1,0 +1,126 @@
+"""What the log of a program says about why it failed, in a few lines; the log itself has hundreds."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from falcon_assets.base.cancellation import current_cancellation
+from falcon_assets.compute.spark.failures import python_failure
+
+_LINES = 5
+_WIDTH = 500
+_TRACEBACK = "Traceback (most recent call last):"
+_MAIN = re.compile(r'^Exception in thread "[^"]*" (.*)')
+_CAUSE = re.compile(r"^Caused by: (.*)")
+_THROWN = re.compile(r"^(?:[a-z_$][\w$]*\.)+[A-Z][\w$]*(?:: |$)")
+_NOISE = re.compile(
+    r"\s*$|\d\d/\d\d/\d\d \d\d:\d\d:\d\d |\s+at |\s+\.\.\. \d+ more|\s*[~^]+\s*$|SQLSTATE: "
+    r"|WARNING: |NOTE: Picked up|Picked up |Using Spark's |Setting (?:Spark|default) log level|To adjust logging level"
+)
+"""What Java and Spark say of themselves, and stacks."""
+
+
+def cause_in(log: str) -> list[str]:
+    """The lines of the log of a failed program that say why, five at most; none where it says nothing.
+
+    They are the last exception of Python with the program's own line, or the exception that ended a JVM's program and
+    its innermost cause; and without either the last lines that are the program's own words.
+    """
+    lines = log.splitlines()
+    said: list[str] = []
+    last = max((at for at, line in enumerate(lines) if line == _TRACEBACK), default=None)
+    if last is not None:
+        end = next((at for at in range(last + 1, len(lines)) if lines[at] and not lines[at][0].isspace()), None)
+        if end is not None:
+            said.append(python_failure("\n".join(lines[last : end + 1])))
+            lines = lines[end + 1 :]
+    elif (main := max((at for at, line in enumerate(lines) if _MAIN.match(line)), default=None)) is not None:
+        said += [match[1] for match in [_MAIN.match(lines[main]), *_causes(lines[main:])] if match]
+        return [line[:_WIDTH] for line in said]
+    own = [line for line in lines if not _NOISE.match(line) and not (said and _is_thrown(line))]
+    return [line[:_WIDTH] for line in [*said, *own[-1 if said else -_LINES :]]]
+
+
+def _causes(lines: list[str]) -> list[re.Match[str]]:
+    return [match for match in map(_CAUSE.match, lines) if match][-1:]
+
+
+def _is_thrown(line: str) -> bool:
+    """Whether it belongs to a stack: an exception of Java, a frame or an exception of Python in it."""
+    return bool(
+        line[0].isspace() or _CAUSE.match(line) or _THROWN.match(line) or re.match(r"\w+(Error|Exception)\b", line)
+    )
+
+
+_GRACE_SECONDS = 30
+"""As Kubernetes has it: a JVM on a busy machine has been seen to need more than ten."""
+
+_lock = threading.Lock()
+_running: set[subprocess.Popen[bytes]] = set()
+
+
+def run_program(command: list[str], log: Path, environ: Mapping[str, str]) -> int:
+    """Runs ``command`` in ``environ`` with all its output in ``log`` and gives its exit code, negative for a signal.
+
+    Should this thread be interrupted, or what it computes be cancelled, the program and whatever it started end first.
+
+    Raises:
+        CancelledError: it was cancelled before the program started.
+    """
+    with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as output:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=environ,
+            start_new_session=True,
+        )
+    with _lock:
+        _running.add(child)
+    try:
+        with current_cancellation().ended_by(partial(_end, child)):
+            return child.wait()
+    finally:  # also when this thread is interrupted
+        _end(child)
+        with _lock:
+            _running.discard(child)
+
+
+def stop_programs() -> None:
+    """Ends every program that this process has started and that still runs; their instances fail.
+
+    For whoever is told to stop while other threads wait for programs.
+    """
+    with _lock:
+        running = list(_running)
+    for child in running:
+        _end(child)
+
+
+def kill_programs() -> None:
+    """The same without grace, for who cannot wait."""
+    for child in list(_running):
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Ends the program and whatever it started: gently first."""
+    if child.poll() is not None:
+        return
+    with suppress(ProcessLookupError):  # it ended just now
+        os.killpg(child.pid, signal.SIGTERM)
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(_GRACE_SECONDS)
+    with suppress(ProcessLookupError):  # whoever did not listen
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()

@@ -1,0 +1,55 @@
+"""What engines that compute in a session of their cluster share: everything but the computation itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from pyspark.sql import DataFrame, SparkSession
+
+from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask, exits_refused
+from falcon_assets.compute.spark.capture.capturing import capturing
+from falcon_assets.compute.spark.data.input_files import input_of_failure
+from falcon_assets.compute.spark.data.reading import read_input
+from falcon_assets.compute.spark.data.writing import write_output
+from falcon_assets.compute.spark.jvm import in_utc
+from falcon_assets.compute.spark.sessions import add_libs, application_id, apply_settings, isolated, libs_of
+from falcon_assets.errors import WorkflowError
+
+
+def compute_in_session(
+    task: WorkflowTask, compute: Callable[[SparkSession, Mapping[str, DataFrame]], Mapping[str, DataFrame]]
+) -> WorkflowResult:
+    """Reads the inputs, has the outputs computed, writes each into its staging folder, and counts the records.
+
+    Safe to call from several threads for one cluster: every call has temporary views and settings of its own.
+
+    Args:
+        task: The instance.
+        compute: Gives the DataFrames of the outputs, from the session and those of the inputs, all by name.
+
+    Raises:
+        WorkflowError: an input cannot be read, an output cannot be written, or ``compute`` failed.
+    """
+    session = task.session()
+    with in_utc(), isolated(session) as child:
+        apply_settings(child, task.settings, task.process)
+        add_libs(child, libs_of(task.entity_root, task.workflow.lib))
+        inputs = {data.name: read_input(child, data) for data in task.inputs}
+        with capturing(child) as captured, exits_refused(), _named_input(task):
+            frames = compute(child, inputs)
+            records = {data.name: write_output(frames[data.name], data) for data in task.outputs}
+            found = captured()
+    return WorkflowResult(records, application_id(session), found)
+
+
+@contextmanager
+def _named_input(task: WorkflowTask) -> Iterator[None]:
+    """Spark reads late, so what is wrong with a file shows where an output is written: its input is named, too."""
+    try:
+        yield
+    except WorkflowError as error:
+        data = input_of_failure(task.inputs, str(error))
+        if data is None:
+            raise
+        raise WorkflowError(f"{data.title} cannot be read as its feed says: {error}") from error.__cause__

@@ -1,0 +1,147 @@
+"""Workflows end an instance, and never the process that computes it beside others."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import NoReturn
+
+from pyspark.sql import SparkSession
+
+from falcon_assets.base.texts import keep_secret
+from falcon_assets.compute.spark.data.dataset import InputData, OutputData
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.secret_values import secret_properties, secrets_of
+from falcon_assets.model.workflow import Workflow
+from falcon_assets.planning.captured import Captured
+
+_OWN = "falcon_assets."
+_lock = threading.Lock()
+_computing: list[int] = []
+"""The number of this process, for each workflow that it computes just now; a forked child has that of its parent."""
+_exit = os._exit
+
+
+@contextmanager
+def exits_refused() -> Iterator[None]:
+    """In this context ``os._exit`` raises SystemExit, as ``sys.exit`` does: the process would be gone without a word.
+
+    This package itself still can, and so can the children that a workflow forks.
+    """
+    with _lock:
+        os._exit = _refuse
+        _computing.append(os.getpid())
+    try:
+        yield
+    finally:
+        with _lock:
+            _computing.pop()
+            if not _computing:
+                os._exit = _exit
+
+
+def _refuse(status: int) -> NoReturn:
+    caller = str(sys._getframe(1).f_globals.get("__name__", ""))
+    if os.getpid() in _computing and not caller.startswith(_OWN):
+        raise SystemExit(f"os._exit({status}) would end the run as well: return, or raise an error")
+    _exit(status)
+
+
+@dataclass(frozen=True)
+class Instance:
+    """The third argument of ``run(spark, inputs, instance)``.
+
+    Attributes:
+        process: Name of the process.
+        cluster: Name of the cluster it runs on.
+        nominal_time: The instance's time, aware, in UTC.
+        properties: Properties of the cluster and of the process, the latter winning.
+        inputs: Input name -> folders of its instances, oldest first.
+        outputs: Output name -> folder in staging; what ``run`` returns is written there, so most workflows ignore it.
+    """
+
+    process: str
+    cluster: str
+    nominal_time: datetime
+    properties: Mapping[str, str]
+    inputs: Mapping[str, tuple[str, ...]]
+    outputs: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class WorkflowTask:
+    """A process instance to compute, with all names, paths and variables resolved.
+
+    Attributes:
+        process: Name of the process.
+        cluster: Where it runs.
+        nominal: The instance's nominal time, aware.
+        workflow: What to run.
+        entity_root: Folder that the workflow's path is relative to.
+        inputs: What it reads.
+        outputs: What it writes.
+        properties: Properties of the cluster and of the process, interpolated, the latter winning.
+        working: The cluster's working folder, path or URL; logs of programs go there where it is on this machine.
+        session: Gives the cluster's session; called only by workflows that need it.
+        run_id: The run that computes it; the logs of its programs are named after it.
+        timezone: The process's zone, in which expressions in arguments are evaluated.
+        user: What ``user()`` gives in them.
+        settings: What the process says about Spark, over what the cluster says.
+        home: ``FALCON_HOME``, where the listener is that captures what programs read and write; None: nothing does.
+    """
+
+    process: str
+    cluster: Cluster
+    nominal: datetime
+    workflow: Workflow
+    entity_root: Path
+    inputs: tuple[InputData, ...]
+    outputs: tuple[OutputData, ...]
+    properties: Mapping[str, str]
+    working: str
+    session: Callable[[], SparkSession]
+    run_id: str
+    timezone: str = "UTC"
+    user: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    home: Path | None = None
+    instance: Instance = field(init=False)
+
+    def __post_init__(self) -> None:
+        told = Instance(
+            process=self.process,
+            cluster=self.cluster.name,
+            nominal_time=self.nominal,
+            properties=dict(self.properties),
+            inputs={data.name: data.urls for data in self.inputs},
+            outputs={data.name: data.url for data in self.outputs},
+        )
+        object.__setattr__(self, "instance", told)
+
+        # What its stores have from the environment reaches workflows by settings only, which are named so.
+        keep_secret(secret_properties({**self.cluster.properties, **self.properties, **self.settings}))
+        keep_secret(secrets_of(self.cluster, {}))
+        for feed in [*(one.feed for one in self.inputs), *(one.feed for one in self.outputs)]:
+            keep_secret(secret_properties({**feed.properties, **feed.options}))
+
+
+@dataclass(frozen=True)
+class WorkflowResult:
+    """What a workflow did.
+
+    Attributes:
+        records: Number of records written, by output name.
+        application_id: The Spark application that did it; "" for a program that started none,
+            or on a cluster whose ``spark.eventLog.dir`` has the events logged elsewhere.
+        captured: What it read and wrote.
+    """
+
+    records: Mapping[str, int]
+    application_id: str
+    captured: Captured = field(default_factory=lambda: Captured(problem="its engine does not capture it"))

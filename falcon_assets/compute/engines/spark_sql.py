@@ -1,0 +1,47 @@
+"""The engine ``spark-sql``: a file of SQL statements."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from falcon_assets.model.base import NonEmpty
+from falcon_assets.model.workflow import Mistake, Workflow
+
+if TYPE_CHECKING:
+    from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask
+
+
+class SparkSqlWorkflow(Workflow):
+    """A SQL file; its last statement is the output, inputs are views named like the inputs."""
+
+    engine: Literal["spark-sql"]
+    """Spark SQL."""
+    path: NonEmpty
+    """A ``.sql`` file, relative to the folder of the entity definitions."""
+
+    def files(self) -> dict[str, str]:
+        """The SQL file."""
+        return {"path": self.path}
+
+    def mistakes(
+        self, root: Path, views: Collection[str], parameters: Collection[str]
+    ) -> Iterator[tuple[str, Mistake]]:
+        """What is wrong with its statements."""
+        from falcon_assets.compute.engines.computing.sql_mistakes import sql_mistakes
+
+        try:
+            sql = (root / self.path).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            yield self.path, Mistake(1, "the file is not UTF-8 text")
+            return
+        for one in sql_mistakes(sql, views, parameters):
+            yield self.path, one
+
+    def compute(self, task: WorkflowTask) -> WorkflowResult:
+        """Runs the statements in a session of the cluster."""
+        from falcon_assets.compute.engines.computing.session import compute_in_session
+        from falcon_assets.compute.engines.computing.sql import compute_sql
+
+        return compute_in_session(task, lambda spark, inputs: compute_sql(spark, inputs, task, self.path))

@@ -1,0 +1,55 @@
+"""The engine ``spark-submit``: a program of its own, told where to read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from falcon_assets.model.base import NonEmpty
+from falcon_assets.model.workflow import Mistake, Workflow
+
+if TYPE_CHECKING:
+    from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask
+
+
+class SparkSubmitWorkflow(Workflow):
+    """A program for ``spark-submit``; it gets paths as arguments and writes the outputs itself."""
+
+    shares_session: ClassVar[bool] = False
+
+    engine: Literal["spark-submit"]
+    """A program of its own, handed to ``spark-submit``."""
+    path: NonEmpty
+    """``app.py`` or ``app.jar``, relative to the folder of the entity definitions."""
+    class_: Annotated[str | None, Field(alias="class")] = None
+    """Main class of a jar."""
+    args: tuple[str, ...] = ()
+    """Arguments; ``${input}`` and ``${output}`` are paths, properties and expressions work too."""
+
+    def files(self) -> dict[str, str]:
+        """The program."""
+        return {"path": self.path}
+
+    def templates(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        """The arguments."""
+        for index, text in enumerate(self.args):
+            yield ("args", index), text
+
+    def mistakes(
+        self, root: Path, views: Collection[str], parameters: Collection[str]
+    ) -> Iterator[tuple[str, Mistake]]:
+        """What is wrong with a program in Python."""
+        from falcon_assets.compute.engines.computing.python_mistakes import python_mistakes
+
+        if self.path.endswith(".py"):
+            for one in python_mistakes((root / self.path).read_bytes(), has_function=False):
+                yield self.path, one
+
+    def compute(self, task: WorkflowTask) -> WorkflowResult:
+        """Runs the program, and waits for it."""
+        from falcon_assets.compute.engines.computing.submit import submit
+
+        return submit(task, self.path, self.args, self.class_)

@@ -1,0 +1,127 @@
+"""Whether two data sets are the same: their columns, and their rows in whatever order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.functions import col, lit, struct, to_json
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
+
+from falcon_assets.compute.spark.failures import SPARK_ERRORS, explain
+from falcon_assets.errors import WorkflowError
+
+SAMPLE = 10
+"""So many rows that only one of the two has are shown."""
+
+
+@dataclass(frozen=True)
+class OtherColumn:
+    """A column that one of two data sets does not have, or that has another type.
+
+    Attributes:
+        name: Its name.
+        before: Its type in the first, in the words of Spark SQL; None: it is not there.
+        after: Its type in the second.
+    """
+
+    name: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How two data sets differ.
+
+    Attributes:
+        columns: Those that only one has, or with another type; without any the rows were compared.
+        records: The number of rows of the first and of the second.
+        only: How many rows only the first has, and only the second; a row that one has more often counts so often.
+        samples: Some of them, as JSON.
+    """
+
+    columns: tuple[OtherColumn, ...]
+    records: tuple[int, int]
+    only: tuple[int, int] = (0, 0)
+    samples: tuple[tuple[Any, ...], tuple[Any, ...]] = ((), ())
+
+    @property
+    def is_same(self) -> bool:
+        """Whether they do not differ."""
+        return not self.columns and self.only == (0, 0) and self.records[0] == self.records[1]
+
+
+def compare(before: DataFrame, after: DataFrame) -> Comparison:
+    """Compares two data sets by their columns, in any order, and their rows.
+
+    Raises:
+        WorkflowError: one of them cannot be read.
+    """
+    try:
+        return _compare(before, after)
+    except SPARK_ERRORS as error:
+        raise WorkflowError(f"the two versions cannot be compared: {explain(error)}") from error
+
+
+def as_in_table(files: DataFrame, table: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """What lies in files, with the columns that it would have in a table, which others perhaps brought columns, too.
+
+    Catalogs do not tell cases of names apart, and a column that files do not have is null.
+
+    Args:
+        files: The files.
+        table: What lies in the table.
+        keys: Partition keys, texts in the names of folders.
+    """
+    own, lowered = {name.lower(): name for name in files.columns}, {key.lower() for key in keys}
+    columns = []
+    for field in table.schema:
+        name = field.name.lower()
+        column = _quoted(own.pop(name)) if name in own else lit(None).cast(field.dataType)
+        columns.append((column.cast(field.dataType) if name in lowered else column).alias(field.name))
+    return files.select(*columns, *map(_quoted, own.values()))
+
+
+def _compare(before: DataFrame, after: DataFrame) -> Comparison:
+    types = [{field.name: field.dataType.simpleString() for field in one.schema} for one in (before, after)]
+    first, second = types
+    others = tuple(
+        OtherColumn(name, first.get(name), second.get(name))
+        for name in dict.fromkeys((*first, *second))
+        if first.get(name) != second.get(name)
+    )
+    if others:
+        return Comparison(others, (before.count(), after.count()))
+    columns = [_comparable(field.name, field.dataType) for field in before.schema]
+    left, right = before.select(*columns), after.select(*columns)
+    lost, come = left.exceptAll(right), right.exceptAll(left)
+    only = (lost.count(), come.count())
+    samples = (_sample(lost) if only[0] else (), _sample(come) if only[1] else ())
+    return Comparison((), (before.count(), after.count()), only, samples)
+
+
+def _sample(rows: DataFrame) -> tuple[Any, ...]:
+    whole = to_json(struct("*"), {"ignoreNullFields": "false"}).alias("row")
+    return tuple(json.loads(row["row"]) for row in rows.limit(SAMPLE).select(whole).collect())
+
+
+def _comparable(name: str, kind: DataType) -> Column:
+    """The column, as text where Spark cannot compare values of its type."""
+    column = _quoted(name)
+    return column.cast("string").alias(name) if _is_incomparable(kind) else column
+
+
+def _quoted(name: str) -> Column:
+    return col(f"`{name.replace('`', '``')}`")
+
+
+def _is_incomparable(kind: DataType) -> bool:
+    if isinstance(kind, StructType):
+        return any(_is_incomparable(field.dataType) for field in kind)
+    if isinstance(kind, ArrayType):
+        return _is_incomparable(kind.elementType)
+    return isinstance(kind, MapType | VariantType)

@@ -1,0 +1,69 @@
+"""Spark's connectors: whether it has one for an object store, and what that is told."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from pyspark.sql import SparkSession
+
+from falcon_assets.compute.spark.failures import SPARK_ERRORS, lacks_connector
+from falcon_assets.compute.spark.sessions import application_id
+
+_SECRETS = {"key": "access.key", "secret": "secret.key", "token": "session.token"}
+"""Options of s3fs, and what s3a calls them."""
+_lock = threading.Lock()
+_found: dict[tuple[str, str], bool] = {}
+
+
+def has_connector(spark: SparkSession, scheme: str) -> bool:
+    """Whether Spark itself can go to object stores of a kind; tried once for each application, and without network.
+
+    Args:
+        spark: A session; its JVM has the classes, or has not.
+        scheme: Hadoop's, ``s3a`` or ``gs``.
+    """
+    key = (application_id(spark), scheme)
+    with _lock:
+        if key not in _found:
+            _found[key] = _has_classes(spark, scheme)
+        return _found[key]
+
+
+def _has_classes(spark: SparkSession, scheme: str) -> bool:
+    try:
+        # Of a single path Spark would say in its log, with a stack, that it is no sink of a stream.
+        paths = [f"{scheme}:///{name}" for name in "ab"]
+        spark.read.format("binaryFile").load(paths).schema  # noqa: B018 - Connect looks at it only then
+    except SPARK_ERRORS as error:
+        return not lacks_connector(error)  # what has the classes misses the name of a bucket
+    return True
+
+
+def connector_settings(protocols: tuple[str, ...] | str, path: str, options: Mapping[str, Any]) -> dict[str, str]:
+    """Settings of a session for one store, of its bucket only; none where its connector has to be told by others.
+
+    What is declared nowhere the connector finds by itself: s3a looks into the environment of its own processes.
+
+    Args:
+        protocols: fsspec's names of the file system.
+        path: Any path on it, as fsspec has it.
+        options: What fsspec was given, with values from the environment put in.
+    """
+    if "s3" not in protocols:
+        return {}
+    client = options.get("client_kwargs") or {}
+    found = {name: options[option] for option, name in _SECRETS.items() if options.get(option)}
+    endpoint = options.get("endpoint_url") or client.get("endpoint_url")
+    if endpoint:
+        is_encrypted = urlsplit(endpoint).scheme != "http"
+        found |= {"endpoint": endpoint, "path.style.access": "true"}
+        found |= {"connection.ssl.enabled": str(is_encrypted).lower()}
+    if region := client.get("region_name"):
+        found["endpoint.region"] = region
+    if options.get("anon"):
+        found["aws.credentials.provider"] = "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"
+    bucket = path.partition("/")[0]
+    return {f"spark.hadoop.fs.s3a.bucket.{bucket}.{name}": str(value) for name, value in found.items()}

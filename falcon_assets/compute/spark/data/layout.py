@@ -1,0 +1,177 @@
+"""How all files of an instance are found, those in sub-folders too, and which columns their folders make."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import translate
+from itertools import dropwhile, takewhile
+from urllib.parse import unquote
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
+
+from falcon_assets.compute.spark.data.dataset import InputData
+from falcon_assets.compute.spark.data.input_files import path_of, steps_of
+from falcon_assets.errors import WorkflowError
+from falcon_assets.storage.instances.data_files import is_data, shown
+
+_RECURSIVE = "recursiveFileLookup"
+_LAYOUT_OPTIONS = (_RECURSIVE.lower(), "basepath")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the files of an input are found.
+
+    Attributes:
+        options: What Spark's reader is told.
+        keys: The columns that folders like ``key=value`` make though the feed declares none; made by
+            :func:`falcon_assets.compute.spark.data.layout.with_folders`, as texts.
+        by_spark: The columns that Spark itself makes of folders, because the feed's own options say so.
+    """
+
+    options: dict[str, str]
+    keys: tuple[str, ...] = ()
+    by_spark: tuple[str, ...] = ()
+
+
+def layout_of(data: InputData, names: Iterable[str]) -> Layout:
+    """How Spark reads files in sub-folders too.
+
+    All folders are listed. Where all files of a feed without declared ``partitions`` lie in folders named
+    ``key=value``, with the same keys, those are columns. A feed whose own options say how, is read so.
+
+    Args:
+        data: The input.
+        names: The files of its instances, each relative to its own.
+
+    Raises:
+        WorkflowError: some files lie in such folders, and others do not or in folders of other keys.
+    """
+    if data.feed.partitions:
+        return Layout({_RECURSIVE: "true"})
+    own = {key: value for key, value in data.feed.options.items() if key.lower() in _LAYOUT_OPTIONS}
+    if own:
+        is_flat = any(key.lower() == _RECURSIVE.lower() and value.lower() == "true" for key, value in own.items())
+        name = next(iter(names), "")
+        return Layout(own, (), () if is_flat else _keys_in(f"{path_of(data.urls[0])}/{name}"))
+    seen: dict[tuple[str, ...], str] = {}
+    for name in names:
+        if is_data(name, data.feed.availability_flag):
+            seen.setdefault(folder_keys(name), name)
+    keys = next((keys for keys in seen if keys), ())
+    if len(seen) > 1:
+        one, other, *_ = sorted(seen.values())
+        raise WorkflowError(
+            f"input {data.name!r} (feed {data.feed.name!r}): the folders of {shown(one)} and {shown(other)} make "
+            f"different columns: declare `partitions: [{', '.join(keys)}]` in the feed, or move them"
+        )
+    return Layout({_RECURSIVE: "true"}, keys)
+
+
+def folder_keys(name: str) -> tuple[str, ...]:
+    """The columns that the folders of a file make, by its name relative to the instance, as Spark has it.
+
+    Source: Spark's ``PartitioningUtils.parsePartition``: from the file upwards, the first run of ``key=value``.
+    """
+    upwards = reversed(name.split("/")[:-1])
+    run = takewhile(_has_key, dropwhile(lambda step: not _has_key(step), upwards))
+    return tuple(reversed([step.partition("=")[0] for step in run]))
+
+
+def _keys_in(path: str) -> tuple[str, ...]:
+    return tuple(step.partition("=")[0] for step in path.split("/")[:-1] if _has_key(step))
+
+
+def _has_key(step: str) -> bool:
+    return "=" in step
+
+
+_SCHEME = r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?/+"
+_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+def with_partitions(frame: DataFrame, data: InputData, schema: StructType | None) -> DataFrame:
+    """``frame`` with the feed's partitions as columns, and only the rows of ``data.partition``.
+
+    The columns are made from the files' paths instead of by Spark's partition discovery, which knows Hive's
+    ``country=US`` only, and one root folder only. Spark still skips the files that a filter on them rules out.
+
+    Args:
+        frame: Read with ``recursiveFileLookup``.
+        data: Says where the instances are, how the folders are named and which of them are wanted.
+        schema: The declared schema; a partition in it gets the type it declares, any other is a string.
+
+    Raises:
+        WorkflowError: ``data.partition`` has more levels than the feed.
+    """
+    depth = len(steps_of(path_of(data.urls[0])))
+    folders = sf.split(sf.regexp_replace(sf.col("_metadata.file_path"), _SCHEME, ""), "/+")
+    columns = {name: _value(folders, depth + level, name) for level, name in enumerate(data.feed.partitions)}
+    for name, wanted in wanted_partitions(data):
+        frame = frame.where(_matches(columns[name], wanted))
+    return frame.withColumns(_typed(columns, schema))
+
+
+def with_folders(frame: DataFrame, keys: tuple[str, ...], schema: StructType | None) -> DataFrame:
+    """``frame`` with a column for each of ``keys``, of the folders like ``key=value`` that its files lie in.
+
+    The texts stay as they are: ``region=01`` and ``region=1`` are two regions.
+
+    Args:
+        frame: Read with ``recursiveFileLookup``.
+        keys: The keys in the names of the folders, outermost first.
+        schema: The declared schema; a key in it gets the type it declares.
+    """
+    path = sf.col("_metadata.file_path")
+    return frame.withColumns(_typed({unquote(key): _of_folder(path, key) for key in keys}, schema))
+
+
+def _typed(columns: dict[str, Column], schema: StructType | None) -> dict[str, Column]:
+    declared = {field.name.lower(): field.dataType for field in schema} if schema else {}
+    return {
+        name: column.cast(declared[name.lower()]) if name.lower() in declared else column
+        for name, column in columns.items()
+    }
+
+
+def wanted_partitions(data: InputData) -> list[tuple[str, str]]:
+    """Partition name and pattern for each level of ``data.partition`` that is not just ``*``."""
+    names = data.feed.partitions
+    patterns = [part for part in (data.partition or "").split("/") if part]
+    if len(patterns) > len(names):
+        declared = ", ".join(names) if names else "none"
+        raise WorkflowError(
+            f"input {data.name!r}: partition {data.partition!r} has {len(patterns)} levels, "
+            f"but feed {data.feed.name!r} declares these partitions: {declared}"
+        )
+    pairs = zip(names, patterns, strict=False)
+    return [(name, pattern.removeprefix(f"{name}=")) for name, pattern in pairs if pattern != "*"]
+
+
+def _value(folders: Column, index: int, name: str) -> Column:
+    """The folder at ``index`` of a path, without Hive's ``name=`` and its escapes; null where there is no folder."""
+    folder = _unescaped(sf.when(sf.size(folders) > index + 1, sf.get(folders, sf.lit(index))))
+    prefix = f"{name}="
+    value = sf.when(folder.startswith(prefix), _unescaped(sf.substr(folder, sf.lit(len(prefix) + 1)))).otherwise(folder)
+    return sf.when(value != _HIVE_NULL, value)
+
+
+def _of_folder(path: Column, key: str) -> Column:
+    """The value in the innermost folder of the key, in a path that is a URL."""
+    value = _unescaped(sf.regexp_extract(_unescaped(path), f"^.*/{re.escape(key)}=([^/]*)/", 1))
+    return sf.when(value != _HIVE_NULL, value)
+
+
+def _unescaped(text: Column) -> Column:
+    decoded = sf.try_url_decode(sf.replace(text, sf.lit("+"), sf.lit("%2B")))  # a plus is a plus in a path
+    return sf.coalesce(decoded, text)
+
+
+def _matches(column: Column, pattern: str) -> Column:
+    if not set(pattern) & set("*?["):
+        return column == sf.lit(pattern)
+    return column.rlike("^" + re.sub(r"^\(\?s:(.*)\)\\[Zz]$", r"(?s:\1)", translate(pattern)) + "$")

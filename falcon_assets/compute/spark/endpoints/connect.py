@@ -1,0 +1,144 @@
+"""Spark Connect: sessions that live in a server."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, cast
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from falcon_assets.compute.spark.endpoints.confs import without_secrets
+from falcon_assets.compute.spark.endpoints.server_watch import ServerWatch
+from falcon_assets.compute.spark.jvm import spark_environ
+
+_RETRIES = 5
+"""How often a call is tried again when the server is away: for about 17 seconds."""
+OF_CLIENTS = ("SPARK_CONNECT_MODE_ENABLED", "SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_API_MODE")
+"""By these PySpark goes to another Spark than the one it is told: a shell has them, or PySpark itself has set them."""
+OF_THE_DATABASE = ("FALCON_DATABASE_URL", "PGPASSWORD", "PGPASSFILE")
+"""What no program of a user inherits."""
+CREDENTIAL_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
+"""Where servers and clients look for the token, so that no command line has it (source: Spark's ``Connect.scala``)."""
+
+
+def is_ready(endpoint: str, seconds: float) -> bool:
+    """Whether a server at ``sc://host:port/;token=...;use_ssl=true`` takes a channel, encryption and all, in time."""
+    import grpc  # noqa: PLC0415 - only clusters with a Connect server need these two, and they load pandas
+    from pyspark.sql.connect.client import DefaultChannelBuilder  # noqa: PLC0415
+
+    channel = DefaultChannelBuilder(endpoint).toChannel()
+    try:
+        grpc.channel_ready_future(channel).result(timeout=seconds)
+    except grpc.FutureTimeoutError:
+        return False
+    finally:
+        channel.close()
+    return True
+
+
+def start_connect(endpoint: str, confs: dict[str, str]) -> SparkSession:
+    """A new session of the server; of ``confs``, what a server does not let a client set stays as the server has it."""
+    builder = SparkSession.builder.remote(endpoint)
+    for key, value in confs.items():
+        builder = builder.config(key, value)
+    try:
+        session: Any = builder.create()
+    except PySparkException:
+        _forget_refused()
+        raise
+    _limit_retries(session)
+    session.falcon_watch = ServerWatch(
+        partial(is_ready, endpoint), f"the Spark Connect server at {without_secrets(endpoint)}", _close_channel
+    )
+    session.falcon_watch.add(session)
+    return cast(SparkSession, session)
+
+
+@contextmanager
+def connect_child(session: Any) -> Iterator[Any]:
+    """A session of the same server with its own temporary views, functions and settings.
+
+    Raises:
+        WorkflowError: the server does not answer any more.
+    """
+    child = session.cloneSession()
+    _limit_retries(child)  # it has Spark's own, ten minutes
+    try:
+        with session.falcon_watch.watching(child):
+            yield child
+    finally:
+        child.stop()
+
+
+def interrupt_connect(session: Any) -> None:
+    """Cancels what the session and its children compute."""
+    session.falcon_watch.interrupt()
+
+
+def _close_channel(session: Any) -> None:
+    session.client._channel.close()
+
+
+def _limit_retries(session: Any) -> None:
+    from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415 - as above
+
+    session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
+
+
+def _shown(endpoint: str) -> str:
+    return endpoint.partition("/;")[0]
+
+
+def _forget_refused() -> None:
+    """Closes the session that a server refused: PySpark keeps it as the active one, and would ask it for minutes."""
+    from pyspark.sql.connect.session import SparkSession as ConnectSession  # noqa: PLC0415 - as above
+
+    for session in (ConnectSession.getActiveSession(), ConnectSession._get_default_session()):
+        if session is not None:
+            session.release_session_on_close = False
+            session.stop()
+
+
+def is_served(session: Any) -> bool:
+    """Whether the server is there and still knows the session; a server that was restarted, or dropped it, does not."""
+    if session.is_stopped or session.falcon_watch.is_gone:
+        return False
+    try:
+        session.conf.get("spark.app.id")
+    except Exception:  # of Spark, or of its channel when that was closed
+        return False
+    return True
+
+
+def stop_connect(session: Any, endpoint: str, seconds: float) -> None:
+    """Gives the session back to the server, and PySpark's functions back to classic sessions."""
+    session.falcon_watch.stop()
+    session.release_session_on_close = is_ready(endpoint, seconds)
+    session.stop()
+    leave_connect()
+
+
+def token_of(session: Any) -> str | None:
+    """The token that the session shows to its server; None where the server wants none."""
+    token: str | None = session.client.token
+    return token
+
+
+def child_environ(token: str | None) -> dict[str, str]:
+    """This process's environment for another Spark program, which has a mode of its own and may need a token.
+
+    The database is not its business.
+    """
+    kept = {key: value for key, value in os.environ.items() if key not in (*OF_CLIENTS, *OF_THE_DATABASE)}
+    inherited = kept | spark_environ()
+    return inherited if token is None else inherited | {CREDENTIAL_VARIABLE: token}
+
+
+def leave_connect() -> None:
+    """Lets PySpark go where it is told, and its functions work on a classic session: it keeps its mode in variables."""
+    for name in OF_CLIENTS:
+        os.environ.pop(name, None)

@@ -1,0 +1,57 @@
+"""Whether Spark answers at a cluster's execute endpoint, found out quickly."""
+
+from __future__ import annotations
+
+import socket
+from urllib.parse import urlsplit
+
+from falcon_assets.compute.spark.endpoints.confs import is_connect, without_secrets
+from falcon_assets.compute.spark.endpoints.connect import is_ready
+from falcon_assets.compute.spark.endpoints.connect_endpoint import DEFAULT_PORT, served_port
+from falcon_assets.compute.spark.endpoints.standalone import is_standalone, silence_of_masters
+from falcon_assets.errors import WorkflowError
+
+CONNECT_SECONDS = 5.0
+"""How long a master or a server may take to accept a connection."""
+
+
+def require_reachable(cluster: str, endpoint: str) -> None:
+    """Makes sure that a standalone master or a Connect server listens.
+
+    Spark itself would take one minute and ten, respectively, to give up. YARN and Kubernetes are left to Spark.
+
+    Raises:
+        WorkflowError: nobody does.
+    """
+    if is_connect(endpoint):
+        why = _silent(endpoint)
+        if why:
+            raise _unreachable(cluster, "Spark Connect server", without_secrets(endpoint), why, _starter(endpoint))
+    elif is_standalone(endpoint):
+        why = silence_of_masters(endpoint, CONNECT_SECONDS)
+        if why:
+            raise _unreachable(cluster, "Spark master", endpoint, why, "start it")
+
+
+def _silent(endpoint: str) -> str:
+    """Why no Connect server answers; "" where it does."""
+    url = urlsplit(endpoint)
+    try:  # a channel would try again for all of the time
+        socket.create_connection((url.hostname, url.port or DEFAULT_PORT), timeout=CONNECT_SECONDS).close()
+    except OSError as error:
+        return error.strerror or str(error)
+    return "" if is_ready(endpoint, CONNECT_SECONDS) else "no answer in time"
+
+
+def _starter(endpoint: str) -> str:
+    """What to do so that a Connect server listens there."""
+    port = served_port(endpoint)
+    if port is None:
+        return "start it"
+    return f"start it with `falcon spark start{'' if port == DEFAULT_PORT else f' --port {port}'}`"
+
+
+def _unreachable(cluster: str, what: str, endpoint: str, why: str, mend: str) -> WorkflowError:
+    return WorkflowError(
+        f"cluster {cluster!r}: no {what} answers at {endpoint} ({why}): {mend}, or mend interfaces.execute.endpoint"
+    )

@@ -1,0 +1,167 @@
+"""Spark's exceptions, said in a sentence: no stack of the JVM, no query plan."""
+
+from __future__ import annotations
+
+import re
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pyspark
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.connect import SparkConnectGrpcException
+
+from falcon_assets.base.texts import hidden, is_long, recorded
+
+SPARK_ERRORS = (PySparkException, Py4JError)
+"""What PySpark raises for a failure on its side, classic and Connect."""
+
+_STATE = re.compile(r"\s*SQLSTATE: \w{5}.*", re.DOTALL)
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+_RPC = re.compile(r'^<_\w+ of RPC that .*?\bdetails = "(.*?)"$', re.DOTALL | re.MULTILINE)
+_CAPTURED = re.compile(r"^pyspark\.errors\.exceptions\.\w+\.\w+: (?=\[)")
+_CAUSE = re.compile(r"^Caused by: [\w.$]+: (.+)$", re.MULTILINE)
+_ABORTED = re.compile(
+    r"^Job aborted due to stage failure: (?:.*?(?=\[[A-Z][A-Z0-9_.]+\] )"
+    r"|Task \d+ in stage .*?\(TID \d+\)(?: \([^)]*\))?: (?:[\w.$]+: )?)",
+    re.DOTALL,
+)
+_UNANSWERED = re.compile(r"An error occurred while calling \S+")
+_AVRO_RELEASES = ("4.0.0", "4.0.1", "4.0.2", "4.1.1", "4.2.0")
+"""Versions of ``spark-avro_2.13`` for Spark 4 that Maven Central has, oldest first."""
+_NO_CONNECTOR = re.compile(
+    r"S3AFileSystem not found|GoogleHadoopFileSystem not found|No FileSystem for scheme \"?(s3a|gs)\b"
+)
+_HINTS = (
+    (
+        re.compile(r"Java heap space|GC overhead limit exceeded|OutOfMemoryError"),
+        "Spark ran out of memory: raise spark.driver.memory or spark.executor.memory",
+    ),
+    (
+        re.compile(r"No space left on device"),
+        "a disk is full: where no file is named, the one of spark.local.dir, which is /tmp unless it is set",
+    ),
+    (
+        _NO_CONNECTOR,
+        "this Spark has no connector for the object store: give it the jars (hadoop-aws with the AWS SDK bundle, or "
+        "gcs-connector) of its version of Hadoop, by spark.jars.packages or on its machines; or a Spark that shares a "
+        "folder with this machine, which needs none",
+    ),
+    (
+        re.compile(r"Relative path in absolute URI"),
+        "Hadoop opens no file with a colon in its name: rename it",
+    ),
+)
+
+
+def is_of_spark(error: BaseException) -> bool:
+    """Whether PySpark raised it; Py4J asks a dead JVM a second time, and then says only that nobody listens."""
+    return isinstance(error, SPARK_ERRORS) or (
+        isinstance(error, ConnectionError)
+        and any("/py4j/" in frame.filename for frame in traceback.extract_tb(error.__traceback__))
+    )
+
+
+def condition_of(error: BaseException) -> str:
+    """Spark's error condition (``PATH_NOT_FOUND``), "" where it has none."""
+    return (error.getCondition() or "") if isinstance(error, PySparkException) else ""
+
+
+def lacks_connector(error: BaseException) -> bool:
+    """Whether it failed because Spark has no classes for that kind of object store."""
+    return any(map(_NO_CONNECTOR.search, _messages(error)))
+
+
+def explain(error: BaseException) -> str:
+    """What went wrong, in one line."""
+    if condition_of(error) == "AVRO_DATA_SOURCE_NOT_ENABLED":
+        return (
+            "Spark's Avro support is not on the class path: add the property spark.jars.packages: "
+            f'"org.apache.spark:spark-avro_2.13:{avro_release(pyspark.__version__)}" to the cluster'
+        )
+    if _lost_the_jvm(error):
+        return "Spark's JVM ended meanwhile: the log of the run may say why"
+    said = list(dict.fromkeys(filter(None, map(_sentence, _messages(error)))))
+    if len(said) > 1:  # the outermost says where, the innermost says why
+        said = [f"{said[0].rstrip('.')}: {said[-1]}"]
+    text = said[0] if said else type(error).__name__
+    return text + "".join(f" ({hint})" for pattern, hint in _HINTS if pattern.search(text))
+
+
+def avro_release(spark: str) -> str:
+    """The version of ``spark-avro`` for a version of Spark: its own if there is one, else the newest before it.
+
+    PySpark is released without it now and then: of 4.3.0 there is none, and that of 4.2.0 works with it.
+    """
+    fits = [one for one in _AVRO_RELEASES if _numbers(one) <= _numbers(spark)]
+    return fits[-1] if fits else spark
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+
+
+def _lost_the_jvm(error: BaseException) -> bool:
+    """Whether a call failed because nobody answered: of the call that was under way Py4J says no more than its name."""
+    return isinstance(error, (ConnectionError, Py4JNetworkError)) or (
+        isinstance(error, Py4JError) and _UNANSWERED.fullmatch(str(error)) is not None
+    )
+
+
+def _messages(error: BaseException) -> Iterator[str]:
+    if isinstance(error, Py4JJavaError):
+        cause = error.java_exception
+        while cause is not None:
+            yield cause.getMessage() or cause.getClass().getSimpleName()
+            cause = cause.getCause()
+    elif isinstance(error, PySparkException):
+        yield error.getMessage() or str(error)
+        if isinstance(error, SparkConnectGrpcException):  # its causes come as text only
+            yield from _CAUSE.findall(error.getStackTrace() or "")
+    else:
+        yield str(error)
+
+
+def _sentence(message: str) -> str:
+    if "Traceback (most recent call last)" in message:
+        return python_failure(message)
+    refused = _RPC.search(message)  # gRPC itself, before Spark: no or a wrong token, no server any more
+    if refused:
+        return refused[1]
+    text = _STATE.sub("", _ABORTED.sub("", message.strip()))
+    return text.strip().splitlines()[0].strip() if text.strip() else ""
+
+
+def python_failure(message: str) -> str:
+    """The exception in the text of a Python traceback, and the innermost line of the user's code."""
+    lines = [line for line in _STATE.sub("", message).strip().splitlines() if line and not line.startswith(" ")]
+    frames = [(file, f"{file}:{line}") for file, line in _FRAME.findall(message) if "/pyspark" not in file]
+    own = [where for file, where in frames if "/site-packages/" not in file] or [where for _, where in frames]
+    text = _CAPTURED.sub("", lines[-1])
+    return f"{text} ({own[-1]})" if own else text
+
+
+def log_stack(error: BaseException | None) -> None:
+    """Writes all that is known of a failure in Spark to the log of the run: stacks of Python and of the JVM."""
+    if not isinstance(error, (*SPARK_ERRORS, ConnectionError)):
+        return
+    text = "".join(traceback.format_exception(error))
+    with suppress(Exception):  # a JVM that died tells no stack
+        text += getattr(error, "getStackTrace", str)() or ""
+    sys.stderr.write(f"{hidden(text)}\n")
+
+
+def logged_stack(error: BaseException) -> str:
+    """The stack of an error that nobody foresaw as it is recorded; the whole of a long one is in the log of the run."""
+    text = "".join(traceback.format_exception(error))
+    if is_long(text):
+        sys.stderr.write(f"{hidden(text)}\n")
+    return recorded(text)
+
+
+def own_line(error: BaseException, file: str) -> str:
+    """``file:line`` of the innermost line of ``file`` that ``error`` passed through; ``file`` where there is none."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return f"{file}:{frames[-1].lineno}" if frames else file

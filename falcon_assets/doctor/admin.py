@@ -1,0 +1,256 @@
+"""Operations on the installation: its versions, its health, its ledger, the roots of its stores."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+from sqlalchemy.exc import OperationalError
+
+from falcon_assets.doctor.check import Severity
+from falcon_assets.doctor.examination import CheckResult, examine
+from falcon_assets.doctor.stores import open_store, used_stores
+from falcon_assets.errors import FalconError, SettingsError, StorageError
+from falcon_assets.features.entities.status import entity_states
+from falcon_assets.history.dagster_internals.tables import FOLDED, count_events
+from falcon_assets.history.database import revision
+from falcon_assets.history.overview import Overview, folded_up_to, overview
+from falcon_assets.model.store_url import canonical_url
+from falcon_assets.operations.acting import require_change
+from falcon_assets.operations.auditing import PlainRequest, audited
+from falcon_assets.operations.data_roots import known_roots, roots_of
+from falcon_assets.operations.installation import Installation
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.errors import driver_explained
+from falcon_assets.storage.roots import why_away
+
+
+@dataclass(frozen=True)
+class RootState:
+    """A root of a store that is used, or was.
+
+    Attributes:
+        cluster: Whose store.
+        root: Where it is.
+        mark: What it is known to carry; None: it is not known, or may not be marked.
+        since: Since when it is known, in real time; None: it was never used.
+        problem: Why nothing can be done there now; None: it is there, or is made when it is written to first.
+    """
+
+    cluster: str
+    root: str
+    mark: str | None
+    since: str | None
+    problem: str | None
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        return {**self.__dict__}
+
+
+def list_roots(installation: Installation) -> list[RootState]:
+    """The roots of all stores that are used or were, by cluster; nothing is marked or remembered.
+
+    Raises:
+        InvalidDefinitionsError: the definitions have problems.
+        SettingsError: the database cannot be reached.
+    """
+    found = list[RootState]()
+    with installation.database.connect() as connection:
+        remembered = known_roots(connection)
+    for store in _stores(installation, remembered):
+        root = store.identity
+        known, since = remembered.get((root.cluster, root.place), (None, None))
+        try:
+            with driver_explained(root.cluster, f"look for the root {root.shown}"):
+                why = why_away(root, known)
+        except StorageError as error:
+            why = str(error)
+        moment = since.isoformat(timespec="seconds") if since else None
+        found.append(RootState(root.cluster, root.shown, known.mark if known else None, moment, why))
+    return sorted(found, key=lambda one: (one.cluster, one.root))
+
+
+def adopt_root(installation: Installation, cluster: str, root: str | None = None) -> bool:
+    """Takes what is at a root of a cluster for it from now on, and marks it; whether anything has changed.
+
+    What is recorded of instances is left alone: those that are not there any more have to be made or brought again.
+
+    Args:
+        installation: Where.
+        cluster: The cluster.
+        root: As :func:`list_roots` and errors name it; None: that of the cluster's ``write`` endpoint.
+
+    Raises:
+        UnknownEntityError: there is no such cluster.
+        StorageError: it has no such root, the root is not there, or the store refuses.
+        DeniedError: the user may not change the cluster.
+    """
+    with audited(installation, "admin root adopt", PlainRequest()) as audit:
+        declared = installation.entities.cluster(cluster)
+        audit.about([(declared.kind, declared.name)])
+        require_change(audit.principal, "adopt a root of", [declared])
+        changed = roots_of(installation.settings).adopt(_store(installation, cluster, root).identity)
+        audit.result(changed)
+    return changed
+
+
+def _store(installation: Installation, cluster: str, root: str | None) -> ClusterStore:
+    settings = installation.settings
+    if root is None:
+        return ClusterStore(installation.entities.cluster(cluster), settings.home, settings.environ)
+    with installation.database.connect() as connection:
+        remembered = known_roots(connection)
+    ours = [one for one in _stores(installation, remembered) if one.cluster.name == cluster]
+    place = canonical_url(root if "://" in root else f"file://{root}")
+    for one in ours:
+        if place in (one.identity.place, canonical_url(f"file://{one.identity.shown}")):
+            return one
+    known = ", ".join(sorted({one.identity.shown for one in ours}))
+    raise StorageError(f"cluster {cluster!r} has no root {root}: its roots are {known}")
+
+
+def _stores(installation: Installation, remembered: Iterable[tuple[str, str]]) -> Iterator[ClusterStore]:
+    """One for each root."""
+    settings, entities = installation.settings, installation.entities
+    seen = set[tuple[str, str]]()
+    for one in used_stores(entities):
+        try:
+            store = open_store(one, entities, settings.home, settings.environ)
+        except FalconError:  # of no place that anybody could use; falcon doctor says why
+            continue
+        key = store.identity.cluster, store.identity.place
+        if key not in seen:
+            seen.add(key)
+            yield store
+    left = [one for one in remembered if one not in seen and one[0] in entities.clusters]
+    for cluster, place in left:  # archives, and where something lay before
+        try:
+            yield ClusterStore(entities.clusters[cluster], settings.home, settings.environ, root=place)
+        except FalconError:
+            continue
+
+
+CHECKS = ("definitions", "database", "daemon", "webserver")
+"""Those of ``falcon doctor`` that say whether everything runs."""
+_ASKED = {"definitions", "database"}
+"""Without them nothing can be said about entities."""
+
+
+@dataclass(frozen=True)
+class InstallationStatus:
+    """How an installation is.
+
+    Attributes:
+        findings: What has to work.
+        now: The time on the falcon clock, and which clock that is.
+        colo: The colo that it serves; None: all.
+        entities: Status -> how many feeds and processes are in it; None: that cannot be said.
+        behind: How many events of Dagster's are not in the ledger yet; None: that cannot be said.
+    """
+
+    findings: tuple[CheckResult, ...]
+    now: str
+    colo: str | None
+    entities: Mapping[str, int] | None
+    behind: int | None
+
+    @property
+    def ok(self) -> bool:
+        """Whether all of it works; what does not run is not ok here, whether or not it has to."""
+        return all(one.judgement.status is Severity.OK for one in self.findings)
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        return {
+            "ok": self.ok,
+            "checks": [one.as_data() for one in self.findings],
+            "clock": self.now,
+            "colo": self.colo,
+            "entities": self.entities,
+            "behind": self.behind,
+        }
+
+
+def installation_status(installation: Installation) -> InstallationStatus:
+    """Asks what ``falcon doctor`` asks of definitions, database, Dagster's daemon, its webserver and code locations."""
+    settings = installation.settings
+    findings = examine(datetime.now(UTC), CHECKS)
+    works = {one.check for one in findings if one.judgement.status is Severity.OK}
+    entities = dict(Counter(one.status for one in entity_states(installation))) if works >= _ASKED else None
+    clock = f"{settings.now().isoformat(timespec='seconds')} ({settings.clock})"
+    behind = _behind(installation) if "database" in works else None
+    return InstallationStatus(findings, clock, settings.colo, entities, behind)
+
+
+def _behind(installation: Installation) -> int:
+    with installation.tables.connect() as connection:
+        return count_events(connection, folded_up_to(connection), FOLDED)
+
+
+@dataclass(frozen=True)
+class Versions:
+    """What is installed here.
+
+    Attributes:
+        falcon_assets: This package.
+        dagster: Dagster.
+        pyspark: PySpark.
+        python: Python.
+        ledger: The revision of the ledger's tables; None: the database cannot be reached.
+    """
+
+    falcon_assets: str
+    dagster: str
+    pyspark: str
+    python: str
+    ledger: str | None
+
+
+def installed_versions(installation: Installation) -> Versions:
+    """The versions of everything that matters; the ledger's tables are brought up to date."""
+    try:
+        with installation.database.connect() as connection:
+            ledger = revision(connection)
+    except (SettingsError, OperationalError):
+        ledger = None
+    packages = version("falcon-assets"), version("dagster"), version("pyspark")
+    return Versions(*packages, platform.python_version(), ledger)
+
+
+@dataclass(frozen=True)
+class LedgerStatus(Overview):
+    """The ledger in numbers.
+
+    Attributes:
+        behind: How many events of Dagster's history are not folded in yet.
+    """
+
+    behind: int
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """How many facts the history had, and how long that took."""
+
+    facts: int
+    seconds: float
+
+
+def ledger_status(installation: Installation) -> LedgerStatus:
+    """What is in the ledger now; it is not brought up to date."""
+    with installation.ledger.engine.connect() as connection:
+        found = overview(connection)
+    return LedgerStatus(**vars(found), behind=installation.ledger.behind(found.event_id))
+
+
+def rebuild_ledger(installation: Installation) -> Rebuilt:
+    """Makes it anew from all of Dagster's history; what commands said to entities is kept."""
+    ledger, started = installation.ledger, time.monotonic()
+    return Rebuilt(ledger.rebuild(), time.monotonic() - started)

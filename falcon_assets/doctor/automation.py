@@ -1,0 +1,135 @@
+"""Checks of what starts and records by itself: Dagster's daemon, and the sensors."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.doctor.check import CheckContext, Judgement, lasting, not_checked, ok, problem, warning
+from falcon_assets.doctor.dagster_facts import DagsterFacts, SensorFacts
+from falcon_assets.errors import SettingsError, count_of
+from falcon_assets.planning.dagster_names import op_name
+
+if TYPE_CHECKING:
+    from falcon_assets.history.dagster_internals.daemon import DaemonHealth
+
+
+SILENT = timedelta(seconds=120)
+"""Each part of the daemon gives a sign of life every half minute."""
+LATE = timedelta(minutes=5)
+"""Sensors tick every four seconds, or every half minute."""
+_UNREADABLE, _NEVER_RAN = not_checked("Dagster's history cannot be read"), ok("Dagster has not run here yet")
+_START = "start it: dagster-daemon run, or dagster dev"
+_PARTS = (("collector", "sla", "retention_at_once"), ("coordinator", "late_arrival"))
+"""What the names of sensors end with: of clusters, and of pipelines; the first is there for each."""
+_NAMED = 5
+
+
+def check_daemon(context: CheckContext) -> Iterator[Judgement]:
+    """Whether Dagster's daemon lives."""
+    try:
+        facts = context.database()
+    except SettingsError:
+        yield _UNREADABLE
+        return
+    yield judge_daemons(facts.daemons, context.now) if facts and facts.has_dagster else _NEVER_RAN
+
+
+def check_sensors(context: CheckContext) -> Iterator[Judgement]:
+    """Whether sensors tick, and without errors."""
+    facts, store = dagster_or_judgement(context), context.entities_if_sound()
+    if isinstance(facts, Judgement):
+        yield facts
+    elif store is None:
+        yield ok("there are no sensors without definitions")
+    else:
+        ticking = any(one.name == "SENSOR" and is_alive(one, context.now) for one in facts.daemons)
+        yield from judge_sensors(facts.sensors, expected_sensors(store), context.now, ticking=ticking)
+
+
+def dagster_or_judgement(context: CheckContext) -> DagsterFacts | Judgement:
+    """What Dagster shows; where there is nothing to judge, the judgement that says so."""
+    try:
+        facts = context.dagster()
+    except SettingsError:
+        return _UNREADABLE
+    return facts if facts is not None else _NEVER_RAN
+
+
+def expected_sensors(store: EntityStore) -> dict[str, bool]:
+    """The names that sensors may have -> whether there has to be such a sensor."""
+    owners = store.clusters, sorted({one.pipelines[0] for one in store.workloads})
+    return {
+        op_name(owner, part): number == 0
+        for of_owners, parts in zip(owners, _PARTS, strict=True)
+        for owner in of_owners
+        for number, part in enumerate(parts)
+    }
+
+
+def is_alive(daemon: DaemonHealth, now: datetime) -> bool:
+    """Whether a part of the daemon has given a sign of life lately."""
+    return now - daemon.seen < SILENT
+
+
+def judge_daemons(daemons: Collection[DaemonHealth], now: datetime) -> Judgement:
+    """Of the parts of the daemon, by their last signs of life."""
+    dead = [one for one in daemons if not is_alive(one, now)]
+    if not daemons:
+        return warning("Dagster's daemon has never run here: nothing runs by itself", _START)
+    if dead:
+        when = f"last seen {lasting(now - max(one.seen for one in dead))} ago"
+        return problem(f"Dagster's daemon is not alive, {when}: {', '.join(one.name for one in dead)}", _START)
+    if broken := next((one for one in daemons if one.error), None):
+        return warning(
+            f"Dagster's daemon is alive, but {broken.name} had an error: {broken.error}", "read the daemon's log"
+        )
+    return ok(f"alive: {', '.join(one.name for one in daemons)}")
+
+
+def judge_sensors(
+    sensors: Sequence[SensorFacts], expected: Mapping[str, bool], now: datetime, *, ticking: bool
+) -> Iterator[Judgement]:
+    """Of the sensors that this installation has.
+
+    Args:
+        sensors: What Dagster knows of them; others are ignored, such as those of entities that are gone.
+        expected: The names that they may have -> whether there has to be such a sensor.
+        now: The real time.
+        ticking: Whether the part of the daemon is alive that ticks them: else they are late, all of them.
+    """
+    known = {one.name: one for one in sensors if one.name in expected}
+    well = 0
+    for one in known.values():
+        judgements = list(_judge(one, now, ticking=ticking))
+        yield from judgements
+        well += not judgements
+    never = [name for name, is_needed in expected.items() if is_needed and name not in known]
+    if never and ticking:
+        more = f" and {len(never) - _NAMED} more" if len(never) > _NAMED else ""
+        yield warning(
+            f"{', '.join(never[:_NAMED])}{more} never ticked",
+            "reload the code location in Dagster's UI; falcon admin status says whether it is loaded",
+        )
+    if well or not known:
+        late = "" if ticking or not known else ", as long as the daemon lived"
+        yield ok(f"{count_of(well, 'sensor ticks', 'sensors tick')} without errors{late}")
+
+
+def _judge(sensor: SensorFacts, now: datetime, *, ticking: bool) -> Iterator[Judgement]:
+    if sensor.is_stopped:
+        yield problem(f"the sensor {sensor.name} is stopped", f"dagster sensor start {sensor.name}")
+    elif sensor.last is not None and sensor.last.failure is not None:
+        fix = "falcon validate" if "definitions" in sensor.last.failure else "mend that; the next tick tries again"
+        yield problem(f"the last tick of the sensor {sensor.name} failed: {_short(sensor.last.failure)}", fix)
+    elif ticking and sensor.last is not None and now - sensor.last.began > LATE:
+        yield warning(
+            f"the sensor {sensor.name} has not ticked for {lasting(now - sensor.last.began)}",
+            "look again in a minute where the daemon has just started; else reload the code location in Dagster's UI",
+        )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 300 else f"{text[:300]} ..."

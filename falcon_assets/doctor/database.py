@@ -1,0 +1,169 @@
+"""Checks of the database: whether it answers and keeps sessions, its tables, and the clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from falcon_assets.doctor.check import CheckContext, Judgement, lasting, not_checked, ok, problem, warning
+from falcon_assets.doctor.database_facts import DatabaseFacts
+from falcon_assets.errors import SettingsError
+from falcon_assets.planning.clock import APART, Clock, is_set_back
+
+OLDEST_POSTGRESQL = 14
+_SLIGHTLY_APART = timedelta(seconds=30)
+_POOLER = (
+    "name PostgreSQL itself in FALCON_DATABASE_URL, or let the pooler keep sessions (pgbouncer: pool_mode = session)"
+)
+_CONNECTING = {
+    "pooling mode": _POOLER,
+    "password authentication failed": "mend user and password in FALCON_DATABASE_URL",
+    "no password supplied": "add the password to FALCON_DATABASE_URL",
+    "no pg_hba.conf entry": "let this machine and user in: pg_hba.conf of the server",
+    "role": "create that user, or mend FALCON_DATABASE_URL",
+    "database": "create the database (createdb), or mend FALCON_DATABASE_URL",
+    "could not translate host name": "mend the host in FALCON_DATABASE_URL, or the name service of this machine",
+    "too many": "end what holds connections, or raise max_connections of the server",
+    "starting up": "wait until it has started, and look again",
+    "is full": "free some space on the disk of the server",
+    "no disk space": "free some, or point FALCON_HOME to another disk",
+}
+
+
+def check_database(context: CheckContext) -> Iterator[Judgement]:
+    """Whether it answers, and keeps sessions."""
+    try:
+        facts = context.database()
+    except SettingsError as error:
+        yield problem(str(error), mend_connection(str(error), embedded=context.settings.database_url is None))
+        return
+    if facts is None:
+        yield ok("embedded PostgreSQL, which the first command that needs it makes")
+        return
+    yield judge_database(facts, embedded=context.settings.database_url is None)
+
+
+def check_migrations(context: CheckContext) -> Iterator[Judgement]:
+    """Whether the tables of the ledger and of Dagster are those that the installed versions need."""
+    facts = _facts(context)
+    if isinstance(facts, Judgement):
+        yield facts
+        return
+    yield judge_ledger(facts.ledger, facts.ledger_head)
+    if facts.has_dagster:
+        yield judge_dagster_schema(*context.dagster_schema())
+
+
+def check_clock(context: CheckContext) -> Iterator[Judgement]:
+    """Whether clocks agree, and went forward only."""
+    yield judge_setting(context.settings.clock)
+    facts = _facts(context)
+    if isinstance(facts, Judgement):
+        yield facts
+        return
+    yield judge_apart(facts.ahead)
+    if facts.newest_event is not None and is_set_back(facts.newest_event, context.now):
+        yield judge_set_back(facts.newest_event, context.now)
+    if facts.other_clock:
+        what, _, fix = facts.other_clock.partition("by the other: ")
+        yield problem(f"{what}by the other", fix)
+
+
+def _facts(context: CheckContext) -> DatabaseFacts | Judgement:
+    """What was found; where there is nothing to judge, the judgement that says so."""
+    try:
+        facts = context.database()
+    except SettingsError:
+        return not_checked("the database does not answer")
+    return ok("there is no database yet") if facts is None else facts
+
+
+def mend_connection(reason: str, *, embedded: bool) -> str:
+    """What to do where no connection can be made."""
+    said = reason.partition("cannot be reached: ")[2] or reason
+    fix = next((fix for sign, fix in _CONNECTING.items() if sign in said), None)
+    if fix is None or (embedded and "does not exist" in said):
+        return (
+            "read its log in FALCON_HOME/postgres/log, or name another server in FALCON_DATABASE_URL"
+            if embedded
+            else "start PostgreSQL there, or mend host and port in FALCON_DATABASE_URL"
+        )
+    return fix
+
+
+def judge_database(facts: DatabaseFacts, *, embedded: bool) -> Judgement:
+    """Of a database that answers."""
+    version = facts.version // 10_000
+    what = f"{'embedded ' if embedded else ''}PostgreSQL {version}"
+    if facts.loses_sessions:
+        return problem(
+            f"{what} is behind a pooler that gives each statement or transaction another session: "
+            "the locks of runs and coordinators are lost",
+            _POOLER,
+        )
+    if facts.refuses_options:
+        return problem(
+            f"{what} is behind a pooler that refuses connections of the ledger: {facts.refuses_options}",
+            "name PostgreSQL itself in FALCON_DATABASE_URL, or let the pooler take the parameter options",
+        )
+    if facts.is_read_only:
+        return problem(f"{what} is read-only, as a standby is", "name the primary server in FALCON_DATABASE_URL")
+    if version < OLDEST_POSTGRESQL:
+        return problem(f"{what} is too old", f"use PostgreSQL {OLDEST_POSTGRESQL} or newer")
+    return ok(f"{what} answers{', through a pooler that keeps sessions' if facts.is_pooled else ''}")
+
+
+def judge_ledger(found: str | None, head: str) -> Judgement:
+    """Of the revision of the ledger's tables."""
+    if found is None:
+        return ok("the ledger has no tables yet: the first command that needs them makes them")
+    if found < head:
+        return warning(
+            f"the tables of the ledger are those of revision {found}, this version needs {head}",
+            "falcon ledger status brings them up to date, as every command does that needs them",
+        )
+    if found > head:
+        return problem(
+            f"the tables of the ledger are of revision {found}, and this version knows {head} only",
+            "install the version of falcon-assets that made them, or a newer one",
+        )
+    return ok(f"the ledger is at revision {head}")
+
+
+def judge_dagster_schema(found: str | None, head: str) -> Judgement:
+    """Of the revision of Dagster's tables."""
+    if found == head:
+        return ok(f"Dagster's tables are at revision {head}")
+    return problem(
+        f"Dagster's tables are at revision {found or 'none'}, the installed Dagster needs {head}",
+        "stop Dagster, then: dagster instance migrate",
+    )
+
+
+def judge_setting(clock: Clock) -> Judgement:
+    """Of FALCON_CLOCK."""
+    if clock.origin is not None and not clock.runs:
+        return warning(
+            f"the falcon clock stands still at {clock.text}: nothing new becomes due", "leave FALCON_CLOCK out"
+        )
+    return ok(f"the falcon clock shows {clock}")
+
+
+def judge_apart(ahead: timedelta) -> Judgement:
+    """Of the difference between the clocks of the database and of this machine."""
+    apart = abs(ahead)
+    if apart < _SLIGHTLY_APART:
+        return ok("this machine and the database agree on the time")
+    side = "behind" if ahead > timedelta() else "ahead of"
+    said = f"the clock of this machine is {lasting(apart)} {side} the database's"
+    fix = "set both by NTP"
+    return problem(said, fix) if apart > APART else warning(said, fix)
+
+
+def judge_set_back(newest: datetime, now: datetime) -> Judgement:
+    """Of a clock that shows less than it did."""
+    return problem(
+        f"the clock of this machine went back: the newest event was written {lasting(newest - now)} from now "
+        f"({newest:%Y-%m-%dT%H:%M:%SZ})",
+        "set the clock by NTP, then restart Dagster's daemon",
+    )

@@ -1,0 +1,126 @@
+"""Checks of what Spark's drivers on this machine are given: memory, and a Python for their workers."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import psutil
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.compute.spark.endpoints.confs import is_connect
+from falcon_assets.compute.spark.endpoints.connect_endpoint import served_port
+from falcon_assets.doctor.check import CheckContext, Judgement, ok, problem, warning
+
+_MEMORY = "spark.driver.memory"
+_SIZE = re.compile(r"(\d+)\s*([kmgtp]?)i?b?", re.IGNORECASE)
+_UNITS = {"": 20, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
+"""Powers of two; without a unit Spark takes MiB."""
+_MUCH = 0.8
+_PYTHON = "spark.pyspark.python"
+_PYTHONS = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
+_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def check_memory(context: CheckContext) -> Iterator[Judgement]:
+    """Whether drivers that run here ask for more memory than there is."""
+    store = context.entities_if_sound()
+    yield from judge_memory(declared_here(store, _MEMORY) if store else {}, memory_of_machine())
+
+
+def check_workers(context: CheckContext) -> Iterator[Judgement]:
+    """Whether the Python interpreters are there that Spark is told to start here."""
+    store = context.entities_if_sound()
+    told = {name: context.environ[name] for name in _PYTHONS if context.environ.get(name)}
+    told |= declared_here(store, _PYTHON) if store and _on_this_machine(store) else {}
+    yield from judge_interpreters(told, context.environ.get("PATH", os.defpath))
+
+
+def memory_of_machine() -> int:
+    """Bytes of this machine, or of the container that limits it."""
+    limits = [psutil.virtual_memory().total]
+    for file in map(Path, _LIMITS):
+        if file.is_file() and (text := file.read_text().strip()).isdigit():
+            limits.append(int(text))
+    return min(limits)
+
+
+def declared_here(store: EntityStore, key: str) -> dict[str, str]:
+    """Where a property is declared -> its value, of clusters whose drivers run on this machine and what runs there."""
+    found: dict[str, str] = {}
+    for one in store.workloads:
+        cluster = store.clusters[one.cluster]
+        if not _drives_here(cluster.interfaces.execute.endpoint):
+            continue
+        for entity in (cluster, one.entity):
+            if (value := entity.properties.get(key)) is not None:
+                found[f"{entity.kind} {entity.name!r}: {key}"] = value
+    return found
+
+
+def _drives_here(endpoint: str) -> bool:
+    """Of Connect servers only those on loopback, which ``falcon spark start`` starts, have their driver here."""
+    return not is_connect(endpoint) or served_port(endpoint) is not None
+
+
+def _on_this_machine(store: EntityStore) -> bool:
+    return any(_drives_here(store.clusters[one.cluster].interfaces.execute.endpoint) for one in store.workloads)
+
+
+def judge_memory(asked: Mapping[str, str], total: int) -> Iterator[Judgement]:
+    """Of the memory that drivers ask for.
+
+    Args:
+        asked: Where it is declared -> as it is declared: ``4g``.
+        total: Bytes of the machine.
+    """
+    well = True
+    for place, text in asked.items():
+        size = size_of(text)
+        if size is None:
+            well = False
+            yield problem(f"{place} is {text!r}, which is no size", "write it as Spark does, for example 2g or 512m")
+        elif size > total:
+            well = False
+            yield problem(
+                f"{place} is {text}, and this machine has {_gib(total)}: the driver is killed, or never starts",
+                f"write less than {_gib(total * _MUCH)}",
+            )
+        elif size > total * _MUCH:
+            well = False
+            yield warning(
+                f"{place} is {text}, and this machine has {_gib(total)} for all that runs on it",
+                f"write less than {_gib(total * _MUCH)}",
+            )
+    if well:
+        yield ok(f"this machine has {_gib(total)} of memory, and no driver asks for too much of it")
+
+
+def size_of(text: str) -> int | None:
+    """Bytes of a size as Spark writes it; None: it is none."""
+    found = _SIZE.fullmatch(text.strip())
+    return int(found[1]) << _UNITS[found[2].lower()] if found else None
+
+
+def _gib(size: float) -> str:
+    return f"{size / (1 << 30):.1f} GiB"
+
+
+def judge_interpreters(told: Mapping[str, str], path: str) -> Iterator[Judgement]:
+    """Of the interpreters that Spark is told to start for functions in Python.
+
+    Args:
+        told: Where it is said -> the program.
+        path: Where programs are looked for.
+    """
+    missing = {place: program for place, program in told.items() if shutil.which(program, path=path) is None}
+    for place, program in missing.items():
+        yield problem(
+            f"{place} is {program}, which is no program here: every function in Python fails",
+            f"leave {place.rpartition(' ')[2]} out, so that this Python is taken, or name one that is there",
+        )
+    if not missing:
+        yield ok(f"{', '.join(told)} can be started" if told else "Spark's workers take this Python")

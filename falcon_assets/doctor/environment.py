@@ -1,0 +1,114 @@
+"""Checks of what is written down: definitions, environment variables, and secrets that the definitions name."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import BaseModel
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.doctor.check import CheckContext, Judgement, ok, problem, warning
+from falcon_assets.errors import FalconError, InvalidDefinitionsError, MissingDefinitionsError, count_of
+from falcon_assets.model.cluster import Cluster, EnvironmentValue
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.process import Process
+from falcon_assets.settings import VARIABLES
+
+_ALIKE = 0.8
+
+
+def check_definitions(context: CheckContext) -> Iterator[Judgement]:
+    """Whether the definitions load."""
+    try:
+        found = context.entities()
+    except MissingDefinitionsError as error:
+        yield warning(str(error), "write some, or set FALCON_ENTITY_DEFS")
+    except InvalidDefinitionsError as error:
+        yield problem(str(error).splitlines()[-1], "falcon validate lists them")
+    except FalconError as error:
+        yield problem(str(error), "mend FALCON_COLO or the definitions")
+    else:
+        counts = (
+            (found.clusters, "cluster", None),
+            (found.feeds, "feed", None),
+            (found.processes, "process", "processes"),
+        )
+        yield ok(", ".join(count_of(len(those), noun, plural) for those, noun, plural in counts))
+
+
+def check_secrets(context: CheckContext) -> Iterator[Judgement]:
+    """Whether the variables are set that the definitions name, and the receivers of notifications."""
+    yield from judge_secrets(_named_here(context), context.environ)
+
+
+def check_variables(context: CheckContext) -> Iterator[Judgement]:
+    """Whether variables are set that nobody reads."""
+    yield from judge_variables(context.environ, _named_here(context))
+
+
+def _named_here(context: CheckContext) -> dict[str, list[str]]:
+    store, default = context.entities_if_sound(), context.settings.notification
+    named = named_variables(store) if store else {}
+    for receiver in default.to if default else ():
+        named.setdefault(receiver.url.env, []).append("FALCON_NOTIFICATION_TO")
+    return named
+
+
+def named_variables(store: EntityStore) -> dict[str, list[str]]:
+    """Variable -> where the definitions name it by ``{env: NAME}``: ``cluster 'lake': storage_options.key``."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    reading = {one.reads_on for one in store.workloads}
+    clusters = {**{name: store.everywhere[name] for name in sorted(reading)}, **store.clusters}
+    entities: list[Cluster | Feed | Process] = [*clusters.values(), *store.feeds.values(), *store.processes.values()]
+    for entity in entities:
+        for path, value in _named(entity, ()):
+            found[value].append(f"{entity.kind} {entity.name!r}: {'.'.join(path)}")
+    return dict(found)
+
+
+def _named(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    if isinstance(value, EnvironmentValue):
+        yield path, value.env
+    elif isinstance(value, BaseModel):
+        for name in type(value).model_fields:
+            yield from _named(getattr(value, name), (*path, name))
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _named(inner, (*path, str(key)))
+    elif isinstance(value, list | tuple):
+        for index, inner in enumerate(value):
+            yield from _named(inner, (*path, str(index)))
+
+
+def judge_secrets(named: Mapping[str, list[str]], environ: Mapping[str, str]) -> Iterator[Judgement]:
+    """Of the variables that definitions name."""
+    unset = 0
+    for name, places in named.items():
+        if not environ.get(name):
+            unset += 1
+            more = f" and {count_of(len(places) - 1, 'more place')}" if len(places) > 1 else ""
+            how = "is empty" if name in environ else "is not set"
+            yield problem(
+                f"the environment variable {name} {how}, and {places[0]}{more} needs it",
+                f"set {name} here and wherever Dagster runs",
+            )
+    if not unset:
+        yield ok(f"{count_of(len(named), 'variable is', 'variables are')} named in definitions, and set")
+
+
+def judge_variables(environ: Mapping[str, str], named: Mapping[str, object]) -> Iterator[Judgement]:
+    """Of the variables that look as if they were settings, and that nobody reads."""
+    strange = 0
+    for name in sorted(environ.keys() - VARIABLES - named.keys()):
+        close = get_close_matches(name.upper(), sorted(VARIABLES), n=1, cutoff=_ALIKE)
+        if close and (name.upper().startswith("FALC") or close[0] not in environ):
+            strange += 1
+            yield problem(f"the environment variable {name} is not read", f"write {close[0]}, or unset {name}")
+        elif name.upper().startswith("FALCON_"):
+            strange += 1
+            yield warning(f"the environment variable {name} is not read", f"unset {name}")
+    if not strange:
+        yield ok("no variable is misspelt or superfluous")

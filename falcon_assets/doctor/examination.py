@@ -1,0 +1,133 @@
+"""All checks, side by side, each for some seconds at most; what starts a Spark after the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from importlib import import_module
+from typing import Any, TypeAlias
+
+from falcon_assets.doctor import (
+    automation,
+    database,
+    drivers,
+    environment,
+    machine,
+    receivers,
+    runs,
+    space,
+    stores,
+    webserver,
+)
+from falcon_assets.doctor import dagster_yaml as instance
+from falcon_assets.doctor import receivers as lineage
+from falcon_assets.doctor import stores as connectors
+from falcon_assets.doctor import stores as registries
+from falcon_assets.doctor.check import CheckContext, Judgement, Severity, problem
+from falcon_assets.doctor.side_by_side import side_by_side
+from falcon_assets.errors import FalconError, SettingsError
+from falcon_assets.settings import load_settings
+
+Check: TypeAlias = Callable[[CheckContext], Iterable[Judgement]]
+ANSWER_SECONDS = 10.0
+SESSION_SECONDS = 90.0
+"""For what starts a Spark."""
+CHECKS: Mapping[str, Check] = {
+    "python": machine.check_python,
+    "java": machine.check_java,
+    "spark": machine.check_spark,
+    "memory": drivers.check_memory,
+    "workers": drivers.check_workers,
+    "capture": machine.check_capture,
+    "encoding": machine.check_encoding,
+    "limits": machine.check_limits,
+    "variables": environment.check_variables,
+    "definitions": environment.check_definitions,
+    "secrets": environment.check_secrets,
+    "receivers": receivers.check_receivers,
+    "home": space.check_home,
+    "space": space.check_space,
+    "database": database.check_database,
+    "migrations": database.check_migrations,
+    "clock": database.check_clock,
+    "stores": stores.check_stores,
+    "registries": registries.check_registries,
+    "connectors": connectors.check_connectors,
+    "instance": instance.check_instance,
+    "daemon": automation.check_daemon,
+    "sensors": automation.check_sensors,
+    "queue": runs.check_queue,
+    "runs": runs.check_runs,
+    "webserver": webserver.check_webserver,
+    "jobs": webserver.check_jobs,
+    "openlineage": lineage.check_openlineage,
+}
+"""Name -> check, in the order in which they are told: what others need comes first."""
+_NEEDED = (
+    *((name, "doctor.database_probe") for name in ("database", "migrations", "clock", "space", "daemon")),
+    *((name, "doctor.dagster_probe") for name in ("migrations", "instance", "sensors", "queue", "runs")),
+    ("receivers", "features.notification.delivery"),
+    ("spark", "compute.spark.endpoints.reachable"),
+)
+"""What takes seconds to load, Dagster and Spark's client, is loaded before: those are no seconds of a check."""
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What a check says.
+
+    Attributes:
+        check: Its name.
+        judgement: How it is.
+    """
+
+    check: str
+    judgement: Judgement
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        judgement = self.judgement
+        return {"check": self.check, "status": judgement.status.value, "text": judgement.text, "fix": judgement.fix}
+
+
+def examine(now: datetime, names: Collection[str] = ()) -> tuple[CheckResult, ...]:
+    """Makes checks; nothing is changed, and no error raised.
+
+    Args:
+        now: The real time.
+        names: Of the checks; none: all.
+    """
+    try:
+        settings = load_settings()
+    except SettingsError as error:
+        return (CheckResult("settings", problem(str(error), "mend that variable: nothing else is checked before")),)
+    return tuple(_examine(CheckContext(settings, now), names or CHECKS))
+
+
+def _examine(context: CheckContext, names: Collection[str]) -> Iterator[CheckResult]:
+    wanted = {name: check for name, check in CHECKS.items() if name in names}
+    for module in {needed for name, needed in _NEEDED if name in wanted}:
+        import_module(f"falcon_assets.{module}")
+    asked = {name: partial(_judgements, check, context) for name, check in wanted.items()}
+    slow = {name: asked.pop(name) for name in list(asked) if wanted[name] is connectors.check_connectors}
+    answers = side_by_side(asked, ANSWER_SECONDS) | side_by_side(slow, SESSION_SECONDS)
+    for name in wanted:
+        seconds = SESSION_SECONDS if name in slow else ANSWER_SECONDS
+        late = problem(f"no answer within {seconds:.0f} s", "look what it waits for: a disk or a server")
+        yield from (CheckResult(name, one) for one in answers.get(name, (late,)))
+
+
+def _judgements(check: Check, context: CheckContext) -> tuple[Judgement, ...]:
+    try:
+        return tuple(check(context))
+    except FalconError as error:
+        return (problem(str(error), "mend that"),)
+    except Exception as error:  # drivers raise anything, and may quote secrets
+        return (problem(f"it could not be checked ({type(error).__name__})", "report this as a bug of falcon doctor"),)
+
+
+def is_well(findings: Iterable[CheckResult]) -> bool:
+    """Whether nothing is wrong; what may surprise is not wrong."""
+    return all(one.judgement.status is not Severity.PROBLEM for one in findings)

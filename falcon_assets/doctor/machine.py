@@ -1,0 +1,128 @@
+"""Checks of this machine: Python, Java, Spark, encodings and limits."""
+
+from __future__ import annotations
+
+import platform
+import resource
+import sys
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+from falcon_assets.compute.spark.endpoints.confs import without_secrets
+from falcon_assets.compute.spark.jvm import OLDEST, require_java, utf8_locale
+from falcon_assets.doctor.check import CheckContext, Judgement, ok, problem, warning
+from falcon_assets.errors import FalconError, SettingsError
+
+_OLDEST_PYTHON = (3, 11)
+_JAVA = f"install Java {OLDEST} or newer, for example openjdk-{OLDEST}-jre-headless, or set JAVA_HOME"
+ENOUGH_FILES = 1024
+"""Sensors, runs and Spark open hundreds of files and sockets each."""
+
+
+def check_python(_context: CheckContext) -> Iterator[Judgement]:
+    """Which Python and which packages."""
+    packages = ", ".join(f"{name} {version(name)}" for name in ("falcon-assets", "dagster"))
+    if sys.version_info < _OLDEST_PYTHON:
+        oldest = ".".join(map(str, _OLDEST_PYTHON))
+        yield problem(f"Python {platform.python_version()} is too old", f"install Python {oldest} or newer")
+        return
+    yield ok(f"Python {platform.python_version()}, {packages}")
+
+
+def check_java(context: CheckContext) -> Iterator[Judgement]:
+    """Whether there is a Java for Spark."""
+    try:
+        path, found = require_java(context.environ)
+    except SettingsError as error:
+        yield problem(str(error).partition("): ")[0] + ")", _JAVA)
+    else:
+        yield ok(f"Java {found}: {path}")
+
+
+def check_spark(context: CheckContext) -> Iterator[Judgement]:
+    """Which Spark, and whether the endpoints answer where it runs."""
+    from falcon_assets.compute.spark.endpoints.reachable import (  # noqa: PLC0415 - loads Spark's client
+        require_reachable,
+    )
+
+    yield judge_spark_home(context.environ.get("SPARK_HOME"), installed_spark())
+    store = context.entities_if_sound()
+    for name in sorted({one.cluster for one in store.workloads}) if store else ():
+        execute = store.clusters[name].interfaces.execute.endpoint if store else ""
+        try:
+            require_reachable(name, execute)
+        except FalconError as error:
+            text, _, fix = str(error).rpartition("): ")
+            yield problem(f"{text})", fix)
+        else:
+            yield ok(f"cluster {name!r} computes on {without_secrets(execute)}")
+
+
+def check_capture(context: CheckContext) -> Iterator[Judgement]:
+    """Whether what workflows read and write is captured."""
+    from falcon_assets.compute.spark.capture.listener_jar import ListenerJar  # noqa: PLC0415 - loads PySpark
+
+    jar = ListenerJar(context.settings.home)
+    if said := jar.problem:
+        fix = f"mend that, the next session tries it again; what the compiler said is in {jar.log}"
+        yield warning(f"what workflows read and write is not captured: {said.splitlines()[0]}", fix)
+    elif jar.path.exists():
+        yield ok(f"what workflows read and write is captured: {jar.path}")
+    else:
+        yield ok("the listener that captures what workflows read and write is compiled when a session needs it")
+
+
+def installed_spark() -> Path:
+    """The folder of the Spark that PySpark brings along."""
+    from importlib.util import find_spec  # noqa: PLC0415 - for this only
+
+    found = find_spec("pyspark")
+    return Path(found.origin).parent if found and found.origin else Path()
+
+
+def judge_spark_home(told: str | None, installed: Path) -> Judgement:
+    """Of SPARK_HOME, which PySpark believes: a Spark of another version would be started."""
+    if told and Path(told).resolve() != installed.resolve():
+        return warning(
+            f"SPARK_HOME is {told}, another Spark than that of PySpark {version('pyspark')}", "unset SPARK_HOME"
+        )
+    return ok(f"PySpark {version('pyspark')}")
+
+
+def check_encoding(_context: CheckContext) -> Iterator[Judgement]:
+    """Whether names of files with any letter can be read."""
+    yield judge_encoding(sys.getfilesystemencoding(), jvm=bool(utf8_locale()) or sys.platform != "linux")
+
+
+def judge_encoding(encoding: str, *, jvm: bool) -> Judgement:
+    """Of the encoding of names of files.
+
+    Args:
+        encoding: Of Python.
+        jvm: Whether there is a locale under which a JVM takes names for UTF-8.
+    """
+    if encoding.lower() not in ("utf-8", "utf8"):
+        return problem(
+            f"Python takes names of files for {encoding}: those with other letters cannot be used",
+            "set LC_ALL=C.UTF-8, and do not set PYTHONUTF8=0",
+        )
+    if not jvm:
+        return warning(
+            "this machine has no UTF-8 locale: Spark does not find files such as ü.json",
+            "install C.UTF-8 or en_US.UTF-8",
+        )
+    return ok("names of files are UTF-8")
+
+
+def check_limits(_context: CheckContext) -> Iterator[Judgement]:
+    """How many files a process may open."""
+    yield judge_files(*resource.getrlimit(resource.RLIMIT_NOFILE))
+
+
+def judge_files(soft: int, hard: int) -> Judgement:
+    """Of the limits of open files; -1: there is none."""
+    if 0 <= soft < ENOUGH_FILES:
+        can = f"ulimit -n {ENOUGH_FILES}" if not 0 <= hard < ENOUGH_FILES else "raise the hard limit (limits.conf)"
+        return warning(f"a process may open {soft} files only: Spark and sensors run out of them", can)
+    return ok(f"a process may open {'any number of' if soft < 0 else soft} files")

@@ -1,0 +1,75 @@
+"""Check of the receivers of notifications: whether their URLs can be used; nothing is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from falcon_assets.doctor.check import CheckContext, Judgement, ok, problem, warning
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.process import Process
+
+
+def check_receivers(context: CheckContext) -> Iterator[Judgement]:
+    """Whether there is a service for the URL of each receiver that definitions and settings name."""
+    yield from judge_receivers(_named(context), context.environ)
+
+
+def _named(context: CheckContext) -> dict[str, str]:
+    """Variable -> who names it first."""
+    found: dict[str, str] = {}
+    default, store = context.settings.notification, context.entities_if_sound()
+    for receiver in default.to if default else ():
+        found.setdefault(receiver.url.env, "FALCON_NOTIFICATION_TO")
+    entities: list[Feed | Process] = [*store.feeds.values(), *store.processes.values()] if store else []
+    for entity in entities:
+        for receiver in entity.notification.to if entity.notification else ():
+            found.setdefault(receiver.url.env, f"{entity.kind} {entity.name!r}: notification")
+    return found
+
+
+def judge_receivers(named: Mapping[str, str], environ: Mapping[str, str]) -> Iterator[Judgement]:
+    """Of the URLs in these variables; that one is not set, another check says. URLs are secrets, and never quoted."""
+    told = {name: place for name, place in named.items() if environ.get(name, "").strip()}
+    if not told:
+        yield ok("nobody is notified")
+        return
+    from falcon_assets.features.notification.delivery import has_service  # noqa: PLC0415 - only where there are any
+
+    unknown = [name for name in told if not has_service(environ[name].strip())]
+    for name in unknown:
+        yield problem(
+            f"{name} does not hold one URL that apprise knows ({told[name]} names it): nobody is told there",
+            f"mend {name} here and wherever Dagster runs, such as mailto://user:password@host or json://host/path; "
+            "some services need a package more",
+        )
+    if len(told) > len(unknown):
+        yield ok(f"apprise knows the URLs of: {', '.join(name for name in told if name not in unknown)}")
+
+
+ANSWER_SECONDS = 8.0
+
+
+def check_openlineage(context: CheckContext) -> Iterator[Judgement]:
+    """Whether it answers; nothing is sent, so that it cannot say whether it would take it."""
+    settings = context.settings
+    if settings.openlineage_url is None:
+        yield ok("lineage is sent to nobody: FALCON_OPENLINEAGE_URL is not set")
+        return
+    import requests  # noqa: PLC0415 - only where there is somebody to ask
+
+    where = f"{settings.openlineage_url}/api/v1/lineage"
+    key = {"Authorization": f"Bearer {settings.openlineage_key}"} if settings.openlineage_key else {}
+    fix = "start it, or mend FALCON_OPENLINEAGE_URL: what is not sent within three days is given up"
+    try:
+        answer = requests.get(where, headers=key, timeout=ANSWER_SECONDS, allow_redirects=False)
+    except (requests.RequestException, UnicodeError) as error:  # their texts quote what was sent
+        yield warning(f"{where} does not answer ({type(error).__name__}): lineage waits", fix)
+        return
+    if answer.status_code in (401, 403):
+        yield warning(f"{where} refuses us ({answer.status_code}): lineage waits", "mend FALCON_OPENLINEAGE_API_KEY")
+    elif answer.status_code >= 500:
+        yield warning(f"{where} answers {answer.status_code}: lineage waits", fix)
+    elif answer.is_redirect:
+        yield warning(f"{where} leads elsewhere: lineage waits", fix)
+    else:
+        yield ok(f"{where} answers")

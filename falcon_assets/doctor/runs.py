@@ -1,0 +1,83 @@
+"""Checks of runs: whether they wait for long, or hang."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from falcon_assets.doctor.automation import dagster_or_judgement, is_alive
+from falcon_assets.doctor.check import CheckContext, Judgement, lasting, ok, problem, warning
+from falcon_assets.doctor.dagster_facts import MOST_RUNS, DagsterFacts, RunFacts
+from falcon_assets.errors import count_of
+
+LONG_QUEUED = timedelta(minutes=10)
+LONG_SILENT = timedelta(hours=1)
+LONG_STARTING = timedelta(minutes=5)
+"""Dagster's monitoring gives a run two minutes to start, and one to stop."""
+_TAKES_ITS_LOCK = timedelta(minutes=1)
+"""A run that has just started has no lock yet; and a coordinator ends one without within half a minute."""
+_LAUNCHER = "QUEUED_RUN_COORDINATOR"
+
+
+def check_queue(context: CheckContext) -> Iterator[Judgement]:
+    """Whether runs are queued for long, and why."""
+    facts = dagster_or_judgement(context)
+    yield facts if isinstance(facts, Judgement) else judge_queue(facts, context.now)
+
+
+def check_runs(context: CheckContext) -> Iterator[Judgement]:
+    """Whether runs hang."""
+    facts = dagster_or_judgement(context)
+    if isinstance(facts, Judgement):
+        yield facts
+        return
+    hanging = [judgement for one in facts.runs for judgement in judge_run(one, context.now)]
+    yield from hanging
+    if not hanging:
+        looked = f" (the first {MOST_RUNS} of them)" if facts.at_work > MOST_RUNS else ""
+        yield ok(f"{count_of(facts.at_work, 'run is', 'runs are')} at work, and none hangs{looked}")
+
+
+def judge_queue(facts: DagsterFacts, now: datetime) -> Judgement:
+    """Of the runs that wait until they are started."""
+    of_all = "any number" if facts.places is None else str(facts.places)
+    taken = f"{facts.at_work} of {of_all} runs are at work"
+    oldest = facts.oldest_queued
+    if oldest is None or now - oldest.created < LONG_QUEUED:
+        return ok(f"{count_of(facts.queued, 'run is', 'runs are')} queued, {taken}")
+    waiting = f"{count_of(facts.queued, 'run is', 'runs are')} queued, the first for {lasting(now - oldest.created)}"
+    if not any(is_alive(one, now) for one in facts.daemons if one.name == _LAUNCHER):
+        return problem(
+            f"{waiting}, because the part of Dagster's daemon that starts them is not alive",
+            "start it: dagster-daemon run, or dagster dev",
+        )
+    if facts.places is not None and facts.at_work >= facts.places:
+        return warning(
+            f"{waiting}, because {taken}",
+            "wait, or let more of them work at once: concurrency.runs.max_concurrent_runs in dagster.yaml",
+        )
+    return warning(
+        f"{waiting}, though only {taken}",
+        "look into the daemon's log: limits by tag or pool keep them, or their code location does not answer",
+    )
+
+
+def judge_run(run: RunFacts, now: datetime) -> Iterator[Judgement]:
+    """Of a run that takes a place; nothing: it goes on."""
+    name, silent = f"the run {run.run_id} of {run.job}", now - run.last_event
+    if run.is_lost and silent > _TAKES_ITS_LOCK:
+        yield problem(
+            f"{name} has lost its worker, and nothing has happened to it for {lasting(silent)}",
+            "its coordinator ends it where Dagster's daemon runs; else start that, or falcon run",
+        )
+    elif run.status == "STARTED" and silent > LONG_SILENT:
+        yield warning(
+            f"{name} is at work, but nothing has happened to it for {lasting(silent)}",
+            "see what it does in Dagster's UI; falcon instance kill ends its instances, and terminating it in the UI "
+            "the run",
+        )
+    elif run.status != "STARTED" and silent > LONG_STARTING:
+        yield problem(
+            f"{name} is {run.status} since {lasting(silent)}",
+            "run_monitoring of Dagster's daemon ends it: see that the daemon runs, and dagster.yaml enables it",
+        )

@@ -1,0 +1,112 @@
+"""Checks of disks: FALCON_HOME, the stores that lie on disks of this machine, and the data of PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from falcon_assets.base.home import NEEDED_BYTES
+from falcon_assets.doctor.check import CheckContext, Judgement, ok, problem, warning
+from falcon_assets.errors import SettingsError
+from falcon_assets.model.store_url import is_mounted, store_url
+
+SCARCE_BYTES = 4 * NEEDED_BYTES
+
+
+def check_home(context: CheckContext) -> Iterator[Judgement]:
+    """Whether FALCON_HOME can be written, and by whom else it can be entered."""
+    home = context.settings.home
+    there = _nearest(home)
+    try:
+        with tempfile.TemporaryFile(dir=there) as file:
+            file.write(b"x")
+    except OSError as error:
+        yield problem(
+            f"FALCON_HOME {home} cannot be written: {error.strerror or error}", "mend that, or set FALCON_HOME"
+        )
+    else:
+        yield ok(f"{home} can be written" if there == home else f"{home} is made by the first command that needs it")
+        if there == home:
+            runs_as_other = os.geteuid() == 0 and context.settings.database_url is None
+            yield judge_openness(home, home.stat().st_mode, runs_as_other=runs_as_other)
+
+
+def judge_openness(home: Path, mode: int, *, runs_as_other: bool) -> Judgement:
+    """Of what all users of the machine may do in FALCON_HOME.
+
+    Args:
+        home: It.
+        mode: Its.
+        runs_as_other: Whether the embedded PostgreSQL runs as a user of its own, who has to pass.
+    """
+    private = "run falcon as another user than root, or set FALCON_DATABASE_URL; then: " if runs_as_other else ""
+    fix = f"{private}chmod o= {shlex.quote(str(home))}"
+    if mode & stat.S_IWOTH:
+        return problem(f"every user of this machine can write into {home}, and replace what runs execute", fix)
+    if mode & (stat.S_IROTH | stat.S_IXOTH):
+        return warning(f"every user of this machine can enter {home}, where data of clusters may lie", fix)
+    return ok(f"nobody but its owner and group can enter {home}")
+
+
+def check_space(context: CheckContext) -> Iterator[Judgement]:
+    """Whether there is room on the disks that are used."""
+    disks: defaultdict[int, list[tuple[str, Path]]] = defaultdict(list)
+    for name, place in _places(context):
+        there = _nearest(place)
+        disks[there.stat().st_dev].append((name, there))
+    for places in disks.values():
+        found = os.statvfs(places[0][1])
+        names = list(dict.fromkeys(name for name, _ in places))
+        files = found.f_favail if found.f_files else None
+        yield judge_space(names, found.f_bavail * found.f_frsize, files)
+
+
+def _places(context: CheckContext) -> Iterator[tuple[str, Path]]:
+    home = context.settings.home
+    yield "FALCON_HOME", home
+    store = context.entities_if_sound()
+    for cluster in store.clusters.values() if store else ():
+        if is_mounted(cluster.interfaces.write.endpoint):
+            yield (
+                f"cluster {cluster.name!r}",
+                Path(store_url(cluster.interfaces.write.endpoint, home)[len("file://") :]),
+            )
+    try:
+        database = context.database()
+    except SettingsError:
+        return
+    if database is not None and database.data is not None:
+        yield "PostgreSQL", database.data
+
+
+def _nearest(path: Path) -> Path:
+    """The path, or what is there of the folders above it."""
+    return next(one for one in (path, *path.parents) if one.exists())
+
+
+def judge_space(names: Sequence[str], free: int, files: int | None) -> Judgement:
+    """Of a disk.
+
+    Args:
+        names: What lies there.
+        free: How many bytes may still be written.
+        files: How many files may still be made; None: the file system sets no limit.
+    """
+    what = f"the disk of {', '.join(names)}"
+    if files == 0:
+        return problem(f"{what} has room for no more files", "remove some, or use another disk")
+    said = f"{what} has {_size(free)} free"
+    if free < NEEDED_BYTES:
+        return problem(f"{said}, {_size(NEEDED_BYTES)} are needed", "free some space, or use another disk")
+    if free < SCARCE_BYTES:
+        return warning(f"{said} only", "free some space soon")
+    return ok(said)
+
+
+def _size(number: int) -> str:
+    return f"{number / (1 << 30):.0f} GiB" if number >= 10 << 30 else f"{number >> 20} MiB"

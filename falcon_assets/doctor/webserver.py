@@ -1,0 +1,62 @@
+"""Checks of Dagster's webserver: whether commands can ask it to load definitions, and what its jobs may do."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from falcon_assets.doctor.check import CheckContext, Judgement, ok, problem, warning
+from falcon_assets.operations.job_powers import other_users
+from falcon_assets.operations.reload import WebserverError, loaded_code_locations
+
+ANSWER_SECONDS = 8.0
+
+
+def check_webserver(context: CheckContext) -> Iterator[Judgement]:
+    """Whether it answers, and has loaded the code locations with entities."""
+    url = context.settings.webserver
+    if url is None:
+        yield ok("not asked: FALCON_WEBSERVER_URL is empty")
+        return
+    try:
+        found = loaded_code_locations(url, ANSWER_SECONDS)
+    except WebserverError as error:
+        yield warning(
+            f"{url} does not answer ({error}): changed definitions are not taken up by themselves",
+            "start dagster dev or dagster-webserver, or set FALCON_WEBSERVER_URL",
+        )
+        return
+    if not found:
+        yield problem(f"{url} serves no code location with entities", "add one to workspace.yaml")
+    for name, why in found.items():
+        if why:
+            yield problem(f"the code location {name} is not loaded: {why}", "mend that, then reload it in Dagster's UI")
+        else:
+            yield ok(f"{url} serves the code location {name}")
+
+
+def check_jobs(context: CheckContext) -> Iterator[Judgement]:
+    """What jobs may do that are launched in Dagster, and who can launch them."""
+    yield judge_jobs(context.settings.jobs, other_users())
+
+
+def judge_jobs(allowed: Collection[str] | None, others: Collection[str]) -> Judgement:
+    """Of what jobs may do.
+
+    Args:
+        allowed: What FALCON_JOBS says; None: nothing.
+        others: Who else can log in on this machine, where Dagster's webserver asks nobody who they are.
+    """
+    what = "nothing" if allowed is not None and not allowed else ", ".join(sorted(allowed or ("entities", "instances")))
+    if not others or what == "nothing":
+        return ok(f"what jobs of the webserver may change: {what}")
+    who = f"{next(iter(others))!r}" + (f" and {len(others) - 1} more" if len(others) > 1 else "")
+    if allowed is None:
+        return warning(
+            f"{who} can log in here and reach Dagster's webserver, which asks nobody who they are: its jobs may change "
+            "nothing, but whoever reaches it can launch runs",
+            "let it listen behind a proxy that asks who they are, and then say in FALCON_JOBS what jobs may change",
+        )
+    return warning(
+        f"{who} can log in here and reach Dagster's webserver, and its jobs may change: {what}",
+        "FALCON_JOBS=nothing, unless the webserver listens behind a proxy that asks who they are",
+    )

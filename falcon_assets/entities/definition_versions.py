@@ -1,0 +1,270 @@
+"""Which version of its definition an instance runs with (source: Apache Falcon)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, and_, func, insert, select, tuple_
+
+from falcon_assets.catalog.definition_texts import DefinitionTexts, read_definition_texts, tree_fingerprint
+from falcon_assets.catalog.stored_tree import Key
+from falcon_assets.catalog.workflow_files import WorkflowFile
+from falcon_assets.entities.workflow_contents import keep_workflows
+from falcon_assets.errors import printable
+from falcon_assets.history.database import lock_in_transaction, parts, upsert
+from falcon_assets.history.tables import DEFINITION_TREES, DEFINITION_VERSIONS, ENTITY_STATUS
+
+
+@dataclass(frozen=True)
+class VersionSince:
+    """A version of a definition, and since when it has held, on the falcon clock."""
+
+    number: int
+    since: datetime
+
+
+def version_for(nominal: datetime, scheduled_since: datetime | None, versions: Sequence[VersionSince]) -> int:
+    """The version that an instance runs with.
+
+    It is the one that held at the nominal time; for instances of the time before the entity was scheduled the one that
+    held when it was. An entity that never was scheduled is still being written: its instances run with the present one.
+
+    Args:
+        nominal: The nominal time of the instance.
+        scheduled_since: When the entity was scheduled first, on the falcon clock; None: it never was.
+        versions: All versions, the oldest first; one at least.
+    """
+    if scheduled_since is None:
+        return versions[-1].number
+    at = max(nominal, scheduled_since)
+    return next((one.number for one in reversed(versions) if one.since <= at), versions[0].number)
+
+
+_LOCK = "falcon definition versions"
+_LOAD = "load"
+
+
+@dataclass(frozen=True)
+class DefinitionVersion:
+    """A definition that an entity has had.
+
+    Attributes:
+        kind: Of the entity.
+        name: Of the entity.
+        version: Its number, from 1.
+        text: As it was stored, with stars for secrets; None: the entity was deleted.
+        text_hash: SHA-256 of the text.
+        workflow_hash: SHA-256 of the files of its workflows; None: it has none.
+        since: When it was taken up, on the falcon clock.
+        operation: The command that brought it; ``load``: it was found in the tree.
+        actor: The user who gave the command, or whose process found it.
+        reason: In the words of who gave the command.
+    """
+
+    kind: str
+    name: str
+    version: int
+    text: str | None
+    text_hash: str | None
+    workflow_hash: str | None
+    since: datetime
+    operation: str
+    actor: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """Who writes versions down, and why.
+
+    Attributes:
+        actor: The user of the operating system.
+        operation: The command that changed the tree.
+        reason: Why.
+        keys: The entities that the command changed: only those are written down; of a load, all.
+        anew: Whether those are written down although nothing in them has changed.
+    """
+
+    actor: str
+    operation: str = _LOAD
+    reason: str = ""
+    keys: frozenset[Key] = field(default=frozenset())
+    anew: bool = False
+
+
+def record_definitions(engine: Engine, root: Path, now: datetime, recorder: Recorder) -> int:
+    """Writes down what is new in the tree since the last time; the number of versions.
+
+    One statement and no parsing where nothing is. Several processes may do it at once: whoever comes last has read the
+    tree last.
+
+    Raises:
+        InvalidDefinitionsError: the definitions have problems; nothing is written down.
+        DefinitionStoreError: a change of the tree that was interrupted cannot be finished.
+    """
+    with engine.connect() as connection:
+        if not recorder.anew and _is_recorded(connection, root):
+            return 0
+    with engine.begin() as connection:
+        lock_in_transaction(connection, _LOCK)
+        if not root.is_dir() or (not recorder.anew and _is_recorded(connection, root)):
+            return 0
+        texts = read_definition_texts(root)
+        if not texts.by_key and recorder.operation == _LOAD:  # such a tree is not loaded
+            return 0
+        new = list(_new_rows(connection, root, texts, recorder))
+        mine = [row for row in new if recorder.operation == _LOAD or (row["kind"], row["name"]) in recorder.keys]
+        said = {"operation": recorder.operation, "actor": recorder.actor, "reason": recorder.reason}
+        by = {name: printable(text) for name, text in said.items()}  # PostgreSQL takes no byte that is not UTF-8
+        if mine:
+            connection.execute(insert(DEFINITION_VERSIONS), [{**row, **by, "since": now} for row in mine])
+        keep_workflows(connection, root, _files_of(connection, texts))
+        if len(mine) == len(new):  # else somebody else writes down what is left: another command, or the next load
+            tree = {"root": _name_of(root), "fingerprint": texts.fingerprint, "workflows": list(texts.workflows)}
+            upsert(connection, DEFINITION_TREES, [{**tree, "entities": [list(key) for key in texts.by_key]}])
+    return len(mine)
+
+
+def unrecorded_versions(connection: Connection, root: Path) -> dict[Key, int]:
+    """The versions that the next load writes down, by the entities that have changed; nothing is written.
+
+    Raises:
+        InvalidDefinitionsError: the definitions have problems.
+        DefinitionStoreError: a change of the tree that was interrupted cannot be finished.
+    """
+    if not root.is_dir() or _is_recorded(connection, root):
+        return {}
+    rows = _new_rows(connection, root, read_definition_texts(root), Recorder(""))
+    return {(row["kind"], row["name"]): row["version"] for row in rows if row["text_hash"] is not None}
+
+
+def _files_of(connection: Connection, texts: DefinitionTexts) -> dict[tuple[str, int], tuple[WorkflowFile, ...]]:
+    """The files of the workflows of what is recorded as it is now, by process and version."""
+    latest = _latest(connection)
+    return {
+        (key[1], latest[key].version): one.files
+        for key, one in texts.by_key.items()
+        if one.files and key in latest and _hashes(latest[key]) == _hashes(one)
+    }
+
+
+def _hashes(one: Any) -> tuple[str | None, str | None]:
+    return one.text_hash, one.workflow_hash
+
+
+def definition_history(connection: Connection, kind: str, name: str) -> list[DefinitionVersion]:
+    """The versions of an entity, the oldest first; none where none was recorded."""
+    table = DEFINITION_VERSIONS
+    found = connection.execute(
+        select(table).where(table.c.kind == kind, table.c.name == name).order_by(table.c.version)
+    )
+    return [DefinitionVersion(**row._mapping) for row in found]
+
+
+def definition_version(connection: Connection, kind: str, name: str, version: int) -> DefinitionVersion:
+    """A version that is recorded."""
+    table = DEFINITION_VERSIONS
+    wanted = select(table).where(table.c.kind == kind, table.c.name == name, table.c.version == version)
+    return DefinitionVersion(**connection.execute(wanted).one()._mapping)
+
+
+def recorded_kinds(connection: Connection, name: str) -> list[str]:
+    """The kinds of which an entity of that name was recorded."""
+    table = DEFINITION_VERSIONS
+    found = connection.execute(select(table.c.kind).where(table.c.name == name).distinct().order_by(table.c.kind))
+    return list(found.scalars())
+
+
+def _is_recorded(connection: Connection, root: Path) -> bool:
+    table = DEFINITION_TREES
+    known = select(table.c.fingerprint, table.c.workflows).where(table.c.root == _name_of(root))
+    row = connection.execute(known).one_or_none()
+    return row is not None and root.is_dir() and tree_fingerprint(root, row.workflows) == row.fingerprint
+
+
+def _name_of(root: Path) -> str:
+    return printable(str(root))
+
+
+def _new_rows(
+    connection: Connection, root: Path, texts: DefinitionTexts, recorder: Recorder
+) -> Iterator[dict[str, Any]]:
+    """What differs from the latest versions, or is to be recorded anew; what a command names was perhaps deleted."""
+    latest = _latest(connection)
+
+    def row(key: Key, text: str | None, hashes: tuple[str | None, str | None]) -> dict[str, Any]:
+        number = latest[key].version + 1 if key in latest else 1
+        numbered = {"kind": key[0], "name": key[1], "version": number, "text": text}
+        return {**numbered, "text_hash": hashes[0], "workflow_hash": hashes[1]}
+
+    for key, one in texts.by_key.items():
+        anew = recorder.anew and key in recorder.keys
+        if anew or key not in latest or _hashes(latest[key]) != _hashes(one):
+            yield row(key, one.text, _hashes(one))
+    for key in sorted((_gone(connection, root) | recorder.keys) - texts.by_key.keys()):
+        if key in latest and latest[key].text_hash is not None:
+            yield row(key, None, (None, None))
+
+
+def _latest(connection: Connection) -> dict[Key, Any]:
+    table = DEFINITION_VERSIONS.c
+    newest = select(table.kind, table.name, func.max(table.version)).group_by(table.kind, table.name)
+    columns = (table.kind, table.name, table.version, table.text_hash, table.workflow_hash)
+    found = select(*columns).where(tuple_(table.kind, table.name, table.version).in_(newest))
+    return {(row.kind, row.name): row for row in connection.execute(found)}
+
+
+def _gone(connection: Connection, root: Path) -> set[Key]:
+    """What was in this tree, and is in no other of this database."""
+    before: set[Key] = set()
+    elsewhere: set[Key] = set()
+    for row in connection.execute(select(DEFINITION_TREES.c.root, DEFINITION_TREES.c.entities)):
+        (before if row.root == _name_of(root) else elsewhere).update((kind, name) for kind, name in row.entities)
+    return before - elsewhere
+
+
+@dataclass(frozen=True)
+class EntityVersions:
+    """The versions of an entity since it was submitted, the oldest first.
+
+    Attributes:
+        versions: None of them is a deletion.
+        scheduled_since: When the entity was scheduled first; None: it never was.
+    """
+
+    versions: tuple[VersionSince, ...] = ()
+    scheduled_since: datetime | None = None
+
+    @property
+    def present(self) -> int | None:
+        """The present version; None: none is recorded."""
+        return self.versions[-1].number if self.versions else None
+
+    def of(self, nominal: datetime) -> int | None:
+        """The version that the instance runs with; None: none is recorded."""
+        return version_for(nominal, self.scheduled_since, self.versions) if self.versions else None
+
+    def at(self, moment: datetime) -> int | None:
+        """The latest version of that time; None: none is that old."""
+        return next((one.number for one in reversed(self.versions) if one.since <= moment), None)
+
+
+def versions_of(connection: Connection, entities: Collection[Key]) -> Mapping[Key, EntityVersions]:
+    """The versions of each entity, by kind and name; of an entity without a recorded one there is nothing."""
+    table, status = DEFINITION_VERSIONS.c, ENTITY_STATUS.c
+    joined = DEFINITION_VERSIONS.outerjoin(ENTITY_STATUS, and_(table.kind == status.kind, table.name == status.name))
+    deleted = table.text_hash.is_(None).label("deleted")
+    columns = (table.kind, table.name, table.version, table.since, deleted, status.scheduled_since)
+    found: dict[Key, EntityVersions] = {}
+    for some in parts(entities):
+        wanted = select(*columns).select_from(joined).where(tuple_(table.kind, table.name).in_(some))
+        for row in connection.execute(wanted.order_by(table.version)):
+            key = (row.kind, row.name)
+            before = () if row.deleted or key not in found else found[key].versions
+            own = () if row.deleted else (VersionSince(row.version, row.since),)
+            found[key] = EntityVersions((*before, *own), row.scheduled_since)
+    return found

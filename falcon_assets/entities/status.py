@@ -1,0 +1,167 @@
+"""What is scheduled: the status of entities, from their definitions unless a command changed it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from sqlalchemy import ColumnElement, Connection, delete, false, select, tuple_
+
+from falcon_assets.errors import EntityStatusError
+from falcon_assets.history.database import upsert
+from falcon_assets.history.tables import ENTITY_STATUS
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.process import Process
+
+
+class Status(str, Enum):
+    """The states of an entity (source: Apache Falcon)."""
+
+    SUBMITTED = "SUBMITTED"
+    RUNNING = "RUNNING"
+    SUSPENDED = "SUSPENDED"
+
+
+@dataclass(frozen=True)
+class EntityStatus:
+    """The status of a feed or process.
+
+    Attributes:
+        status: The status.
+        since: When it came to it, on the falcon clock.
+        commanded: Whether by a command; else by ``schedule:`` in the definition.
+        scheduled_since: When it was scheduled first; None: it never was.
+    """
+
+    status: Status
+    since: datetime
+    commanded: bool
+    scheduled_since: datetime | None = None
+
+
+def statuses(
+    connection: Connection, entities: Iterable[Feed | Process], now: datetime
+) -> Mapping[tuple[str, str], EntityStatus]:
+    """(kind, name) -> status of each entity; what is new or has another ``schedule:`` is written down as of ``now``."""
+    known = {
+        (row.kind, row.name): EntityStatus(Status(row.status), row.since, row.commanded, row.scheduled_since)
+        for row in connection.execute(select(ENTITY_STATUS))
+    }
+    found: dict[tuple[str, str], EntityStatus] = {}
+    changed: dict[tuple[str, str], EntityStatus] = {}
+    for entity in entities:
+        key = (entity.kind, entity.name)
+        declared = Status.RUNNING if entity.schedule else Status.SUBMITTED
+        before = known.get(key)
+        if before is None or not (before.commanded or before.status is declared):
+            first = before and before.scheduled_since
+            before = changed[key] = EntityStatus(declared, now, False, first or _scheduled(declared, now))
+        found[key] = before
+    # A command may have come after the query above: it wins.
+    _write(connection, changed, where=ENTITY_STATUS.c.commanded == false())
+    return found
+
+
+def command(connection: Connection, entity: Feed | Process, status: Status, now: datetime) -> EntityStatus:
+    """Gives the entity a status that its definition no longer changes."""
+    before = statuses(connection, [entity], now)[entity.kind, entity.name]
+    since = before.since if before.status is status else now
+    after = EntityStatus(status, since, True, before.scheduled_since or _scheduled(status, now))
+    _write(connection, {(entity.kind, entity.name): after})
+    return after
+
+
+def scheduled_since(
+    connection: Connection, entities: Collection[tuple[str, str]]
+) -> Mapping[tuple[str, str], datetime]:
+    """Since when those of the entities have been scheduled that ever were, by kind and name."""
+    table = ENTITY_STATUS.c
+    wanted = (tuple_(table.kind, table.name).in_(list(entities)), table.scheduled_since.is_not(None))
+    found = connection.execute(select(table.kind, table.name, table.scheduled_since).where(*wanted))
+    return {(row.kind, row.name): row.scheduled_since for row in found}
+
+
+def forget(connection: Connection, kind: str, name: str) -> None:
+    """Forgets the status of an entity that is not defined any more; one of that name begins with what it declares."""
+    connection.execute(delete(ENTITY_STATUS).where(ENTITY_STATUS.c.kind == kind, ENTITY_STATUS.c.name == name))
+
+
+def _scheduled(status: Status, now: datetime) -> datetime | None:
+    return None if status is Status.SUBMITTED else now
+
+
+def _write(
+    connection: Connection,
+    changed: Mapping[tuple[str, str], EntityStatus],
+    where: ColumnElement[bool] | None = None,
+) -> None:
+    rows = [
+        {"kind": kind, "name": name, **vars(one), "status": one.status.value}
+        for (kind, name), one in sorted(changed.items())
+    ]
+    upsert(connection, ENTITY_STATUS, rows, where)
+
+
+class Command(str, Enum):
+    """What can be told to an entity."""
+
+    SCHEDULE = "schedule"
+    SUSPEND = "suspend"
+    RESUME = "resume"
+
+
+_TRANSITIONS = {
+    Command.SCHEDULE: (Status.SUBMITTED, Status.RUNNING),
+    Command.SUSPEND: (Status.RUNNING, Status.SUSPENDED),
+    Command.RESUME: (Status.SUSPENDED, Status.RUNNING),
+}
+_PARTICIPLES = {Command.SCHEDULE: "scheduled", Command.SUSPEND: "suspended", Command.RESUME: "resumed"}
+
+
+@dataclass(frozen=True)
+class StatusChange:
+    """What became of a command; ``before`` and ``after`` are the same where there was nothing to do."""
+
+    before: EntityStatus
+    after: EntityStatus
+
+
+def transition(status: Status, asked: Command) -> Status:
+    """The status after the command; the same where the entity has it already.
+
+    Raises:
+        EntityStatusError: the command does not fit that status.
+    """
+    needed, result = _TRANSITIONS[asked]
+    if status not in (needed, result):
+        fitting = [one.value for one, (first, last) in _TRANSITIONS.items() if (first, last) == (status, result)]
+        hint = f" (use {fitting[0]})" if fitting else ""
+        raise EntityStatusError(f"what is {status.value} cannot be {_PARTICIPLES[asked]}{hint}")
+    return result
+
+
+def apply_command(connection: Connection, entity: Feed | Process, asked: Command, now: datetime) -> StatusChange:
+    """Gives the entity the status that the command leads to; commands at once follow each other.
+
+    Args:
+        connection: In a transaction; the entity is locked until its end.
+        entity: As it is declared now.
+        asked: The command.
+        now: The time on the falcon clock.
+
+    Raises:
+        EntityStatusError: the command does not fit the status of the entity; nothing is changed.
+    """
+    statuses(connection, [entity], now)  # afterwards there is a row to lock
+    own = (ENTITY_STATUS.c.kind == entity.kind, ENTITY_STATUS.c.name == entity.name)
+    row = connection.execute(select(ENTITY_STATUS).where(*own).with_for_update()).one()
+    before = EntityStatus(Status(row.status), row.since, row.commanded, row.scheduled_since)
+    try:
+        status = transition(before.status, asked)
+    except EntityStatusError as error:
+        raise EntityStatusError(f"{entity.kind} {entity.name!r}: {error}") from None
+    if status is before.status:
+        return StatusChange(before, before)
+    return StatusChange(before, command(connection, entity, status, now))

@@ -1,0 +1,1 @@
+"""What the product does beyond instances that run when they are ready: a folder each."""

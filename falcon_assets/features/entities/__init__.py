@@ -1,0 +1,1 @@
+"""What people do to entities: submit, update, schedule, restore, list."""

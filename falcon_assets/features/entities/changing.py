@@ -1,0 +1,240 @@
+"""Submitting, updating and deleting entities: read, planned, written all at once, and taken up by Dagster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+
+from sqlalchemy.exc import OperationalError
+
+from falcon_assets.catalog.additions import require_changeable
+from falcon_assets.catalog.declared import KINDS
+from falcon_assets.catalog.stored_entity import StoredEntity
+from falcon_assets.catalog.stored_tree import Stored, key_of, read_tree
+from falcon_assets.catalog.yaml_files.journal import apply_changes, locked_tree
+from falcon_assets.entities.definition_versions import Recorder, record_definitions
+from falcon_assets.entities.status import Command, forget
+from falcon_assets.errors import DefinitionStoreError, FalconError, InvalidDefinitionsError, SettingsError
+from falcon_assets.features.entities.changes import (
+    Plan,
+    plan_delete,
+    plan_submit,
+    plan_update,
+    require_definitions,
+    touched_by,
+)
+from falcon_assets.features.entities.given import asked_for, keys_named, read_given, stored_keys, there_already
+from falcon_assets.features.entities.results import ANY_KIND, EntityChange, OperationResult, Request
+from falcon_assets.features.entities.status import apply_to_all, named_entities
+from falcon_assets.features.entities.update_rules import require_allowed
+from falcon_assets.model.base import is_entity_name
+from falcon_assets.operations.acting import require_change
+from falcon_assets.operations.auditing import Audit, audited
+from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.reload import reload_code_locations
+
+_INSTEAD = "--dry-run says what would change"
+
+
+def submit(installation: Installation, request: Request) -> OperationResult:
+    """Adds entities; those that are there with the same definition stay as they are. The new versions are recorded.
+
+    Raises:
+        InvalidDefinitionsError: the tree would have problems.
+        DefinitionStoreError: an entity is there with another definition, or the tree cannot be changed.
+        UnknownEntityError: a name is given, and no such entity is there.
+    """
+    return change(installation, "submit", request, _submission)
+
+
+def update(installation: Installation, request: Request) -> OperationResult:
+    """Gives entities that are there other definitions; comments and the order of keys are kept.
+
+    The new versions are recorded.
+
+    Raises:
+        InvalidDefinitionsError: the tree would have problems.
+        DefinitionStoreError: the tree cannot be changed, or what the update changes may not be.
+        UnknownEntityError: an entity is not there.
+    """
+    return change(installation, "update", request, _updating)
+
+
+def delete(installation: Installation, request: Request) -> OperationResult:
+    """Removes entities, and their status; those that are not there are so already.
+
+    Raises:
+        EntityInUseError: others need them.
+        InvalidDefinitionsError: the tree would have problems.
+        DefinitionStoreError: the tree cannot be changed.
+        UnknownEntityError: there are several of a name, and no kind is given.
+    """
+    if request.dry_run:
+        return change(installation, "delete", request, _deletion)
+    with audited(installation, "delete", request) as audit:
+        require_changeable(installation.settings, _INSTEAD)
+        engine = installation.database  # where it cannot be reached, nothing is deleted either
+        result = _changed(audit, request, _deletion)
+        with engine.begin() as connection:
+            for one in filter(lambda one: is_entity_name(one.name), result.entities):  # nothing is known of others
+                for kind in (one.kind,) if one.kind in KINDS else KINDS:
+                    forget(connection, kind, one.name)
+            audit.result(result.changed, connection)
+    return result
+
+
+def submit_and_schedule(installation: Installation, request: Request) -> OperationResult:
+    """:func:`submit`, then lets the feeds and processes among them run by themselves; raises as both."""
+    operation = "submit-and-schedule"
+    if request.dry_run:
+        return change(installation, operation, request, _submission)
+    with audited(installation, operation, request) as audit:
+        require_changeable(installation.settings, _INSTEAD)
+        engine = installation.ledger.engine  # where it cannot be reached, nothing is submitted either
+        submitted = _changed(audit, request, _submission)
+        found = [(one.kind, one.name) for one in submitted.entities if one.kind != "cluster"]
+        with engine.begin() as connection:
+            states = apply_to_all(connection, installation, Command.SCHEDULE, named_entities(installation, found))
+            result = replace(submitted, statuses=states)
+            audit.result(result.changed, connection)
+    return result
+
+
+def _submission(stored: Stored, request: Request) -> Plan:
+    return _with_names(stored, request, plan_submit)
+
+
+def _updating(stored: Stored, request: Request) -> Plan:
+    return _with_names(stored, request, plan_update)
+
+
+def _with_names(stored: Stored, request: Request, plan_of: Callable[[Stored, Stored], Plan]) -> Plan:
+    """The plan for the files; entities that are only named are there already, or unknown."""
+    given, names = read_given(stored, request)
+    there = there_already(stored, names, request.kind)
+    plan = plan_of(stored, given) if given.files.contents or given.files.problems else Plan(())
+    return replace(plan, entities=(*plan.entities, *there))
+
+
+def _deletion(stored: Stored, request: Request) -> Plan:
+    given, names = read_given(stored, request, names_first=True)
+    if len(names) < len(request.given) or request.definitions:
+        require_definitions(given)
+    keys = [key for document in given.files.documents if (key := key_of(document))]
+    for name in names:
+        found = keys_named(stored, name, request.kind)
+        keys += found or [(request.kind or ANY_KIND, name)]
+    return plan_delete(stored, keys)
+
+
+def change(
+    installation: Installation,
+    operation: str,
+    request: Request,
+    plan_of: Callable[[Stored, Request], Plan],
+) -> OperationResult:
+    """Plans a change of the tree and makes it, unless it is only to be said.
+
+    Args:
+        installation: Whose tree.
+        operation: The name of the command.
+        request: Who asks, and why.
+        plan_of: What changes in the tree as it is; called while nobody else changes it.
+
+    Raises:
+        DefinitionStoreError: the tree cannot be changed; and what ``plan_of`` raises.
+        DeniedError: who asks may not change one of the entities.
+    """
+    with audited(installation, operation, request) as audit:
+        result = _changed(audit, request, plan_of)
+        audit.result(result.changed)
+    return result
+
+
+def _changed(audit: Audit, request: Request, plan_of: Callable[[Stored, Request], Plan]) -> OperationResult:
+    """:func:`change`, as a part of an operation."""
+    installation, operation, actor = audit.installation, audit.operation, audit.principal.name
+    settings = installation.settings
+    root, now = settings.entity_defs, settings.now()
+    note = {"operation": operation, "actor": actor, "reason": request.reason, "at": now.isoformat()}
+
+    def result(plan: Plan, reload: str = "") -> OperationResult:
+        told = (operation, actor, request.reason, now, request.dry_run)
+        touches = touched_by(stored, plan.updates)
+        return OperationResult(*told, plan.entities, plan.diff(), plan.warnings, reload=reload, touches=touches)
+
+    def planned(stored: Stored) -> Plan:
+        try:
+            plan = plan_of(stored, request)
+        except FalconError:
+            audit.about(asked_for(stored, request))
+            raise
+        audit.about((one.kind, one.name) for one in plan.entities)
+        require_change(audit.principal, operation, _owned(stored, plan, operation))
+        require_allowed(installation, plan.updates)
+        return plan
+
+    if request.dry_run:
+        stored = read_tree(root)
+        return result(planned(stored))
+    require_changeable(settings, _INSTEAD)
+    _record(installation, now, Recorder(actor))  # what came by other ways could not be restored else
+    with locked_tree(root):
+        stored = read_tree(root)
+        plan = planned(stored)
+        if plan.files:
+            apply_changes(root, plan.files, note)
+    installation.forget_entities()
+    if plan.files:  # before Dagster loads it, which would not know why
+        keys = frozenset((one.kind, one.name) for one in plan.entities if one.action != "unchanged")
+        _record(installation, now, Recorder(actor, operation, request.reason, keys))
+    return result(plan, reload_code_locations(settings.webserver) if plan.files else "")
+
+
+def _owned(stored: Stored, plan: Plan, operation: str) -> list[StoredEntity]:
+    """What is there and would be changed, or scheduled with what is submitted."""
+    found = [stored.by_key.get((one.kind, one.name)) for one in plan.entities if _changes(one, operation)]
+    return [StoredEntity(document) for document in found if document is not None]
+
+
+def _changes(one: EntityChange, operation: str) -> bool:
+    return one.action != "unchanged" or (operation == "submit-and-schedule" and one.kind != "cluster")
+
+
+def _record(installation: Installation, now: datetime, recorder: Recorder) -> None:
+    """Writes down what is new; where that is not possible, the next load does."""
+    with suppress(SettingsError, OperationalError, InvalidDefinitionsError, DefinitionStoreError):
+        record_definitions(installation.database, installation.settings.entity_defs, now, recorder)
+
+
+def touch(installation: Installation, request: Request) -> OperationResult:
+    """Records the definitions of entities as new versions; they hold from now on (source: Apache Falcon).
+
+    Each time it does so again: that is what it is for.
+
+    Raises:
+        UnknownEntityError: an entity is not there, or there are several of a name, and no kind is given.
+        InvalidDefinitionsError: the tree has problems.
+        SettingsError: the database cannot be reached.
+        DeniedError: who asks may not change one of the entities.
+    """
+    settings = installation.settings
+    root, now = settings.entity_defs, settings.now()
+    with audited(installation, "touch", request) as audit:
+        audit.about((request.kind or ANY_KIND, name) for name in request.given)
+        stored, actor = read_tree(root), audit.principal.name
+        keys = list(dict.fromkeys(stored_keys(stored, request.given, request.kind)))
+        audit.about(keys)
+        require_change(audit.principal, "touch", [StoredEntity(stored.by_key[key]) for key in keys])
+        if not request.dry_run:
+            recorder = Recorder(actor, "touch", request.reason, frozenset(keys), anew=True)
+            record_definitions(
+                installation.database, root, now, Recorder(actor)
+            )  # what came by other ways is not touched
+            record_definitions(installation.database, root, now, recorder)
+        changes = tuple(EntityChange(*key, "touched", stored.by_key[key].file) for key in keys)
+        result = OperationResult("touch", actor, request.reason, now, request.dry_run, changes)
+        audit.result(result.changed)
+    return result

@@ -1,0 +1,120 @@
+"""Which entities need which: a process its feeds and clusters, a feed its clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.features.entities.listing import AnyEntity, any_named, declared_entities
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.process import Process
+from falcon_assets.operations.auditing import require_readable
+from falcon_assets.operations.installation import Installation
+
+Users: TypeAlias = "Mapping[tuple[str, str], Sequence[tuple[AnyEntity, tuple[str, ...]]]]"
+"""Kind and name of an entity -> those that need it, and what for."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """An entity that another one names in its definition.
+
+    Attributes:
+        kind: Of what kind.
+        name: Its name.
+        role: What for: ``cluster``, ``input``, ``output`` or ``archive``.
+    """
+
+    kind: str
+    name: str
+    role: str
+
+
+@dataclass(frozen=True)
+class DependencyTree:
+    """An entity, and what is on one side of it, all the way.
+
+    Attributes:
+        kind: Of what kind.
+        name: Its name.
+        roles: What it is to the entity above it in the tree, or that one to it; empty at the root.
+        below: The entities next to it.
+    """
+
+    kind: str
+    name: str
+    roles: tuple[str, ...]
+    below: tuple[DependencyTree, ...]
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints of it."""
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "roles": list(self.roles),
+            "entities": [one.as_data() for one in self.below],
+        }
+
+
+def needs_of(entity: AnyEntity) -> Iterator[Need]:
+    """The entities that it names, as they are named."""
+    if isinstance(entity, Cluster):
+        return
+    if isinstance(entity, Process):
+        yield from (Need("feed", one.feed, "input") for one in entity.inputs)
+        yield from (Need("feed", one.feed, "output") for one in entity.outputs)
+        yield from (Need("cluster", one.name, "cluster") for one in entity.clusters)
+        return
+    for entry in entity.clusters:
+        yield Need("cluster", entry.name, "cluster")
+        if entry.retention and entry.retention.archive_cluster:
+            yield Need("cluster", entry.retention.archive_cluster, "archive")
+
+
+def entity_dependencies(
+    installation: Installation, name: str, kind: str | None = None
+) -> tuple[DependencyTree, DependencyTree]:
+    """What an entity needs, and what needs it; the entities of all colos.
+
+    Raises:
+        UnknownEntityError: there is none of that name, or there are several and ``kind`` is not given.
+        DeniedError: who asks may not read it.
+    """
+    entity = any_named(installation.all_entities, name, kind)
+    require_readable(installation, "dependency", [entity])
+    return needed_by_it(installation.all_entities, entity), that_need_it(users_of(installation.all_entities), entity)
+
+
+def needed_by_it(entities: EntityStore, entity: AnyEntity, roles: tuple[str, ...] = ()) -> DependencyTree:
+    """The entity with what it needs, and what that needs."""
+    below = (
+        needed_by_it(entities, any_named(entities, name, kind), found)
+        for (kind, name), found in _by_entity(needs_of(entity)).items()
+    )
+    return DependencyTree(entity.kind, entity.name, roles, tuple(below))
+
+
+def that_need_it(users: Users, entity: AnyEntity, roles: tuple[str, ...] = ()) -> DependencyTree:
+    """The entity with what needs it, and what needs that."""
+    below = (that_need_it(users, one, found) for one, found in users.get((entity.kind, entity.name), ()))
+    return DependencyTree(entity.kind, entity.name, roles, tuple(below))
+
+
+def users_of(entities: EntityStore) -> Users:
+    """Each entity with those that need it, and what for."""
+    users: dict[tuple[str, str], list[tuple[AnyEntity, tuple[str, ...]]]] = {}
+    for one in declared_entities(entities):
+        for needed, roles in _by_entity(needs_of(one)).items():
+            users.setdefault(needed, []).append((one, roles))
+    return users
+
+
+def _by_entity(needs: Iterable[Need]) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Each entity once, with all its roles."""
+    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    for one in needs:
+        known = found.get((one.kind, one.name), ())
+        found[one.kind, one.name] = known if one.role in known else (*known, one.role)
+    return found

@@ -1,0 +1,169 @@
+"""Entities of a tree by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from falcon_assets.base.texts import hidden
+from falcon_assets.catalog.stored_tree import Key, Stored, key_of, masked, read_tree
+from falcon_assets.catalog.yaml_files.definition_files import UnfitFileError, definition_files, file_content
+from falcon_assets.catalog.yaml_files.documents import Files, read_file, shown_path
+from falcon_assets.errors import FalconError, Position, Problem, UnknownEntityError, UsageError
+from falcon_assets.features.entities.listing import any_named
+from falcon_assets.features.entities.results import ANY_KIND, EntityChange, Request
+from falcon_assets.model.base import LONGEST_NAME, is_entity_name
+from falcon_assets.model.expression import nearest
+from falcon_assets.operations.auditing import require_readable
+from falcon_assets.operations.installation import Installation
+
+
+def keys_named(stored: Stored, name: str, kind: str | None) -> list[Key]:
+    """The entity of that name, if there is one.
+
+    Raises:
+        UnknownEntityError: there are several, and ``kind`` is not given.
+    """
+    found = [key for key in stored.by_key if key[1] == name and kind in (None, key[0])]
+    if len(found) > 1:
+        raise UnknownEntityError(
+            f"there is {' and '.join(f'a {one}' for one, _ in found)} {name!r}: say which one with --kind"
+        )
+    return found
+
+
+def stored_keys(stored: Stored, names: Iterable[str], kind: str | None) -> list[Key]:
+    """The entities of these names.
+
+    Raises:
+        UnknownEntityError: one is not there, or there are several, and ``kind`` is not given.
+    """
+    keys = []
+    for name in names:
+        found = keys_named(stored, name, kind)
+        if not found:
+            close = nearest(name, [known for _, known in stored.by_key])
+            raise UnknownEntityError(f"there is no {kind or 'entity'} {name!r}{close}")
+        keys += found
+    return keys
+
+
+_TEXT = Path("definitions")
+"""What a definition is called in problems that was given as a text."""
+_SHOWN = 200
+_SUFFIXES = (".yaml", ".yml")
+
+
+def read_given(stored: Stored, request: Request, *, names_first: bool = False) -> tuple[Stored, list[str]]:
+    """The definitions in the files and folders that are given, and what is a name of an entity.
+
+    Args:
+        stored: What is there.
+        request: What is given.
+        names_first: Whether a word is an entity that is there, also where it is a file, too.
+
+    Raises:
+        UsageError: it is no name, and files are not read for who asks.
+        UnknownEntityError: there are several entities of a name, and no kind is given.
+    """
+    files, names = Files(), []
+    if request.definitions:
+        read_file(_TEXT, request.definitions.encode(errors="surrogatepass"), files)
+    for text in request.given:
+        if not request.takes_files:
+            if not is_entity_name(text):
+                raise UsageError(
+                    f"{text[:_SHOWN]!r} is not the name of an entity: files are not read here, "
+                    "give what is in them as definitions"
+                )
+            names.append(text)
+        elif _is_word(text) and (not _exists(Path(text)) or (names_first and keys_named(stored, text, request.kind))):
+            names.append(text)
+        else:
+            _read(Path(text), files)
+    return Stored(stored.root, files), names
+
+
+def there_already(stored: Stored, names: Sequence[str], kind: str | None) -> list[EntityChange]:
+    """Entities that are there already, by name.
+
+    Raises:
+        UnknownEntityError: one is not there, or there are several of its name, and no kind is given.
+    """
+    changes = []
+    for name in names:
+        found = keys_named(stored, name, kind)
+        if not found:
+            close = nearest(name, [known for _, known in stored.by_key])
+            raise UnknownEntityError(f"there is no file and no {kind or 'entity'} {_shortened(name)!r}{close}")
+        changes += [EntityChange(*key, "unchanged", stored.by_key[key].file) for key in found]
+    return changes
+
+
+def asked_for(stored: Stored, request: Request) -> list[Key]:
+    """Kind and name of what is asked for, as far as they can be read, for who was refused it."""
+    keys: list[Key] = []
+    for text in request.given:
+        with suppress(FalconError):
+            given, names = read_given(stored, Request((text,), takes_files=request.takes_files), names_first=True)
+            keys += _keys(stored, given, names, request.kind)
+    with suppress(FalconError):
+        keys += _keys(stored, read_given(stored, Request(definitions=request.definitions))[0], (), None)
+    return keys
+
+
+def _keys(stored: Stored, given: Stored, names: Sequence[str], kind: str | None) -> Iterator[Key]:
+    for name in names:
+        there = [key for key in stored.by_key if key[1] == name and kind in (None, key[0])]
+        yield from there or [(kind or ANY_KIND, _shortened(name))]
+    yield from (key for document in given.files.documents if (key := key_of(document)))
+
+
+def _read(path: Path, files: Files) -> None:
+    def tell(at: Path, message: str) -> None:
+        files.problems.append(Problem(Position(shown_path(at), 1), "", message))
+
+    if _exists(path) and path.is_dir():
+        found = list(definition_files(path, tell))
+        if not (found or files.problems):
+            tell(path, "there is no entity definition (*.yaml, *.yml) in the folder")
+    else:
+        try:
+            found = [(path, file_content(path, path.parent))]
+        except UnfitFileError as error:
+            tell(path, str(error))
+            found = []
+    for at, raw in found:
+        if at not in files.contents:
+            read_file(at, raw, files)
+
+
+def _is_word(text: str) -> bool:
+    return "/" not in text and not text.endswith(_SUFFIXES)
+
+
+def _exists(path: Path) -> bool:
+    """Whether it is there; a text that no file can have for a name is not."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _shortened(name: str) -> str:
+    """The name, or its beginning where no entity can have it: it is told, and written down."""
+    return name if len(name) <= 2 * LONGEST_NAME else f"{name[: 2 * LONGEST_NAME]}..."
+
+
+def stored_definition(installation: Installation, name: str, kind: str | None = None) -> str:
+    """The text of an entity's definition; values of storage options are stars.
+
+    Raises:
+        UnknownEntityError: there is none of that name, or there are several and ``kind`` is not given.
+        DeniedError: who asks may not read it.
+    """
+    entity = any_named(installation.all_entities, name, kind)
+    require_readable(installation, "show", [entity])
+    stored = read_tree(installation.all_entities.root)
+    return hidden(masked(stored.text(stored.by_key[entity.kind, entity.name]).strip("\n") + "\n"))

@@ -1,0 +1,180 @@
+"""Entities of all kinds, with what people look for them by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from falcon_assets.catalog.declared import KINDS
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.entities.status import Status
+from falcon_assets.errors import UnknownEntityError
+from falcon_assets.features.entities.hidden import hidden
+from falcon_assets.features.entities.results import EntityState
+from falcon_assets.features.entities.status import entity_states
+from falcon_assets.model.access import may_read
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.expression import nearest
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.process import Process
+from falcon_assets.operations.acting import acting
+from falcon_assets.operations.auditing import require_readable
+from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.paging import TAG, Fields, Page, Query, require_values, select
+
+AnyEntity: TypeAlias = "Cluster | Feed | Process"
+
+
+@dataclass(frozen=True)
+class Entity:
+    """An entity and its status.
+
+    Attributes:
+        declared: The entity.
+        status: SUBMITTED, RUNNING or SUSPENDED; a cluster is always SUBMITTED.
+        since: When it came to that, on the falcon clock; None for a cluster.
+        commanded: Whether by a command; else by ``schedule:`` in the definition.
+    """
+
+    declared: AnyEntity
+    status: str = "SUBMITTED"
+    since: datetime | None = None
+    commanded: bool = False
+
+    @property
+    def kind(self) -> str:
+        """``cluster``, ``feed`` or ``process``."""
+        return self.declared.kind
+
+    @property
+    def name(self) -> str:
+        """Its name, the only one of its kind."""
+        return self.declared.name
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        """The clusters that it is on; none for a cluster."""
+        return () if isinstance(self.declared, Cluster) else tuple(one.name for one in self.declared.clusters)
+
+    @property
+    def pipelines(self) -> tuple[str, ...]:
+        """The pipelines of a process."""
+        return self.declared.pipelines if isinstance(self.declared, Process) else ()
+
+    @property
+    def owner(self) -> str | None:
+        """Who owns it, where that is declared."""
+        return self.declared.acl.owner if self.declared.acl else None
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "status": self.status,
+            "clusters": list(self.clusters),
+            "pipelines": list(self.pipelines),
+            "tags": self.declared.tags,
+            "owner": self.owner,
+            "definition": definition_data(self.declared),
+        }
+
+
+def _tags(one: Entity) -> Iterable[str]:
+    """Each tag by its name, and as ``name=value``."""
+    return [text for name, value in one.declared.tags.items() for text in (name, f"{name}={value}")]
+
+
+FIELDS: Fields[Entity] = {
+    "name": lambda one: [one.name],
+    "kind": lambda one: [one.kind],
+    "status": lambda one: [one.status],
+    "cluster": lambda one: one.clusters,
+    "pipeline": lambda one: one.pipelines,
+    TAG: _tags,
+    "owner": lambda one: [one.owner] if one.owner else [],
+}
+"""What entities are filtered and sorted by."""
+
+
+def list_entities(installation: Installation, query: Query | None = None, text: str | None = None) -> Page[Entity]:
+    """The entities of this colo: clusters, feeds, processes, each kind in the order of the definitions.
+
+    Those that the user of the operating system may not read are left out.
+
+    Args:
+        installation: Where.
+        query: Which of them, by :data:`FIELDS`.
+        text: Only those that have it in name, description or tags, in whatever case.
+
+    Raises:
+        QueryError: a field, a kind or a status is not known.
+    """
+    query = query or Query()
+    require_values(query.filters, {"kind": KINDS, "status": [one.value for one in Status]})
+    entities = installation.entities
+    states = {(one.kind, one.name): one for one in entity_states(installation)}
+    who = acting(installation.settings)
+    known = [one for one in declared_entities(entities) if may_read(one.acl, who)]
+    found = [_entity(one, states.get((one.kind, one.name))) for one in known]
+    if text:
+        found = [one for one in found if text.casefold() in _searched(one)]
+    return select(found, query, FIELDS)
+
+
+def show_entity(installation: Installation, name: str, kind: str | None = None) -> Entity:
+    """The entity of that name, with its status.
+
+    Raises:
+        UnknownEntityError: there is none of that name, or there are several and ``kind`` is not given.
+        DeniedError: who asks may not read it.
+    """
+    declared = any_named(installation.entities, name, kind)
+    require_readable(installation, "show", [declared])
+    if isinstance(declared, Cluster):
+        return Entity(declared)
+    found = entity_states(installation, declared.kind)
+    return _entity(declared, next(one for one in found if one.name == name))
+
+
+def declared_entities(entities: EntityStore) -> list[AnyEntity]:
+    """All entities: clusters, feeds, processes."""
+    return [*entities.clusters.values(), *entities.feeds.values(), *entities.processes.values()]
+
+
+def any_named(entities: EntityStore, name: str, kind: str | None = None) -> AnyEntity:
+    """The entity of that name, of any kind.
+
+    Raises:
+        UnknownEntityError: there is none of that name, or there are several and ``kind`` is not given.
+    """
+    if kind is not None:
+        if kind == "cluster":
+            return entities.cluster(name)
+        return entities.feed(name) if kind == "feed" else entities.process(name)
+    declared = declared_entities(entities)
+    found = [one for one in declared if one.name == name]
+    if len(found) > 1:
+        kinds = " and ".join(f"a {one.kind}" for one in found)
+        raise UnknownEntityError(f"there is {kinds} {name!r}: say which one with --kind")
+    if not found:
+        close = nearest(name, [one.name for one in declared])
+        raise UnknownEntityError(f"there is no cluster, feed or process {name!r}{close}")
+    return found[0]
+
+
+def definition_data(declared: AnyEntity) -> dict[str, Any]:
+    """What is declared of the entity, as plain values; of storage options only names of variables are shown."""
+    data: dict[str, Any] = hidden(declared.model_dump(mode="json", by_alias=True, exclude_unset=True))
+    return data
+
+
+def _entity(declared: AnyEntity, state: EntityState | None) -> Entity:
+    return Entity(declared, state.status, state.since, state.commanded) if state else Entity(declared)
+
+
+def _searched(one: Entity) -> str:
+    tags = (f"{name}={value}" for name, value in one.declared.tags.items())
+    return "\n".join([one.name, one.declared.description, *tags]).casefold()

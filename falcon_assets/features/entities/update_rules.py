@@ -1,0 +1,112 @@
+"""What an update may not change, for what has been computed or has landed would be lost (source: Apache Falcon)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
+
+from falcon_assets.catalog.stored_tree import Key
+from falcon_assets.entities.status import scheduled_since
+from falcon_assets.errors import DefinitionStoreError, SettingsError, count_of
+from falcon_assets.features.entities.changes import Update
+from falcon_assets.history.queries import available_feeds, known_instances
+from falcon_assets.model.frequency import Frequency
+from falcon_assets.model.instant import format_instant, parse_instant
+from falcon_assets.operations.installation import Installation
+
+_NAMED = 3
+
+
+def require_allowed(installation: Installation, updates: Sequence[Update]) -> None:
+    """Checks what only the ledger knows; where the database is away, nobody can.
+
+    The start of what was scheduled stays as it is. What else names instances, which are frequency, the zone of days and
+    months and the zone whose clock paths show, stays where there are some. A cluster that has data stays where it is.
+
+    Raises:
+        DefinitionStoreError: an update changes one of them; says what to do.
+    """
+    starts = {key: text for update in updates for key, text in _other_starts(*update)}
+    renamed = {key: text for update in updates for key, text in _other_names(*update)}
+    moved = [(before.data, after.data) for before, after in updates if _root(before.data) != _root(after.data)]
+    if not (starts or renamed or moved):
+        return
+    with suppress(SettingsError, OperationalError), installation.database.connect() as connection:
+        for (kind, name), since in scheduled_since(connection, starts).items():
+            when = f"{since.astimezone(UTC):%Y-%m-%dT%H:%MZ}"
+            raise DefinitionStoreError(
+                f"{kind} {name!r} was scheduled on {when}: {starts[kind, name]}; "
+                f"submit another {kind}, under another name"
+            )
+        for (kind, name), text in renamed.items():
+            if number := known_instances(connection, kind, name):
+                raise DefinitionStoreError(
+                    f"{kind} {name!r} has {count_of(number, 'instance')}: {text}, by which they are named; "
+                    f"submit another {kind}, under another name"
+                )
+        for before, after in moved:
+            _require_empty(connection, before, after)
+
+
+def _require_empty(connection: Connection, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+    name = after["name"]
+    found = available_feeds(connection, name)
+    if found:
+        more = f" and of {count_of(len(found) - _NAMED, 'other feed')}" if len(found) > _NAMED else ""
+        lie = f"{count_of(sum(found.values()), 'instance')} of {', '.join(sorted(found)[:_NAMED])}{more}"
+        raise DefinitionStoreError(
+            f"cluster {name!r} cannot move from {_root(before)} to {_root(after)}: {lie} would be left behind; "
+            "submit another cluster, and replicate the feeds to it"
+        )
+
+
+def _other_starts(before: Any, after: Any) -> Iterator[tuple[Key, str]]:
+    key = (after.data["kind"], after.data["name"])
+    old, new = _starts(before.data), _starts(after.data)
+    for cluster in old.keys() & new.keys():
+        if old[cluster] != new[cluster]:
+            told = f"{format_instant(old[cluster])} to {format_instant(new[cluster])}"
+            yield key, f"the start of its validity on cluster {cluster!r} cannot change from {told}"
+
+
+def _other_names(before: Any, after: Any) -> Iterator[tuple[Key, str]]:
+    """What of an update makes other instances, or has them lie elsewhere."""
+    for what, old_value, new_value in _renamed(before.data, after.data):
+        if old_value != new_value:
+            yield (after.data["kind"], after.data["name"]), f"{what} cannot change from {old_value} to {new_value}"
+
+
+def _renamed(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """What names the instances of an entity, with the value before and after."""
+    if before["kind"] == "cluster":
+        return
+    if before["kind"] == "feed":
+        old, new = _path_zones(before), _path_zones(after)
+        for cluster in sorted(old.keys() & new.keys()):
+            yield f"the zone of its paths on cluster {cluster!r}", old[cluster], new[cluster]
+    yield "its timezone", _calendar_zone(before), _calendar_zone(after)
+    old_step, new_step = (str(Frequency.parse(str(one["frequency"]))) for one in (before, after))
+    yield "its frequency", old_step, new_step
+
+
+def _calendar_zone(data: Mapping[str, Any]) -> str:
+    is_absolute = Frequency.parse(str(data["frequency"])).is_absolute
+    return "UTC" if is_absolute else str(data.get("timezone") or "UTC")
+
+
+def _path_zones(data: Mapping[str, Any]) -> dict[str, str]:
+    common = data.get("path_timezone") or _calendar_zone(data)
+    return {one["name"]: str(one.get("path_timezone") or common) for one in data.get("clusters", ())}
+
+
+def _starts(data: Mapping[str, Any]) -> dict[str, datetime]:
+    return {one["name"]: parse_instant(one["validity"]["start"]) for one in data.get("clusters", ())}
+
+
+def _root(data: Mapping[str, Any]) -> str | None:
+    return str(data["interfaces"]["write"]["endpoint"]) if data["kind"] == "cluster" else None

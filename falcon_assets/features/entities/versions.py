@@ -1,0 +1,265 @@
+"""The files of workflows of an earlier version of a process, beside those that are in the tree now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import unified_diff
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine
+
+from falcon_assets.catalog.hidden_values import shown_hidden, with_present_values
+from falcon_assets.catalog.stored_entity import StoredEntity
+from falcon_assets.catalog.stored_tree import Stored, masked, read_tree
+from falcon_assets.catalog.workflow_files import files_at, parts_of
+from falcon_assets.catalog.yaml_files.documents import Files, read_file, shown_path
+from falcon_assets.catalog.yaml_files.file_changes import WorkflowChange, content_diff
+from falcon_assets.entities.definition_versions import DefinitionVersion, definition_history, recorded_kinds
+from falcon_assets.entities.workflow_contents import content_parts, kept_files
+from falcon_assets.errors import (
+    DefinitionStoreError,
+    OldDefinitionError,
+    Position,
+    Problem,
+    UnknownEntityError,
+    printable,
+)
+from falcon_assets.features.entities.changes import Plan, plan_submit, plan_update
+from falcon_assets.features.entities.changing import change
+from falcon_assets.features.entities.results import OperationResult, Request
+from falcon_assets.operations.acting import acting, require_read
+from falcon_assets.operations.auditing import require_readable
+from falcon_assets.operations.installation import Installation
+
+
+def old_workflows(
+    engine: Engine, root: Path, process: str, version: int
+) -> tuple[list[WorkflowChange], list[Problem], list[str]]:
+    """What gives the files of a version the content that they had, those that were not kept, and all that were.
+
+    Args:
+        engine: The database with the contents.
+        root: The folder of the definitions.
+        process: Whose workflows.
+        version: Of its definition.
+
+    Raises:
+        DefinitionStoreError: something else is where a file was.
+    """
+    with engine.connect() as connection:
+        files = kept_files(connection, process, version)
+    unkept = [
+        Problem(
+            Position(shown_path(root / one.path), 1),
+            "",
+            f"it was not kept with version {version} ({one.problem}): it stays as it is",
+            is_warning=True,
+        )
+        for one in files
+        if one.hash is None
+    ]
+    kept = {one.path: one.hash for one in files if one.hash}
+    copies = [_copy(engine, root, path, content) for path, content in kept.items()]
+    return [one for one in copies if one.before_hash != one.after_hash], unkept, list(kept)
+
+
+def _copy(engine: Engine, root: Path, path: str, content: str) -> WorkflowChange:
+    target = root / path
+    if not target.resolve().is_relative_to(root.resolve()) or (target.exists() and not target.is_file()):
+        raise DefinitionStoreError(f"{shown_path(target)} is no file of the tree: move it away, the workflow was there")
+    (now,) = files_at(root, path)
+    if now.hash is None and target.exists():
+        raise DefinitionStoreError(f"{shown_path(target)} cannot be read: {now.problem}")
+    before = partial(parts_of, target) if now.hash else None
+    return WorkflowChange(target, now.hash, content, before, partial(_parts, engine, content))
+
+
+def _parts(engine: Engine, content: str) -> Iterator[bytes]:
+    with engine.connect() as connection:
+        yield from content_parts(connection, content)
+
+
+@dataclass(frozen=True)
+class History:
+    """The recorded definitions of an entity.
+
+    Attributes:
+        kind: Of the entity.
+        name: Of the entity.
+        versions: The oldest first.
+        present: The definition in the tree now; None: the entity is not there.
+    """
+
+    kind: str
+    name: str
+    versions: Sequence[DefinitionVersion]
+    present: str | None
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the present definition is the latest version."""
+        return bool(self.versions) and self.versions[-1].text == self.present
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        items = [{**vars(one), "since": one.since.isoformat()} for one in self.versions]
+        return {"items": items, "total": len(items), "next": None, "recorded": self.is_recorded}
+
+
+@dataclass(frozen=True)
+class VersionDiff:
+    """How the present definition differs from a version.
+
+    Attributes:
+        kind: Of the entity.
+        name: Of the entity.
+        version: The version.
+        diff: As a unified diff, of the files of its workflows too; empty: it does not.
+    """
+
+    kind: str
+    name: str
+    version: int
+    diff: str
+
+
+def entity_history(installation: Installation, name: str, kind: str | None = None) -> History:
+    """The recorded versions of an entity, deleted ones too.
+
+    Raises:
+        UnknownEntityError: nothing of that name was recorded, or there are several and ``kind`` is not given.
+        SettingsError: the database cannot be reached.
+        DeniedError: who asks may not read it.
+    """
+    history = _history(installation, name, kind)
+    require_readable(installation, "history", _entity(installation, history))
+    return history
+
+
+def _history(installation: Installation, name: str, kind: str | None) -> History:
+    name = printable(name)  # PostgreSQL takes no byte that is not UTF-8, and no entity has another name
+    with installation.database.connect() as connection:
+        kinds = [kind] if kind else recorded_kinds(connection, name)
+        if len(kinds) > 1:
+            found = " and ".join(f"a {one}" for one in kinds)
+            raise UnknownEntityError(f"there is {found} {name!r}: say which one with --kind")
+        versions = definition_history(connection, kinds[0], name) if kinds else []
+    if not versions:
+        what = f"{kind or 'an entity'} {name!r}"
+        raise UnknownEntityError(f"no definition of {what} is recorded: a load of the code location does that")
+    stored = read_tree(installation.settings.entity_defs)
+    document = stored.by_key.get((kinds[0], name))
+    present = masked(stored.text(document).strip("\n") + "\n") if document else None
+    return History(kinds[0], name, versions, present)
+
+
+def entity_diff(
+    installation: Installation, name: str, version: int | None = None, kind: str | None = None
+) -> VersionDiff:
+    """How the definition in the tree differs from a version; raises as :func:`entity_history`.
+
+    Args:
+        installation: Whose tree.
+        name: Of the entity.
+        version: Its number; None: the last one with another text or workflow than the present one, else the latest.
+        kind: Of what kind.
+    """
+    history = entity_history(installation, name, kind)
+    workflow = history.versions[-1].workflow_hash
+    others = [one for one in history.versions if (one.text, one.workflow_hash) != (history.present, workflow)]
+    old = _version(history, (others or history.versions)[-1].version if version is None else version)
+    then, now = f"{name} version {old.version}", f"{name} now"
+    lines = unified_diff(_lines(old.text), _lines(history.present), then, now, lineterm="")
+    text = "".join(f"{line}\n" for line in lines)
+    for one in _workflows(installation, history, old.version)[0]:
+        path = one.path.relative_to(installation.settings.entity_defs)
+        text += content_diff(one.parts, one.before, (f"{then}: {path}", f"{path} now" if one.before else "/dev/null"))
+    return VersionDiff(history.kind, name, old.version, text)
+
+
+def restore_entity(installation: Installation, version: int, request: Request) -> OperationResult:
+    """Gives the entity that ``request`` names the definition of a version; one that was deleted is submitted again.
+
+    The files of its workflows get the content that they had; what else is in the tree stays as it is.
+
+    Raises:
+        UnknownEntityError: that version is not recorded, or it is one in which the entity was deleted.
+        InvalidDefinitionsError: the tree would have problems.
+        DefinitionStoreError: the version held secrets that the present definition has not, or the tree cannot be
+            changed.
+        SettingsError: the database cannot be reached.
+        DeniedError: who asks may not change it.
+    """
+
+    def plan(stored: Stored, _: Request) -> Plan:
+        history = _history(installation, request.given[0], request.kind)
+        require_read(acting(installation.settings, request.actor), _entity(installation, history))
+        now = stored.by_key.get((history.kind, history.name))
+        given = Stored(stored.root, _definition(history, version, now.data if now else None))
+        files, unkept, kept = _workflows(installation, history, version)
+        plan_of = plan_update if (history.kind, history.name) in stored.by_key else plan_submit
+        planned = plan_of(stored, given, {*kept, *(str(Path(one).parent) for one in kept)})
+        (entity,) = planned.entities
+        if files and entity.action == "unchanged":
+            entity = replace(entity, action="updated")
+        changed = (*planned.files, *files)
+        return replace(planned, entities=(entity,), files=changed, warnings=(*planned.warnings, *unkept))
+
+    return change(installation, "restore", request, plan)
+
+
+def _workflows(
+    installation: Installation, history: History, version: int
+) -> tuple[list[WorkflowChange], list[Problem], list[str]]:
+    if history.kind != "process":
+        return [], [], []
+    return old_workflows(installation.database, installation.settings.entity_defs, history.name, version)
+
+
+def _definition(history: History, version: int, present: Any) -> Files:
+    """The definition of a version, with the secrets of the present one.
+
+    Raises:
+        UnknownEntityError: there is no such version, or the entity was deleted in it.
+        DefinitionStoreError: the version held secrets that the present definition does not have.
+    """
+    text = _version(history, version).text
+    if text is None:
+        raise UnknownEntityError(f"in version {version} {history.kind} {history.name!r} was deleted: use another one")
+    try:
+        text = with_present_values(text, present, history.kind)
+    except OldDefinitionError as error:
+        what = f"version {version} of {history.kind} {history.name!r}"
+        raise DefinitionStoreError(
+            f"{what}: {error}, as {{env: NAME}} where that is legal, or update from a file"
+        ) from error
+    given = Files()
+    read_file(Path(f"{history.name} version {version}"), text.encode(), given)
+    return given
+
+
+def _entity(installation: Installation, history: History) -> list[StoredEntity]:
+    """The entity as it is in the tree, else as it was at last."""
+    stored = read_tree(installation.settings.entity_defs)
+    if document := stored.by_key.get((history.kind, history.name)):
+        return [StoredEntity(document)]
+    texts, files = [one.text for one in history.versions if one.text is not None], Files()
+    text = shown_hidden(texts[-1]) if texts else ""
+    read_file(Path(history.name), text.encode(), files)
+    return [StoredEntity(one) for one in files.documents]
+
+
+def _version(history: History, number: int) -> DefinitionVersion:
+    for one in history.versions:
+        if one.version == number:
+            return one
+    raise UnknownEntityError(
+        f"{history.kind} {history.name!r} has no version {number}: there are 1 to {history.versions[-1].version}"
+    )
+
+
+def _lines(text: str | None) -> list[str]:
+    return (text or "").removesuffix("\n").split("\n") if text else []

@@ -1,0 +1,229 @@
+"""A file of XML to a document of YAML: rules, what several of them settle together, and comments."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from falcon_assets.features.falcon_xml.counterparts import KINDS
+from falcon_assets.features.falcon_xml.defaults import settle_retention_frequency, settle_retry
+from falcon_assets.features.falcon_xml.elements import Element, UnfitXmlError, parse_xml
+from falcon_assets.features.falcon_xml.older import modernise
+from falcon_assets.features.falcon_xml.optional_keys import OptionalPart, optional_part
+from falcon_assets.features.falcon_xml.rules import Conversion, Warned, apply, put, tell_the_rest
+from falcon_assets.features.falcon_xml.yaml_text import Keys, Node, YamlText, yaml_text
+from falcon_assets.model.path_template import TIME_VARIABLES
+
+_NAMESPACE = re.compile(r"uri:(falcon|ivory):(cluster|feed|process|datasource):0\.[0-9]+")
+_NO_FORMAT = "format: parquet\nFalcon did not know in which format the files are: write it here where it is another one"
+_NEVER = "2090"
+"""Validities that end in that year or later were meant to end never."""
+_CALENDAR = re.compile(r"(days|months)\(")
+_FILLED_IN_UTC = "Falcon filled paths in UTC: so instances lie where they lay"
+_NOT_IMPORTED = "Of {file}, not imported (see the warnings of `falcon import xml`):"
+
+
+@dataclass
+class Imported:
+    """An entity.
+
+    Attributes:
+        kind: ``cluster``, ``feed`` or ``process``.
+        name: Its name here.
+        source: The file of XML, to be shown.
+        keys: The document.
+        head: Comments above it.
+        found: Warnings, remains and stubs of workflows.
+    """
+
+    kind: str
+    name: str
+    source: str
+    keys: Keys
+    head: list[str]
+    found: Conversion
+
+    def text(self) -> YamlText:
+        """The document as it is now."""
+        tail: list[str] = []
+        if self.found.remains:
+            tail.append(_NOT_IMPORTED.format(file=self.source))
+            tail += [f"line {line}: {text}" for line, text in sorted(self.found.remains)]
+        return yaml_text(self.keys, self.head, tail)
+
+    def optional(self, key_path: str) -> OptionalPart | None:
+        """What may be left out because of what is said of ``key_path``: as little as goes; None where nothing may."""
+        return optional_part(self.keys, key_path)
+
+    def leave_out(self, part: OptionalPart, key_path: str, message: str) -> None:
+        """Leaves out a part because of what is said of it, where the rest is right without it."""
+        self.found.warn(part.node.line, key_path, f"{message}: {part.shown} is left out")
+        if part.remove():
+            self.found.remains.append((part.node.line, f"{part.name}\n{yaml_text({part.key: part.node}, (), ()).text}"))
+
+
+def convert(raw: bytes, source: str) -> Imported | tuple[Warned, ...]:
+    """The entity that a file declares, or why there is none in it.
+
+    Args:
+        raw: What is in the file.
+        source: Its name, to be shown.
+
+    Raises:
+        UnfitXmlError: it is not fit to be read, see :func:`~falcon_assets.features.falcon_xml.elements.parse_xml`.
+    """
+    parsed = parse_xml(raw)
+    root = parsed.root
+    if root.name not in KINDS or (root.namespace and not _NAMESPACE.fullmatch(root.namespace)):
+        return (Warned(root.line, root.name, _no_entity(root)),)
+    modernise(root)
+    own = root.attribute("name")
+    conversion = Conversion(own.value.strip() if own else "")
+    for line, text in parsed.instructions:
+        conversion.warn(line, f"<?{text.split()[0] if text else ''}?>", "instructions to programs are left out")
+        conversion.remains.append((line, f"<?{text}?>"))
+    head = root.claim_comments()
+    keys: Keys = {"kind": Node(root.name, root.line), **apply(KINDS[root.name], root, conversion, root.name)}
+    if root.name == "feed":
+        _settle_feed(keys, conversion)
+        settle_retention_frequency(keys, root)
+    if root.name == "process":
+        _settle_process(keys, conversion)
+        settle_retry(keys, conversion)
+    _settle_acl(keys, root)
+    tell_the_rest(root, conversion, root.name)
+    head += [comment for element in root.all() for comment in element.claim_comments()]
+    name = keys["name"].value if "name" in keys else ""
+    return Imported(root.name, str(name), source, keys, [f"Imported from {source}", *head], conversion)
+
+
+def _no_entity(root: Element) -> str:
+    if root.name == "datasource":
+        return "there are no datasources here: let a process, or what lands the feed, read the data base; left out"
+    return "it is no cluster, feed or process of Apache Falcon: left out"
+
+
+def _settle_feed(keys: Keys, conversion: Conversion) -> None:
+    _settle_path_zone(keys)
+    if "format" not in keys:
+        anchor = next((key for key in ("locations", "table", "clusters") if key in keys), None)
+        if anchor:
+            keys[anchor].comments = [*keys[anchor].comments, _NO_FORMAT]
+    clusters = keys.get("clusters", Node([], 1)).value
+    common = _within(keys.pop("clusters[]", None), "retention")
+    for entry in clusters if isinstance(clusters, list) else ():
+        if isinstance(entry.value, dict):
+            if "lifecycle" not in entry.value:
+                _take_over(entry.value, common, conversion)
+            _settle_retention(entry, conversion)
+    _settle_snapshot(keys, conversion)
+    for entry in clusters if isinstance(clusters, list) else ():
+        _tell_end_of_retention(entry, conversion)
+
+
+def _settle_path_zone(keys: Keys) -> None:
+    """Falcon filled all paths in UTC; here those of days and months show the feed's zone, unless it says otherwise."""
+    zone, frequency = keys.get("timezone"), keys.get("frequency")
+    if zone is None or frequency is None or zone.value == "UTC" or not _CALENDAR.match(str(frequency.value)):
+        return
+    rest = list(keys.items())
+    at = list(keys).index("timezone") + 1
+    keys.clear()
+    keys.update([*rest[:at], ("path_timezone", Node("UTC", zone.line, [_FILLED_IN_UTC])), *rest[at:]])
+
+
+def _settle_snapshot(keys: Keys, conversion: Conversion) -> None:
+    """Falcon let a path do without a time: then all instances were what lay there."""
+    clusters = keys.get("clusters", Node([], 1)).value
+    entries = [entry for entry in clusters if isinstance(entry.value, dict)] if isinstance(clusters, list) else []
+    places = [there["data"] for one in (Node(keys, 1), *entries) if "data" in (there := _within(one, "locations"))]
+    if not places or any(f"${{{name}}}" in str(place.value) for place in places for name in TIME_VARIABLES):
+        return
+    keys["snapshot"] = Node(True, places[0].line)
+    rule = "a path without a time is a snapshot, which is waited for until it was refreshed at or after a time"
+    conversion.warn(places[0].line, "feed/locations/location/@path", f"{places[0].value!r}: {rule}")
+    for entry in entries:
+        if isinstance(entry.value, dict) and (node := entry.value.pop("retention", None)):
+            conversion.warn(
+                node.line, "feed/clusters/cluster/retention", "a snapshot has its present data only: left out"
+            )
+            conversion.remains.append((node.line, yaml_text({"retention": node}, (), ()).text))
+
+
+def _within(node: Node | None, key: str) -> Keys:
+    """The mapping at ``key`` of a mapping; empty where there is none."""
+    inner = node.value.get(key) if node is not None and isinstance(node.value, dict) else None
+    return inner.value if inner is not None and isinstance(inner.value, dict) else {}
+
+
+def _take_over(entry: Keys, common: Keys, conversion: Conversion) -> None:
+    """What the lifecycle of the feed says of retention counts, and not the retention of the cluster."""
+    for key, node in common.items():
+        before = put(entry, f"retention.{key}", Node(node.value, node.line))
+        if before is not None and before.value != node.value:
+            rule = f"the feed's lifecycle says {node.value} in line {node.line}, which counts, as in Falcon"
+            conversion.warn(before.line, f"clusters[].retention.{key}", f"it is {before.value}, but {rule}")
+
+
+def _settle_retention(entry: Node, conversion: Conversion) -> None:
+    if not isinstance(entry.value, dict) or "retention" not in entry.value:
+        return
+    node = entry.value["retention"]
+    retention = node.value
+    if not isinstance(retention, dict):
+        return
+    action = retention.get("action", Node("delete", node.line))
+    where = "feed/clusters/cluster/retention/@action"
+    if "archive_to" in retention:
+        if action.value != "archive":
+            rule = "instances are moved to the archive when they are older than retention.limit"
+            conversion.warn(action.line, where, f"{action.value!r} is 'archive' here, with the archival stage: {rule}")
+        retention["action"] = Node("archive", action.line)
+    elif action.value != "delete":
+        why = "write archive_to" if action.value == "archive" else "its instances stay as they are"
+        conversion.warn(action.line, where, f"{action.value!r} is not done here, so nothing is evicted: {why}")
+        limit = retention.get("limit")
+        conversion.remains.append((action.line, f"retention: limit {limit.value if limit else '?'}, {action.value}"))
+        del entry.value["retention"]
+
+
+def _tell_end_of_retention(entry: Node, conversion: Conversion) -> None:
+    """Falcon's retention ended with the validity, so the last instances stayed for good; here they go as well."""
+    keys: Keys = entry.value if isinstance(entry.value, dict) else {}
+    limit, end = _within(Node(keys, 1), "retention").get("limit"), _within(Node(keys, 1), "validity").get("end")
+    if limit is None or end is None or str(end.value) >= _NEVER:
+        return
+    conversion.warn(
+        limit.line,
+        "feed/clusters/cluster/retention/@limit",
+        f"Falcon's retention ended with the validity, {end.value}, so instances younger than {limit.value} then stayed "
+        "for good; here they go as well, each when it is older than that: take retention out to keep them",
+    )
+
+
+def _settle_process(keys: Keys, conversion: Conversion) -> None:
+    """Falcon let either end of an SLA be left out."""
+    sla = keys["sla"].value if "sla" in keys else None
+    if not isinstance(sla, dict):
+        return
+    if "should_start_in" not in sla:
+        end = sla["should_end_in"]
+        rule = "shouldStartIn is not given, so it is shouldEndIn here, where both are wanted"
+        conversion.warn(end.line, "process/sla", f"{rule}: {end.value}")
+        keys["sla"].value = {"should_start_in": Node(end.value, end.line), **sla}
+    elif "should_end_in" not in sla:
+        start = sla["should_start_in"]
+        rule = "shouldEndIn is not given, and both are wanted here: the SLA is left out"
+        conversion.warn(start.line, "process/sla", rule)
+        conversion.remains.append((start.line, f"sla: should_start_in {start.value}"))
+        del keys["sla"]
+
+
+def _settle_acl(keys: Keys, root: Element) -> None:
+    """In Falcon's schema the permission is ``*`` where none is given."""
+    acl = keys["acl"].value if "acl" in keys else None
+    if isinstance(acl, dict) and "owner" in acl and "permission" not in acl:
+        acl["permission"] = Node("*", keys["acl"].line)
+
+
+__all__ = ["Imported", "UnfitXmlError", "Warned", "convert"]

@@ -1,0 +1,320 @@
+"""Importing Apache Falcon's definitions: all that was asked for is written, or nothing is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from falcon_assets.catalog.additions import free_path, problems_of, require_changeable
+from falcon_assets.catalog.yaml_files.definition_files import MAX_FILES, UnfitFileError, plain_content
+from falcon_assets.catalog.yaml_files.documents import Document, Files, read_file, read_files, shown_path
+from falcon_assets.catalog.yaml_files.file_changes import FileChange
+from falcon_assets.catalog.yaml_files.journal import apply_changes, locked_tree
+from falcon_assets.errors import FalconError, Position, Problem, count_of, sorted_problems
+from falcon_assets.features.falcon_xml.conversion import Imported, convert
+from falcon_assets.features.falcon_xml.elements import UnfitXmlError
+from falcon_assets.features.falcon_xml.feed_zones import plain_document, zone_warnings
+from falcon_assets.features.falcon_xml.optional_keys import OptionalPart
+from falcon_assets.features.falcon_xml.rules import Warned
+from falcon_assets.features.falcon_xml.yaml_text import YamlText
+from falcon_assets.operations.auditing import PlainRequest, audited
+from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.reload import reload_code_locations
+from falcon_assets.settings import Settings
+
+_OPERATION = "import"
+_MOST_ROUNDS = 20
+"""Of leaving out what is refused; each may show more."""
+
+
+@dataclass(frozen=True)
+class ImportedEntity:
+    """What was imported: the kind and name of an entity, and the file that declares it."""
+
+    name: str
+    kind: str
+    file: str
+
+
+@dataclass(frozen=True)
+class ImportWarning:
+    """What is not as it was: where in the XML, what it is called, and what was done or is to be done."""
+
+    file: str
+    line: int
+    name: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.name}: {self.message}"
+
+
+@dataclass(frozen=True)
+class ImportResult:
+    """What came of an import.
+
+    Attributes:
+        entities: All that were in the XML, by kind and name.
+        warnings: By file and line.
+        written: How many of the entities are new; the others were there already, just so.
+        problems: What ``falcon validate`` says of them, at the lines of the XML; only where there were none before.
+        reload: Whether Dagster has taken up the change, in words; empty where it was not asked.
+    """
+
+    entities: tuple[ImportedEntity, ...]
+    warnings: tuple[ImportWarning, ...]
+    written: int
+    problems: tuple[Problem, ...] = ()
+    reload: str = ""
+
+
+class ImportRefusedError(FalconError):
+    """The XML cannot be read, or would break definitions that are there; nothing was written.
+
+    Attributes:
+        problems: By file and line, of the XML where it is the XML's.
+    """
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = sorted_problems(problems)
+        lines = [str(problem) for problem in self.problems]
+        super().__init__("\n".join([*lines, f"{count_of(len(lines), 'problem')}: nothing was written"]))
+
+
+class InvalidImportError(FalconError):
+    """What was written has problems."""
+
+
+def import_here(installation: Installation, paths: Sequence[Path], into: Path | None = None) -> ImportResult:
+    """As :func:`import_xml`, by the settings of the installation; what changes its own definitions is audited.
+
+    Args:
+        installation: Where.
+        paths: Files and folders.
+        into: The folder; None: that of the installation's definitions.
+    """
+    settings = installation.settings
+    folder = into or settings.entity_defs
+    if not _is_live(folder, settings):
+        return import_xml(paths, folder, settings)
+    with audited(installation, _OPERATION, PlainRequest()) as audit:
+        result = import_xml(paths, folder, settings)
+        audit.about((one.kind, one.name) for one in result.entities)
+        audit.result(bool(result.written))
+    return result
+
+
+def import_xml(paths: Sequence[Path], into: Path, settings: Settings | None = None) -> ImportResult:
+    """Imports files of XML, and those below folders.
+
+    Args:
+        paths: Files and folders.
+        into: The folder of the definitions.
+        settings: Of the installation: whether its definitions may be changed, and which webserver takes them up.
+
+    Returns:
+        What was imported. What is there already, just so, is left as it is. Definitions that are not valid are written
+        only where there were none before.
+
+    Raises:
+        ImportRefusedError: a file is not fit to be read, or definitions that are there would not be valid any more.
+        DefinitionStoreError: the folder cannot be changed.
+    """
+    imported, warnings = _converted(paths)
+    is_live = settings is not None and _is_live(into, settings)
+    if settings is not None and is_live:
+        require_changeable(settings, "--into names another folder")
+    with locked_tree(into):
+        tree = _Tree(into, read_files(into), {_key(one) for one in imported})
+        found = tree.made_valid(imported)
+        new = [one for one in imported if not tree.is_there(one)]
+        problems = tuple(problem for problem in found if new and not problem.is_warning)
+        if problems and tree.files.contents:
+            raise ImportRefusedError(problems)
+        own = {one.source for one in new}
+        feeds = tree.feeds(imported)
+        for one in new:
+            if one.kind == "process":
+                one.found.warnings += zone_warnings(one.keys, feeds)
+        warnings += [as_warning(one) for one in found if one.is_warning and one.position.file in own]
+        tree.write(new, {} if settings is None else _note(settings))
+    warnings += [ImportWarning(one.source, *_parts(warned)) for one in new for warned in one.found.warnings]
+    entities = [ImportedEntity(one.name, one.kind, shown_path(tree.file(one))) for one in imported]
+    return ImportResult(
+        tuple(sorted(entities, key=lambda one: (one.kind, one.name))),
+        tuple(sorted(dict.fromkeys(warnings), key=lambda one: (one.file, one.line, one.name))),
+        len(new),
+        problems,
+        reload_code_locations(settings.webserver) if settings is not None and is_live and new and not problems else "",
+    )
+
+
+def _is_live(folder: Path, settings: Settings) -> bool:
+    """Whether these are the definitions that the installation goes by."""
+    return folder.absolute() == settings.entity_defs
+
+
+def _note(settings: Settings) -> dict[str, str]:
+    return {"operation": _OPERATION, "actor": settings.user, "reason": "", "at": settings.now().isoformat()}
+
+
+def as_warning(problem: Problem) -> ImportWarning:
+    """The problem as a warning."""
+    return ImportWarning(problem.position.file, problem.position.line, problem.key_path, problem.message)
+
+
+def _parts(warned: Warned) -> tuple[int, str, str]:
+    return warned.line, warned.name, warned.message
+
+
+def _key(one: Imported) -> tuple[str, str]:
+    return one.kind, one.name
+
+
+def _converted(paths: Sequence[Path]) -> tuple[list[Imported], list[ImportWarning]]:
+    """All entities, and what is none.
+
+    Raises:
+        ImportRefusedError: files that are not fit to be read, or two entities of one name.
+    """
+    imported: dict[tuple[str, str], Imported] = {}
+    ignored: list[ImportWarning] = []
+    problems: list[Problem] = []
+    for path in _xml_files(paths, problems):
+        shown = shown_path(path)
+        try:
+            found = convert(plain_content(path), shown)
+        except UnfitXmlError as error:
+            problems.append(Problem(Position(shown, error.line), "", str(error)))
+            continue
+        except UnfitFileError as error:
+            problems.append(Problem(Position(shown, 1), "", str(error)))
+            continue
+        if not isinstance(found, Imported):
+            ignored += [ImportWarning(shown, *_parts(warned)) for warned in found]
+            continue
+        if not found.name:
+            problems.append(Problem(Position(shown, found.keys["kind"].line), "name", f"the {found.kind} has no name"))
+            continue
+        first = imported.setdefault(_key(found), found)
+        if first is not found:
+            what = f"{found.kind} {found.name!r} is in {first.source} already: import one of them"
+            problems.append(Problem(Position(shown, 1), "name", what))
+    if not imported and not problems:
+        said = [f"{one}" for one in ignored] or ["there is no file *.xml in what was named"]
+        problems = [Problem(Position(shown_path(paths[0]), 1), "", f"no definition of Apache Falcon: {said[0]}")]
+    if problems:
+        raise ImportRefusedError(problems)
+    return list(imported.values()), ignored
+
+
+def _xml_files(paths: Sequence[Path], problems: list[Problem]) -> Iterator[Path]:
+    seen: set[Path] = set()
+    for path in paths:
+        found = [path]
+        if path.is_dir():
+            below = ((one, one.relative_to(path).parts) for one in path.rglob("*.xml"))
+            found = sorted(one for one, parts in below if not any(part.startswith(".") for part in parts))
+        for one in found:
+            if one not in seen:
+                seen.add(one)
+                yield one
+            if len(seen) > MAX_FILES:
+                problems.append(Problem(Position(shown_path(path), 1), "", f"more than {MAX_FILES:,} files: divide it"))
+                return
+
+
+class _Tree:
+    """The definitions that are there, and where those go that are new."""
+
+    def __init__(self, root: Path, files: Files, keys: Collection[tuple[str, str]]) -> None:
+        """Of the folder ``root``; ``keys``: kind and name of what is to be imported."""
+        self.root, self.files = root, files
+        self._there: dict[tuple[str, str], Document] = {}
+        for document in files.documents:
+            data = document.data if isinstance(document.data, dict) else {}
+            key = (str(data.get("kind")), str(data.get("name")))
+            if key in keys:
+                self._there.setdefault(key, document)
+        self._new: dict[tuple[str, str], Path] = {}
+
+    def feeds(self, imported: Sequence[Imported]) -> dict[str, Mapping[str, Any]]:
+        """The documents of the feeds that are there, and of those that come, by name."""
+        there = (document.data for document in self.files.documents if isinstance(document.data, dict))
+        found = {str(data.get("name")): data for data in there if data.get("kind") == "feed"}
+        return found | {one.name: plain_document(one.keys) for one in imported if one.kind == "feed"}
+
+    def file(self, one: Imported) -> Path:
+        """Where the entity is declared, or will be."""
+        if _key(one) in self._there:
+            return self._there[_key(one)].path
+        if _key(one) not in self._new:
+            self._new[_key(one)] = free_path(self.root, one.kind, one.name, self._new.values())
+        return self._new[_key(one)]
+
+    def is_there(self, one: Imported) -> bool:
+        """Whether the entity is declared already, just so.
+
+        Raises:
+            ImportRefusedError: it is declared otherwise.
+        """
+        document = self._there.get(_key(one))
+        if document is None:
+            return False
+        files = Files()
+        read_file(document.path, one.text().text.encode(), files)
+        if [document.data] == [found.data for found in files.documents]:
+            return True
+        message = f"{one.kind} {one.name!r} is already defined, otherwise, at {document.position()}"
+        rule = "remove it there, or import into another folder"
+        raise ImportRefusedError([Problem(Position(one.source, one.keys["kind"].line), "name", f"{message}: {rule}")])
+
+    def made_valid(self, imported: list[Imported]) -> tuple[Problem, ...]:
+        """Leaves out what is refused and may be; problems and warnings of the rest, at the lines of the XML."""
+        workflows = [path for one in imported for path in one.found.files]
+        sources = {shown_path(self.file(one)): one for one in imported}
+        found: list[Problem] = []
+        for _ in range(_MOST_ROUNDS):
+            made = {shown: one.text() for shown, one in sources.items()}
+            found, left_out = [], list[tuple[Imported, OptionalPart, Problem]]()
+            for problem in problems_of(self.root, self._with(imported, made), workflows):
+                one = sources.get(problem.position.file)
+                if one is None:
+                    found.append(problem)
+                elif not problem.is_warning and (part := one.optional(problem.key_path)):
+                    left_out.append((one, part, problem))
+                else:
+                    line = made[problem.position.file].origin(problem.position.line)
+                    found.append(replace(problem, position=Position(one.source, line), snippet=""))
+            if not left_out:
+                break
+            for one, part, problem in left_out:  # all of them were found before the first is gone
+                one.leave_out(part, problem.key_path, problem.message)
+        return sorted_problems(found)
+
+    def _with(self, imported: list[Imported], made: Mapping[str, YamlText]) -> Files:
+        gone = {id(document) for document in self._there.values()}
+        left = [document for document in self.files.documents if id(document) not in gone]
+        files = Files(left, list(self.files.problems), set(self.files.unread_names))
+        for one in imported:
+            path = self.file(one)
+            read_file(path, made[shown_path(path)].text.encode(), files)
+        return files
+
+    def write(self, new: list[Imported], note: dict[str, str]) -> None:
+        """Writes the files, all of them or none; a workflow that is there already stays.
+
+        Raises:
+            DefinitionStoreError: they cannot be written.
+        """
+        changes = [FileChange(self.file(one), None, one.text().text.encode()) for one in new]
+        for one in new:
+            for name, text in one.found.files.items():
+                if (self.root / name).exists():
+                    one.found.warn(one.keys["workflow"].line, "process/workflow", f"{name} is there already: it stays")
+                else:
+                    changes.append(FileChange(self.root / name, None, text.encode()))
+        if changes:
+            apply_changes(self.root, changes, note)

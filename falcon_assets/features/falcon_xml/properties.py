@@ -1,0 +1,96 @@
+"""Properties: what they said to Falcon and Hadoop, and Oozie's expressions in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from falcon_assets.features.falcon_xml.elements import Element
+from falcon_assets.features.falcon_xml.expressions import UntranslatableError, translated
+from falcon_assets.features.falcon_xml.remains import is_secret, original
+from falcon_assets.features.falcon_xml.rules import Conversion, Found
+from falcon_assets.features.falcon_xml.yaml_text import Node, Value
+from falcon_assets.features.falcon_xml.zones import iana_zone
+
+QUEUE = "spark.yarn.queue"
+QUEUES = ("queueName", "mapreduce.job.queuename", "mapred.job.queue.name")
+"""How properties named the queue of YARN."""
+_NO_PRIORITY = "nothing here runs before others by such a priority; see order, parallel, and the limits of pipelines"
+_NO_JMS = "nobody is told by JMS: see notification"
+_BY_HADOOP = "Kerberos is the matter of Hadoop's own configuration, which HADOOP_CONF_DIR names"
+SPECIAL: Mapping[str, str] = {
+    "jobPriority": _NO_PRIORITY,
+    "mapreduce.job.priority": _NO_PRIORITY,
+    "mapred.job.priority": _NO_PRIORITY,
+    "userJMSNotificationEnabled": _NO_JMS,
+    "systemJMSNotificationEnabled": _NO_JMS,
+    "dfs.namenode.kerberos.principal": _BY_HADOOP,
+    "yarn.resourcemanager.principal": _BY_HADOOP,
+    "hive.metastore.kerberos.principal": _BY_HADOOP,
+    "hive.metastore.sasl.enabled": _BY_HADOOP,
+    "hadoop.rpc.protection": _BY_HADOOP,
+}
+"""Property that meant something to Falcon or Hadoop and means nothing here -> why."""
+
+
+def properties(found: Found, conversion: Conversion) -> Value | None:
+    """The ``property`` elements in an element."""
+    pairs: dict[str, Node] = {}
+    for element in found.element.named("property"):
+        key, value = element.attribute("name"), element.attribute("value")
+        element.taken = True
+        if key is None or value is None or not key.value.strip():
+            conversion.leave_out(element, f"{found.name}/property", "it lacks a name or a value: it is left out")
+            continue
+        where = f"{found.name}/property[{key.value}]"
+        key.taken = value.taken = True
+        if key.value in pairs:
+            before = pairs[key.value]
+            conversion.warn(before.line, where, f"line {element.line} gives it again, and counts")
+            conversion.remains.append((before.line, f"properties.{key.value}: {before.value}"))
+        if is_secret(key.value) and value.value:
+            conversion.warn(
+                value.line, where, "a secret in plain text: name it in storage_options as {env: NAME}, and remove it"
+            )
+        text = _text(value.value, value.line, where, found, conversion)
+        if text is None:
+            pairs.pop(key.value, None)
+            conversion.remains.append((element.line, original(element)))
+            continue
+        pairs[key.value] = Node(text, value.line, element.claim_comments())
+        if key.value in SPECIAL:
+            conversion.warn(value.line, where, f"it stays, and means nothing here: {SPECIAL[key.value]}")
+    _queue(pairs, found, conversion)
+    return pairs or None
+
+
+def zone_of(root: Element) -> str:
+    """The zone of an entity, by its IANA name."""
+    said = next(iter(root.named("timezone")), None)
+    return (iana_zone(said.text.strip())[0] if said else "") or "UTC"
+
+
+def _text(value: str, line: int, where: str, found: Found, conversion: Conversion) -> str | None:
+    """The value in our words; None where it has none, which was said."""
+    root = found.parents[0]
+    try:
+        return translated(value, zone_of(root)) if root.name == "process" else value
+    except UntranslatableError as error:
+        conversion.warn(line, where, f"{error}: it is left out")
+        return None
+
+
+def _queue(pairs: dict[str, Node], found: Found, conversion: Conversion) -> None:
+    """A queue of YARN: Spark has a setting for it, which sessions that are shared take from their cluster."""
+    said = next((name for name in QUEUES if name in pairs), None)
+    if said is None:
+        return
+    root, node = found.parents[0], pairs[said]
+    workflow = next(iter(root.named("workflow")), None)
+    engine = workflow.attribute("engine") if workflow else None
+    where = f"{found.name}/property[{said}]"
+    if engine is not None and engine.value.strip() == "spark":
+        pairs.setdefault(QUEUE, Node(node.value, node.line))
+        conversion.warn(node.line, where, f"it stays, and is {QUEUE} as well, by which Spark finds the queue of YARN")
+    else:
+        rule = f"write {QUEUE} into the properties of the cluster, or of a program (spark-submit)"
+        conversion.warn(node.line, where, f"it stays, and no queue is chosen by it here: {rule}")

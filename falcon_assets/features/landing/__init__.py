@@ -1,0 +1,1 @@
+"""Data that lands from outside: looked for, reported, recorded."""

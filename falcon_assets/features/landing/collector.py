@@ -1,0 +1,228 @@
+"""Collectors: what landed from outside on a cluster becomes materializations of its external assets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from sqlalchemy import Connection
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.errors import FalconError
+from falcon_assets.features.landing.circuit_breakers import Breakers
+from falcon_assets.features.landing.landing_events import Landings
+from falcon_assets.features.landing.pushes import Pushes
+from falcon_assets.features.landing.rules import horizon_of, missing_windows, watch_window
+from falcon_assets.features.landing.store import incomplete, set_incomplete
+from falcon_assets.history import queries
+from falcon_assets.history.dagster_internals.events import Batches, record_outside_runs
+from falcon_assets.history.platform.open_ledger import Ledger
+from falcon_assets.instances.store.newest_instances import newest_recorded
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.operations.data_roots import roots_of
+from falcon_assets.planning.retries import timeout_of
+from falcon_assets.planning.snapshots import unrecorded_windows
+from falcon_assets.planning.timeline import feed_timeline
+from falcon_assets.planning.workloads import not_from_outside
+from falcon_assets.settings import Settings
+from falcon_assets.storage.feed_store import StoresOf
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.storage_kind import StorageKind
+from falcon_assets.storage.landing import Collected, collect, collect_snapshot
+
+_Window = tuple[datetime, datetime]
+
+
+@dataclass(frozen=True)
+class Collection:
+    """What was found on a cluster.
+
+    Attributes:
+        recorded: How many instances were recorded; of a snapshot feed one, for its refresh.
+        left: Feeds that the budget left for the next time.
+        problems: Feed -> why it could not be checked.
+        left_out: Why a store is left alone -> how many feeds were left out for that.
+    """
+
+    recorded: int
+    left: int
+    problems: dict[str, str]
+    left_out: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Collector:
+    """Looks for instances on one cluster that nobody in this code location produces there.
+
+    Attributes:
+        store: The entities.
+        cluster: Where it collects.
+        settings: The clock, and where everything lies.
+        breakers: Which stores are left alone because they do not answer.
+    """
+
+    store: EntityStore
+    cluster: Cluster
+    settings: Settings
+    breakers: Breakers = field(default_factory=Breakers)
+    _failed: set[str] = field(default_factory=set, init=False)
+    """Feeds that could not be checked the last time: they come last once, or they would have every budget."""
+
+    def collect(
+        self, ledger: Ledger, budget_seconds: float, waited_for: Mapping[str, _Window] | None = None
+    ) -> Collection:
+        """Records what landed or changed since the last time, and answers what was pushed.
+
+        Feeds take turns, those first whose last turn is longest ago, but for those that just failed; what the budget
+        does not suffice for is left for the next time. Events are written before the turn counts, so that nothing is
+        lost in a crash: what is recorded twice is the same version and changes nothing.
+
+        Args:
+            ledger: Is brought up to date first.
+            budget_seconds: After that no other feed is begun.
+            waited_for: Feed -> from when to when every missing instance is searched for, however old it is.
+        """
+        give_up = time.monotonic() + budget_seconds
+        ledger.catch_up()
+        now = self.settings.now()
+        with ledger.engine.connect() as connection:
+            last_turns = queries.last_collected(connection, self.cluster.name)
+            unfinished = incomplete(connection, self.cluster.name)
+        landings, record = Landings(self.settings.clock, now, last_turns), record_outside_runs(ledger.instance)
+        recorded = self._pushes.answer(ledger, landings, give_up)
+        feeds = sorted(self.feeds.values(), key=lambda feed: self._turn(feed, last_turns))
+        windows = {feed.name: self._windows(feed, now, last_turns.get(feed.name)) for feed in feeds}
+        with ledger.engine.connect() as connection:
+            newest = self._widen_snapshots(connection, windows, now)
+            known = self._known(connection, windows, waited_for or {}, newest)
+        done, problems, left_out = dict[str, datetime](), dict[str, str](), dict[str, int]()
+        came, went = set[tuple[str, datetime]](), set[tuple[str, datetime]]()
+        for feed in feeds:
+            before = last_turns.get(feed.name, now)
+            seen, landed = set[datetime](), list[datetime]()
+            try:
+                files = self.files_of(feed)
+                if why := self.breakers.open_for(files.endpoint):
+                    left_out[why] = left_out.get(why, 0) + 1
+                    continue
+                found = self._found(
+                    kind_of(files), feed, windows[feed.name], known.get(feed.name, {}), (before, now), seen.add
+                )
+                with self.breakers.watching(files.endpoint), Batches(record) as events:
+                    if known.get(feed.name):
+                        kind_of(files).require_there()
+                    for one in found:
+                        events.add(landings.event(files, feed, one))
+                        landed.append(one.instance)
+                        if time.monotonic() > give_up:
+                            break
+                    else:
+                        done[feed.name] = now
+            except FalconError as error:
+                problems[feed.name] = str(error)
+            else:
+                there = unfinished.get(feed.name, set())
+                came |= {(feed.name, instance) for instance in seen - there}
+                if feed.name in done:
+                    went |= {(feed.name, one) for one in there - seen if _is_within(one, windows[feed.name])}
+            if landed:
+                ledger.instance.report_runless_asset_event(landings.summary(self.cluster.name, feed, landed))
+                recorded += 1 if feed.snapshot else len(landed)
+            if time.monotonic() > give_up:
+                break
+        with ledger.engine.begin() as connection:
+            queries.set_last_collected(connection, self.cluster.name, done)
+            set_incomplete(connection, self.cluster.name, came, went)
+        self._failed.clear()
+        self._failed.update(problems)
+        left = len(feeds) - len(done) - len(problems) - sum(left_out.values())
+        return Collection(recorded, left, problems, left_out)
+
+    def _found(
+        self,
+        kind: StorageKind,
+        feed: Feed,
+        windows: list[_Window],
+        known: Mapping[datetime, str | None],
+        turns: tuple[datetime, datetime],
+        seen: Callable[[datetime], None],
+    ) -> Iterator[Collected]:
+        """What is new or changed; ``turns`` are the last one and this one."""
+        before, now = turns
+        if feed.snapshot:
+            return collect_snapshot(kind, feed, windows, known, self.settings.clock, now)
+        cut_off = feed.late_arrival.cut_off.length if feed.late_arrival else None
+        # Those whose cut-off passed since the last turn are checked once more.
+        return collect(kind, feed, windows, known, min(before, now) - cut_off if cut_off else None, seen)
+
+    def _turn(self, feed: Feed, last_turns: Mapping[str, datetime | None]) -> tuple[bool, bool, datetime | None]:
+        return feed.name in self._failed, feed.name in last_turns, last_turns.get(feed.name)
+
+    @cached_property
+    def files_of(self) -> StoresOf:
+        """Where the feeds lie."""
+        return StoresOf(self.cluster, self.settings.home, self.settings.environ, roots_of(self.settings))
+
+    @cached_property
+    def feeds(self) -> dict[str, Feed]:
+        """The feeds that it collects, by name."""
+        name, producers = self.cluster.name, self.store.producers
+        on_it = (feed for feed in self.store.feeds.values() if feed.on(name))
+        return {feed.name: feed for feed in on_it if not not_from_outside(feed, name, producers(feed.name, name))}
+
+    @cached_property
+    def _pushes(self) -> Pushes:
+        return Pushes(self.store.feeds, self.store.producers, self.cluster, self.files_of, self.breakers)
+
+    @cached_property
+    def horizons(self) -> dict[str, timedelta]:
+        """Feed -> how old its instances get while every tick searches for them."""
+        timeouts: dict[str, list[timedelta]] = {name: [] for name in self.feeds}
+        for workload in self.store.workloads:
+            for one in workload.inputs:
+                timeouts.setdefault(one.feed, []).append(timeout_of(workload) + workload.delay)
+        return {name: horizon_of(feed, timeouts[name]) for name, feed in self.feeds.items()}
+
+    def _widen_snapshots(
+        self, connection: Connection, windows: dict[str, list[_Window]], now: datetime
+    ) -> dict[str, dict[datetime, str | None]]:
+        """Gives snapshot feeds the windows of all that is not recorded; their newest instance, with its signature."""
+        names = [name for name in windows if self.feeds[name].snapshot]
+        found = newest_recorded(connection, self.cluster.name, names)
+        for name in names:
+            line, newest = feed_timeline(self.feeds[name], self.cluster.name), found.get(name)
+            known = (newest.instance, newest.count) if newest else (None, 0)
+            windows[name] = unrecorded_windows(line, now, *known)
+        return {name: {newest.instance: newest.signature} for name, newest in found.items()}
+
+    def _windows(self, feed: Feed, now: datetime, last_turn: datetime | None) -> list[_Window]:
+        line = feed_timeline(feed, self.cluster.name)
+        window = watch_window(line, now, last_turn, self.horizons[feed.name])
+        return [window] if window else []
+
+    def _known(
+        self,
+        connection: Connection,
+        windows: dict[str, list[_Window]],
+        waited_for: Mapping[str, _Window],
+        newest: Mapping[str, dict[datetime, str | None]],
+    ) -> dict[str, dict[datetime, str | None]]:
+        """Feed -> the signatures of its known instances; what is waited for and missing comes to the windows."""
+        asked = {name: one for name, one in waited_for.items() if name in windows}
+        spans = {name: one[0] for name, one in windows.items() if one}
+        for name, (first, last) in asked.items():
+            spans[name] = (min(first, spans[name][0]), max(last, spans[name][1])) if name in spans else (first, last)
+        found = queries.signatures(connection, {(self.cluster.name, name): span for name, span in spans.items()})
+        known = {feed: signatures for (_, feed), signatures in found.items()}
+        for name, (first, last) in asked.items():
+            line = feed_timeline(self.feeds[name], self.cluster.name)
+            windows[name] += missing_windows(line, first, last, known.get(name, {}))
+        return known | {name: {**known.get(name, {}), **one} for name, one in newest.items()}
+
+
+def _is_within(instance: datetime, windows: list[_Window]) -> bool:
+    return any(first <= instance <= last for first, last in windows)

@@ -1,0 +1,103 @@
+"""What collectors remember between two ticks, and which instances they are asked to check."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ARRAY, Connection, Text, any_, delete, literal, select
+from sqlalchemy.dialects.postgresql import insert
+
+from falcon_assets.history.database import among, parts, upsert
+from falcon_assets.history.tables import FEED_INSTANCES, INCOMPLETE, PASSES, PUSHED
+from falcon_assets.planning.old_folders import FolderPass
+
+_PASS_COLUMNS = [one.name for one in fields(FolderPass)]
+
+
+@dataclass(frozen=True)
+class Push:
+    """A partition of a feed that somebody reported.
+
+    Attributes:
+        feed: The feed.
+        partition: As it was reported; empty: none was named.
+        event_id: Of Dagster's latest event that said so.
+    """
+
+    feed: str
+    partition: str
+    event_id: int
+
+
+def passes(connection: Connection, cluster: str) -> dict[str, FolderPass]:
+    """Feed -> how far the passes over its old instances are."""
+    table = PASSES.c
+    found = connection.execute(
+        select(table.feed, *(table[name] for name in _PASS_COLUMNS)).where(table.cluster == cluster)
+    )
+    return {row.feed: FolderPass(**{name: row._mapping[name] for name in _PASS_COLUMNS}) for row in found}
+
+
+def set_passes(connection: Connection, cluster: str, folder_passes: Mapping[str, FolderPass]) -> None:
+    """Remembers it."""
+    rows = [
+        {"cluster": cluster, "feed": feed, **{name: getattr(one, name) for name in _PASS_COLUMNS}}
+        for feed, one in folder_passes.items()
+    ]
+    upsert(connection, PASSES, rows)
+
+
+def incomplete(connection: Connection, cluster: str) -> dict[str, set[datetime]]:
+    """Feed -> its instances that were seen and were not complete."""
+    table = INCOMPLETE.c
+    found: dict[str, set[datetime]] = {}
+    for feed, instance in connection.execute(select(table.feed, table.instance).where(table.cluster == cluster)):
+        found.setdefault(feed, set()).add(instance)
+    return found
+
+
+def seen_incomplete(connection: Connection, instances: Collection[tuple[str, str, datetime]]) -> set[Any]:
+    """Those of the instances (feed, cluster, nominal time) that were seen and were not complete."""
+    table = INCOMPLETE.c
+    key, found = (table.feed, table.cluster, table.instance), set()
+    for part in parts(instances):
+        found |= {tuple(row) for row in connection.execute(select(*key).where(among(key, part)))}
+    return found
+
+
+def set_incomplete(
+    connection: Connection,
+    cluster: str,
+    came: Collection[tuple[str, datetime]],
+    went: Collection[tuple[str, datetime]],
+) -> None:
+    """Remembers instances, by feed and nominal time, and forgets others: they are complete now, or gone."""
+    rows = [{"cluster": cluster, "feed": feed, "instance": instance} for feed, instance in came]
+    if rows:
+        connection.execute(insert(INCOMPLETE).on_conflict_do_nothing(), rows)
+    table = INCOMPLETE.c
+    for part in parts(set(went)):
+        statement = delete(INCOMPLETE).where(table.cluster == cluster, among((table.feed, table.instance), part))
+        connection.execute(statement)
+
+
+def known(connection: Connection, cluster: str, feed: str, instances: Iterable[datetime]) -> set[datetime]:
+    """Those of the instances that the ledger has, evicted or not."""
+    table = FEED_INSTANCES.c
+    found: set[datetime] = set()
+    for part in parts(set(instances)):
+        own = (table.cluster == cluster, table.feed == feed, table.instance.in_(part))
+        found.update(connection.execute(select(table.instance).where(*own)).scalars())
+    return found
+
+
+def pushes(connection: Connection, cluster: str, feeds: Collection[str], limit: int) -> list[Push]:
+    """What was reported of these feeds and has no answer, the oldest first, no more than ``limit``."""
+    table = PUSHED.c
+    own = (table.cluster == cluster, table.feed == any_(literal(list(feeds), ARRAY(Text))))
+    statement = select(table.feed, table.partition, table.event_id).where(*own)
+    rows = connection.execute(statement.order_by(table.event_id).limit(limit))
+    return [Push(row.feed, row.partition, row.event_id) for row in rows]

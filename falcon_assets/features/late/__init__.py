@@ -1,0 +1,1 @@
+"""Late data: which changes of what was read matter, and what runs again."""

@@ -1,0 +1,262 @@
+"""What a version came from, what became of it, how one came from another, and why two differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+
+from falcon_assets.errors import UnknownInstanceError, printable
+from falcon_assets.features.lineage.column_impact import Affected, affected_by
+from falcon_assets.features.lineage.definitions import Compared, changed_definitions, code_version
+from falcon_assets.features.lineage.difference import CodeVersion, Difference, difference
+from falcon_assets.features.lineage.graph import Graph, Version
+from falcon_assets.features.lineage.lifecycle_operations import VersionLifecycle, lifecycle_of
+from falcon_assets.features.lineage.metadata import Relation, relations
+from falcon_assets.features.lineage.places import PlaceEdge, places_read, places_written
+from falcon_assets.features.lineage.store import graph_of, reached, same_snapshot
+from falcon_assets.features.lineage.subject import VersionQuery, find_version, find_versions
+from falcon_assets.history.folding.version_rows import columns_of_plans
+from falcon_assets.model.access import may_read
+from falcon_assets.model.instant import format_instant
+from falcon_assets.operations.acting import acting
+from falcon_assets.operations.installation import Installation
+from falcon_assets.planning.version_columns import OutputColumns
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """A version and the graph around it.
+
+    Attributes:
+        version: It.
+        code: What it was made with; None: not recorded.
+        lifecycle: Its lifecycle status.
+        graph: What is known of it, without versions of feeds that the user may not read.
+        hidden: How many those are.
+        columns: Of the versions, by their plans, without what comes from feeds that the user may not read.
+        column: The column of the version that is asked about; None: all of it.
+        metadata: The relations of its versions to entities, and of those; none unless asked for.
+        places: What its versions were made from, and what their runs wrote besides, that is of no feed. What they were
+            made from only where somebody goes to that.
+    """
+
+    version: Version
+    code: CodeVersion | None
+    lifecycle: VersionLifecycle
+    graph: Graph
+    hidden: int
+    columns: Mapping[str, OutputColumns]
+    column: str | None = None
+    metadata: Sequence[Relation] = ()
+    places: Sequence[PlaceEdge] = ()
+
+    @property
+    def derived(self) -> list[Version]:
+        """The other versions of the graph, the oldest first."""
+        others = (one for number, one in self.graph.versions.items() if number != self.version.number)
+        return sorted(others, key=lambda one: (one.seen_at or one.instance, one.number))
+
+    def columns_of(self, version: Version) -> OutputColumns | None:
+        """The columns of one of its versions; None: not recorded."""
+        return self.columns.get(version.plan or "")
+
+    @property
+    def other_nodes(self) -> list[dict[str, Any]]:
+        """In JSON, the nodes that are no versions, each once."""
+        places = {one.place: one.as_node() for one in self.places}
+        return [*places.values(), *(one.as_node() for one in sorted({one.target for one in self.metadata}))]
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        code = self.code.code if self.code else None
+        columns = self.columns_of(self.version)
+        made = columns.as_data() if columns else {"columns": None, "rows_from": None}
+        version = {**self.version.as_data(), "code": code, **self.lifecycle.as_data(), **made}
+        graph = self.graph.as_data()
+        nodes = [*graph["nodes"], *self.other_nodes]
+        edges = [*graph["edges"], *(one.as_edge() for one in self.places), *(one.as_edge() for one in self.metadata)]
+        return {"nodes": nodes, "edges": edges, "version": version, "hidden": self.hidden}
+
+
+_Some = TypeVar("_Some", bound=Lineage)
+
+
+@dataclass(frozen=True)
+class Impact(Lineage):
+    """What was made from a version, or from a column of it, directly or not.
+
+    Attributes:
+        affected: Of a column: what of each version depends on it, by the number of the version.
+    """
+
+    affected: Mapping[int, Affected] = field(default_factory=dict)
+
+    @property
+    def recompute(self) -> list[tuple[str, str, datetime]]:
+        """The instances that made what is there now (process or replication, cluster, nominal time), in that order."""
+        made = (one for one in self.derived if one.is_present)
+        return list(
+            dict.fromkeys((one.process, one.cluster, one.nominal) for one in made if one.process and one.nominal)
+        )
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        again = [
+            {"entity": entity, "cluster": cluster, "instance": format_instant(nominal)}
+            for entity, cluster, nominal in self.recompute
+        ]
+        told = {self.graph.versions[number].id: one.as_data() for number, one in self.affected.items()}
+        return {**super().as_data(), "recompute": again, "affected": told}
+
+
+def show_lineage(
+    installation: Installation, query: VersionQuery, *, up: bool = True, down: bool = False, depth: int | None = None
+) -> Lineage:
+    """What the version came from and what became of it.
+
+    Args:
+        installation: Where.
+        query: Which version.
+        up: Whether to go to what it came from.
+        down: Whether to go to what was made from it.
+        depth: Over how many edges; None: all.
+
+    Raises:
+        UnknownEntityError: there is no such feed, or it is not there, or on several clusters and none is named.
+        UnknownInstanceError: no such version is recorded.
+        DeniedError: the user may not read the feed.
+    """
+    with installation.tables_caught_up().connect() as connection:
+        version = find_version(installation, connection, query)
+        same = _same(installation, connection, version)
+        numbers = {version.number}
+        numbers |= reached(connection, numbers, up=True, depth=depth) if up else set()
+        numbers |= reached(connection, same, up=False, depth=depth) if down else set()
+        whole = graph_of(connection, numbers).merged(same, version.number)
+        found = _lineage(installation, connection, version, whole)
+        read = places_read(found.graph.versions.values()) if up else []
+        return replace(found, places=[*read, *places_written(found.graph, None if up else version.number)])
+
+
+def lineage_impact(installation: Installation, query: VersionQuery, column: str | None = None) -> Impact:
+    """Everything that was made from the version, or from a column of it.
+
+    Raises:
+        UnknownInstanceError: as :func:`show_lineage`, which raises the others, too; or it has no such column.
+    """
+    with installation.tables_caught_up().connect() as connection:
+        version = find_version(installation, connection, query)
+        same = _same(installation, connection, version)
+        graph = graph_of(connection, reached(connection, same, up=False)).merged(same, version.number)
+        affected: dict[int, Affected] = {}
+        if column is not None:
+            columns = _columns_of(connection, graph)
+            _require_column(version, columns.get(version.plan or ""), column)
+            affected = affected_by(graph, columns, version.number, column)
+            graph = graph.among({version.number, *affected})
+        found = _lineage(installation, connection, version, graph)
+        shown = {number: one for number, one in affected.items() if number in found.graph.versions}
+        told = {"column": column, "places": places_written(found.graph, version.number)}
+        return Impact(**{**vars(found), **told}, affected=shown)
+
+
+def with_metadata(installation: Installation, found: _Some) -> _Some:
+    """It with the feeds, processes and clusters of its versions, and what describes those, as the user may read."""
+    who, entities = acting(installation.settings), installation.all_entities
+    feeds = {name: one for name, one in entities.feeds.items() if may_read(one.acl, who)}
+    processes = {name: one for name, one in entities.processes.items() if may_read(one.acl, who)}
+    clusters = {name: one for name, one in entities.everywhere.items() if may_read(one.acl, who)}
+    return replace(found, metadata=relations(found.graph.versions.values(), feeds, processes, clusters))
+
+
+def lineage_path(installation: Installation, start: VersionQuery, end: VersionQuery) -> Lineage:
+    """All that lies between a version and one that was made from it, directly or not.
+
+    Raises:
+        UnknownInstanceError: as :func:`show_lineage`, which raises the others, too; or the second was not made from it.
+    """
+    with installation.tables_caught_up().connect() as connection:
+        first, last = (find_version(installation, connection, one) for one in (start, end))
+        same = _same(installation, connection, first)
+        below = reached(connection, same, up=False)
+        if last.number not in below:
+            raise UnknownInstanceError(f"{last.id} was not made from {first.id}")
+        between = {first.number} | (below & reached(connection, [last.number], up=True))
+        found = _lineage(installation, connection, first, graph_of(connection, between).merged(same, first.number))
+        return replace(found, places=places_written(found.graph, first.number))
+
+
+def lineage_diff(
+    installation: Installation, query: VersionQuery, before: str | None = None, after: str | None = None
+) -> Difference:
+    """Why two versions of an instance differ.
+
+    Args:
+        installation: Where.
+        query: The instance.
+        before: A version of it, or its beginning; None: the one before ``after``.
+        after: Likewise; None: the present one, or the last.
+
+    Raises:
+        UnknownInstanceError: as :func:`show_lineage`, which raises the others, too; or there is no other version.
+    """
+    with installation.tables_caught_up().connect() as connection:
+
+        def named(version: str | None) -> Version:
+            return find_version(
+                installation, connection, VersionQuery(query.feed, query.instance, query.cluster, version)
+            )
+
+        new, every = named(after), find_versions(installation, connection, query)
+        place = next(number for number, one in enumerate(every) if one.number == new.number)
+        if before is None and not place:
+            raise UnknownInstanceError(f"{new.id} has no version before it: say which two with --from and --to")
+        old = named(before) if before else every[place - 1]
+        inputs = [_inputs(installation, connection, one) for one in (old, new)]
+        codes = [code_version(connection, one) for one in (old, new)]
+        columns = columns_of_plans(connection, {one.plan for one in (old, new) if one.plan})
+        both = (columns.get(old.plan or ""), columns.get(new.plan or ""))
+        definitions = changed_definitions(installation, connection, *map(Compared, (old, new), inputs))
+    return difference((old, new), (inputs[0], inputs[1]), (codes[0], codes[1]), both, definitions)
+
+
+def _same(installation: Installation, connection: Connection, version: Version) -> set[int]:
+    """Its rows: that of a snapshot feed may be recorded for one instance, and have been read for another."""
+    feed = installation.all_entities.feeds.get(version.feed)
+    return same_snapshot(connection, version) if feed is not None and feed.snapshot else {version.number}
+
+
+def _inputs(installation: Installation, connection: Connection, version: Version) -> list[Version]:
+    near = graph_of(connection, reached(connection, [version.number], up=True, depth=1))
+    may_read_feed = _readable(installation)
+    graph = near.only(lambda one: may_read_feed(one.feed))
+    return [graph.versions[edge.input] for edge in graph.edges if edge.output == version.number]
+
+
+def _lineage(installation: Installation, connection: Connection, version: Version, whole: Graph) -> Lineage:
+    """A version and what the user may read of a graph around it."""
+    may_read_feed = _readable(installation)
+    graph = whole.only(lambda one: may_read_feed(one.feed))
+    columns = {plan: one.only(may_read_feed) for plan, one in _columns_of(connection, graph).items()}
+    lifecycle, code = lifecycle_of(installation, connection, version), code_version(connection, version)
+    return Lineage(version, code, lifecycle, graph, len(whole.versions) - len(graph.versions), columns)
+
+
+def _columns_of(connection: Connection, graph: Graph) -> dict[str, OutputColumns]:
+    return columns_of_plans(connection, {one.plan for one in graph.versions.values() if one.plan})
+
+
+def _readable(installation: Installation) -> Callable[[str], bool]:
+    """Whether the user may read a feed, or knows it from before it was deleted."""
+    who, feeds = acting(installation.settings), installation.all_entities.feeds
+    return lambda feed: feed not in feeds or may_read(feeds[feed].acl, who)
+
+
+def _require_column(version: Version, columns: OutputColumns | None, column: str) -> None:
+    names = [one.name for one in columns.each] if columns else []
+    if names and column not in names:
+        raise UnknownInstanceError(f"{version.id} has no column {printable(column)!r}: it has {', '.join(names)}")

@@ -1,0 +1,214 @@
+"""By which keys two definitions of an entity differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from typing import Any, TypeAlias
+
+from falcon_assets.features.lineage.graph import Version
+from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.version_columns import OutputColumns
+
+
+@dataclass(frozen=True, order=True)
+class ChangedDefinition:
+    """An entity whose definition was not the same when two versions were made.
+
+    Attributes:
+        kind: cluster, feed or process.
+        name: Its name.
+        before: The version of its definition that the one was made with.
+        after: Likewise of the other.
+        keys: What differs.
+    """
+
+    kind: str
+    name: str
+    before: int
+    after: int
+    keys: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """It in words."""
+        return f"{self.kind} {self.name}: {', '.join(self.keys)}"
+
+    def as_data(self) -> dict[str, Any]:
+        """It in JSON."""
+        versions = {"from": self.before, "to": self.after}
+        return {"kind": self.kind, "name": self.name, **versions, "keys": list(self.keys)}
+
+
+def changed_keys(before: Any, after: Any) -> tuple[str, ...]:
+    """The keys, with those that they are in and dots between, of which two definitions say something else.
+
+    What is in a list goes by its ``name``, if all that is in it have one.
+    """
+    return tuple(_changed(before, after, ""))
+
+
+def _changed(before: Any, after: Any, path: str) -> Iterator[str]:
+    old, new = _by_key(before), _by_key(after)
+    if old is not None and new is not None:
+        for key in dict.fromkeys([*old, *new]):
+            yield from _changed(old.get(key), new.get(key), f"{path}.{key}" if path else str(key))
+    elif (type(before), before) != (type(after), after):
+        yield path
+
+
+def _by_key(value: Any) -> Mapping[Any, Any] | None:
+    if isinstance(value, Mapping):
+        return value
+    if isinstance(value, list) and value and all(isinstance(one, Mapping) and "name" in one for one in value):
+        found = {str(one["name"]): one for one in value}
+        return found if len(found) == len(value) else None
+    return None
+
+
+Place: TypeAlias = tuple[str, str, datetime]
+"""Cluster, feed, instance."""
+
+
+@dataclass(frozen=True)
+class CodeVersion:
+    """What a version was made with.
+
+    Attributes:
+        definition: The version of the definition.
+        text: SHA-256 of its text.
+        workflow: SHA-256 of the files of its workflows; None: it has none.
+    """
+
+    definition: int
+    text: str | None
+    workflow: str | None
+
+    @property
+    def code(self) -> str:
+        """One hash of both."""
+        return sha256(f"{self.text} {self.workflow}".encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class ChangedInput:
+    """An instance of which two versions were made from different versions, or one of them from none."""
+
+    place: Place
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Why two versions of an instance differ.
+
+    Attributes:
+        before: The one.
+        after: The other.
+        codes: What they were made with; None: not recorded.
+        columns: What they hold, and what that was made from; None: not recorded.
+        inputs: What they were made from, where that differs.
+        definitions: The entities whose definitions differ that they were made with.
+    """
+
+    before: Version
+    after: Version
+    codes: tuple[CodeVersion | None, CodeVersion | None]
+    columns: tuple[OutputColumns | None, OutputColumns | None]
+    inputs: Sequence[ChangedInput]
+    definitions: Sequence[ChangedDefinition] = ()
+
+    @property
+    def causes(self) -> list[str]:
+        """In words: what of all that is recorded is not the same; none: everything is.
+
+        Process, definitions, workflow, environment, columns and inputs.
+        """
+        old, new = self.before, self.after
+        found = []
+        if old.process != new.process:
+            found.append(f"made by {old.process or 'nobody'} and by {new.process or 'nobody'}")
+        if old.definition != new.definition:
+            found.append(f"definition {old.definition or 'unknown'} and {new.definition or 'unknown'}")
+        texts, workflows = zip(*((one.text, one.workflow) if one else (None, None) for one in self.codes), strict=True)
+        if texts[0] != texts[1]:
+            found.append("the text of the definition changed")
+        if workflows[0] != workflows[1]:
+            found.append("the files of the workflow changed")
+        found += [one.words for one in self.definitions]
+        for name, (before, after) in self.environment.items():
+            found.append("other packages are installed" if name == "packages" else f"{name} {before} and {after}")
+        was, now = self.columns
+        if was is not None and now is not None and now.differs_from(was):
+            found.append("the columns, or what they are made from, differ")
+        if self.inputs:
+            found.append(f"{len(self.inputs)} inputs differ" if len(self.inputs) > 1 else "1 input differs")
+        return found
+
+    @property
+    def environment(self) -> dict[str, tuple[str, str]]:
+        """By name, what of the environment differs, as it was and as it is; nothing where one was not recorded."""
+        return changed_environment(self.before.environment, self.after.environment)
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        sides = [
+            {**version.as_data(), "code": code.code if code else None}
+            for version, code in zip((self.before, self.after), self.codes, strict=True)
+        ]
+        inputs = [
+            {
+                **dict(zip(("cluster", "feed"), one.place[:2], strict=True)),
+                "instance": format_instant(one.place[2]),
+                "from": list(one.before),
+                "to": list(one.after),
+            }
+            for one in self.inputs
+        ]
+        environment = {name: {"from": was, "to": now} for name, (was, now) in self.environment.items()}
+        definitions = [one.as_data() for one in self.definitions]
+        told = {"causes": self.causes, "definitions": definitions, "environment": environment, "inputs": inputs}
+        return {"from": sides[0], "to": sides[1], **told}
+
+
+def changed_environment(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> dict[str, tuple[str, str]]:
+    """By name, what of two environments differs, both ways; nothing where one was not recorded."""
+    if old is None or new is None:
+        return {}
+    both = {name: (str(old.get(name, "none")), str(new.get(name, "none"))) for name in dict.fromkeys((*old, *new))}
+    return {name: sides for name, sides in both.items() if sides[0] != sides[1]}
+
+
+def difference(
+    versions: tuple[Version, Version],
+    inputs: tuple[Sequence[Version], Sequence[Version]],
+    codes: tuple[CodeVersion | None, CodeVersion | None],
+    columns: tuple[OutputColumns | None, OutputColumns | None] = (None, None),
+    definitions: Sequence[ChangedDefinition] = (),
+) -> Difference:
+    """Compares two versions.
+
+    Args:
+        versions: The older one first.
+        inputs: What each was made from.
+        codes: What each was made with.
+        columns: What each holds; None: not recorded.
+        definitions: The entities whose definitions differ that they were made with.
+    """
+    read: list[dict[Place, tuple[str, ...]]] = []
+    for side in inputs:
+        found: dict[Place, tuple[str, ...]] = {}
+        for one in sorted(side, key=lambda one: one.version):
+            place = (one.cluster, one.feed, one.instance)
+            found[place] = (*found.get(place, ()), one.version)
+        read.append(found)
+    old, new = read
+    changed = [
+        ChangedInput(place, old.get(place, ()), new.get(place, ()))
+        for place in sorted(old.keys() | new.keys())
+        if old.get(place) != new.get(place)
+    ]
+    return Difference(*versions, codes, columns, changed, definitions)

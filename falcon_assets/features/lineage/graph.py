@@ -1,0 +1,311 @@
+"""Versions of feed instances, which of them were made from which, and what a graph of them looks like to programs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, TypeVar
+
+from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.version_columns import VersionStatus
+
+_MADE = ("run_id", "attempt", "definition", "late", "made_by", "environment")
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version of a feed instance on a cluster.
+
+    Attributes:
+        number: Its number in the ledger.
+        status: What has become of it.
+        seen_at: Since when it was there; None: it was only read.
+        ended_at: When it was replaced or evicted.
+        ended_by: By which run; None: by what landed.
+        archived_to: Where it was archived.
+        process: Which process or replication made it; None: it landed from outside.
+        nominal: Which instance of that.
+        run_id: In which run.
+        made_at: When that made it; None: not recorded.
+        attempt: Of that instance.
+        definition: The version of the definition; None: not recorded.
+        late: Whether a late rerun made it.
+        made_by: Whose run made it, a user of the operating system; None: not recorded.
+        environment: The versions of Python and packages that it was made with; None: not recorded.
+        plan: Which columns it has, and what they were made from; None: not recorded.
+        restored_by: Who restored it, if it is there for that.
+        kept_at: Where it lies, if it was replaced and is kept.
+        places: Where it was made from what is of no feed.
+        capture: How much of what its run read and wrote is known; None: not recorded.
+        warnings: In words, how that differs from what its process declares.
+        writes: What its run wrote besides, and does not declare.
+    """
+
+    number: int
+    cluster: str
+    feed: str
+    instance: datetime
+    version: str
+    status: VersionStatus
+    seen_at: datetime | None = None
+    ended_at: datetime | None = None
+    ended_by: str | None = None
+    archived_to: str | None = None
+    path: str | None = None
+    bytes: int | None = None
+    records: int | None = None
+    files: int | None = None
+    process: str | None = None
+    nominal: datetime | None = None
+    run_id: str | None = None
+    made_at: datetime | None = None
+    attempt: int | None = None
+    definition: int | None = None
+    late: bool = False
+    made_by: str | None = None
+    environment: Mapping[str, Any] | None = None
+    plan: str | None = None
+    restored_by: str | None = None
+    kept_at: str | None = None
+    places: tuple[str, ...] = ()
+    capture: str | None = None
+    warnings: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """``cluster/feed/instance@version``; commands take it as it is."""
+        return f"{self.cluster}/{self.feed}/{format_instant(self.instance)}@{self.version}"
+
+    @property
+    def is_present(self) -> bool:
+        """Whether it is what readers see."""
+        return self.status is VersionStatus.AVAILABLE
+
+    @property
+    def exists(self) -> bool:
+        """Whether its data is there, as the present version or as one that is kept."""
+        return self.is_present or self.kept_at is not None
+
+    def as_node(self) -> dict[str, Any]:
+        """A node of a graph in JSON."""
+        where = {"id": self.id, "cluster": self.cluster, "feed": self.feed, "instance": format_instant(self.instance)}
+        return {**where, "version": self.version, "status": self.status.value, "exists": self.exists}
+
+    def as_data(self) -> dict[str, Any]:
+        """Everything about it in JSON."""
+        moments = {name: getattr(self, name) for name in ("seen_at", "ended_at", "made_at")}
+        times = {name: moment and moment.isoformat() for name, moment in moments.items()}
+        names = ("ended_by", "archived_to", "path", "bytes", "records", "files", "process", "kept_at", "restored_by")
+        more = {name: getattr(self, name) for name in _MADE}
+        made = {"nominal_time": self.nominal and format_instant(self.nominal), **more}
+        seen = {"capture": self.capture, "capture_warnings": [*self.warnings], "undeclared_writes": [*self.writes]}
+        return {**self.as_node(), **times, **{name: getattr(self, name) for name in names}, **made, **seen}
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A version was made from another, both by their numbers.
+
+    Attributes:
+        output: What was made.
+        input: What it was made from.
+        process: By which process or replication.
+        run: In which run; None: nobody knows.
+        definition: With which version of the definition; None: not recorded.
+        declared: Whether the definition names the input.
+    """
+
+    output: int
+    input: int
+    process: str
+    run: str | None
+    definition: int | None
+    declared: bool
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Versions and the edges between them.
+
+    Attributes:
+        versions: By their numbers.
+        edges: Between these versions only.
+    """
+
+    versions: Mapping[int, Version]
+    edges: Sequence[Edge]
+
+    def as_data(self) -> dict[str, Any]:
+        """As JSON; edges lead from input to output."""
+        nodes = sorted((one.as_node() for one in self.versions.values()), key=lambda node: str(node["id"]))
+        edges = [
+            {
+                "from": self.versions[one.input].id,
+                "to": self.versions[one.output].id,
+                "process": one.process,
+                "run": one.run,
+                "definition": one.definition,
+                "declared": one.declared,
+            }
+            for one in self.edges
+        ]
+        return {"nodes": nodes, "edges": sorted(edges, key=lambda edge: (str(edge["from"]), str(edge["to"])))}
+
+    def next(self, *, up: bool) -> dict[int, list[Edge]]:
+        """By version, the edges to what it was made from, else to what was made from it; in the order of names."""
+        found: dict[int, list[Edge]] = {}
+        ids = {number: one.id for number, one in self.versions.items()}
+        for edge in sorted(self.edges, key=lambda edge: ids[edge.input if up else edge.output]):
+            found.setdefault(edge.output if up else edge.input, []).append(edge)
+        return found
+
+    def only(self, wanted: Callable[[Version], bool]) -> Graph:
+        """The part of it with those versions."""
+        return self.among({number for number, one in self.versions.items() if wanted(one)})
+
+    def merged(self, same: Collection[int], into: int) -> Graph:
+        """It with one version in place of several that are the same data, whatever was made from them."""
+        others = set(same) - {into}
+        if not others:
+            return self
+        versions = {number: one for number, one in self.versions.items() if number not in others}
+        edges = [replace(one, input=into) if one.input in others else one for one in self.edges]
+        return Graph(versions, list({(one.output, one.input): one for one in edges if one.output in versions}.values()))
+
+    def among(self, numbers: Collection[int]) -> Graph:
+        """The part of it between those versions."""
+        versions = {number: one for number, one in self.versions.items() if number in numbers}
+        return Graph(versions, [one for one in self.edges if one.output in versions and one.input in versions])
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a tree.
+
+    Attributes:
+        depth: How many edges lie between it and the root on this way.
+        version: It.
+        edge: By which it was come to; None: it is the root.
+        is_repeated: Whether it, and what is below it, stands above already.
+    """
+
+    depth: int
+    version: Version
+    edge: Edge | None
+    is_repeated: bool
+
+
+def tree(graph: Graph, root: int, *, up: bool) -> Iterator[Line]:
+    """What a version was made from, else what was made from it, as a tree; each is unfolded where it is met first."""
+    following, seen = graph.next(up=up), set[int]()
+    waiting: list[tuple[int, int, Edge | None]] = [(0, root, None)]
+    while waiting:
+        depth, number, edge = waiting.pop()
+        below = following.get(number, [])
+        yield Line(depth, graph.versions[number], edge, is_repeated=number in seen and bool(below))
+        if number in seen:
+            continue
+        seen.add(number)
+        waiting += [(depth + 1, one.input if up else one.output, one) for one in reversed(below)]
+
+
+def dot(
+    graph: Graph,
+    relations: Sequence[tuple[str, str, str]] = (),
+    places: Sequence[tuple[str, str, str]] = (),
+    folders: Collection[str] = (),
+) -> str:
+    """The graph in Graphviz' language, from inputs to outputs.
+
+    Args:
+        graph: It.
+        relations: What else there is: an id, the id of what it has to do with, and what that is called.
+        places: Edges from and to what is of no feed: two ids, and the process.
+        folders: The ids of all that is of no feed.
+    """
+    lines = ["digraph lineage {", "  rankdir=LR;", "  node [shape=box];"]
+    for one in sorted(graph.versions.values(), key=lambda one: one.id):
+        style = "" if one.exists else ", style=dashed"
+        text = f"{one.feed} {format_instant(one.instance)}\n{one.cluster} @{one.version[:12]}\n{one.status.value}"
+        lines.append(f"  {_quoted(one.id)} [label={_quoted(text)}{style}];")
+    ids = {number: one.id for number, one in graph.versions.items()}
+    for edge in sorted(graph.edges, key=lambda edge: (ids[edge.input], ids[edge.output])):
+        style = "" if edge.declared else ", style=dotted"
+        lines.append(
+            f"  {_quoted(ids[edge.input])} -> {_quoted(ids[edge.output])} [label={_quoted(edge.process)}{style}];"
+        )
+    for place in sorted(folders):
+        lines.append(f"  {_quoted(place)} [shape=folder];")
+    for start, end, process in places:
+        lines.append(f"  {_quoted(start)} -> {_quoted(end)} [label={_quoted(process)}, style=dotted];")
+    for other in sorted({to for _, to, _ in relations} - set(folders)):
+        lines.append(f"  {_quoted(other)} [shape=ellipse];")
+    for one_id, to, label in relations:
+        lines.append(f"  {_quoted(one_id)} -> {_quoted(to)} [label={_quoted(label)}, style=dashed, color=gray];")
+    return "\n".join([*lines, "}"])
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+_Any = TypeVar("_Any")
+
+
+@dataclass(frozen=True)
+class Several:
+    """Versions of a feed, or instances of a process, on a cluster.
+
+    Attributes:
+        name: Of the feed or the process.
+        cluster: Where.
+        count: How many.
+        first: The earliest instance.
+        last: The latest.
+        states: How many have each status, the most first; none: they have no status.
+    """
+
+    name: str
+    cluster: str
+    count: int
+    first: datetime
+    last: datetime
+    states: tuple[tuple[str, int], ...] = ()
+
+    def words(self, one: str) -> str:
+        """It in words; ``one``: what one of them is called."""
+        states = ", ".join(f"{many:,} {state}" for state, many in self.states)
+        plural = one if self.count == 1 else f"{one}s"
+        span = format_instant(self.first)
+        span += f" to {format_instant(self.last)}" if self.last != self.first else ""
+        return f"{self.name} on {self.cluster}: {self.count:,} {plural}{f' ({states})' if states else ''}, {span}"
+
+
+def versions_by_feed(versions: Iterable[Version]) -> list[Several]:
+    """Versions by feed and cluster, in the order of the names."""
+    found = []
+    for (feed, cluster), own in _by(versions, lambda one: (one.feed, one.cluster)).items():
+        states = Counter(one.status.value for one in own).most_common()
+        instances = [one.instance for one in own]
+        found.append(Several(feed, cluster, len(own), min(instances), max(instances), tuple(states)))
+    return sorted(found, key=lambda one: (one.name, one.cluster))
+
+
+def instances_by_process(instances: Iterable[tuple[str, str, datetime]]) -> list[Several]:
+    """Instances (process, cluster, nominal time) by process and cluster, in the order of the first of each."""
+    found = []
+    for (process, cluster), own in _by(instances, lambda one: one[:2]).items():
+        times = [nominal for _, _, nominal in own]
+        found.append(Several(process, cluster, len(own), min(times), max(times)))
+    return found
+
+
+def _by(every: Iterable[_Any], key: Callable[[_Any], tuple[str, str]]) -> dict[tuple[str, str], list[_Any]]:
+    found: dict[tuple[str, str], list[_Any]] = {}
+    for one in every:
+        found.setdefault(key(one), []).append(one)
+    return found

@@ -1,0 +1,273 @@
+"""Lets the graph forget versions whose data has been gone for long."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from falcon_assets.entities.workflow_contents import without_files
+from falcon_assets.errors import SettingsError, UsageError, printable
+from falcon_assets.features.lineage.graph import Version
+from falcon_assets.features.lineage.pruning_rules import needed_to_make
+from falcon_assets.features.lineage.store import existing_versions, graph_of, reached, versions_of_numbers
+from falcon_assets.features.lineage.stored_lifecycle import (
+    SetStatus,
+    all_protected,
+    critical_versions,
+    edges_above,
+    expired_versions,
+    forget,
+    set_status,
+    status_set,
+)
+from falcon_assets.features.lineage.subject import VersionQuery, find_version
+from falcon_assets.model.access import may_read
+from falcon_assets.model.feed import LifecycleStatus
+from falcon_assets.model.instant import format_instant
+from falcon_assets.operations.acting import acting, require_change
+from falcon_assets.operations.auditing import PlainRequest, audited
+from falcon_assets.operations.installation import Installation
+from falcon_assets.planning.eviction import before as time_before
+
+
+@dataclass(frozen=True)
+class ExpireResult:
+    """What the graph forgot, or would.
+
+    Attributes:
+        before: What went before that time, unless something protects it.
+        dry_run: Whether nothing was done.
+        versions: The versions.
+    """
+
+    before: datetime
+    dry_run: bool
+    versions: Sequence[Version]
+
+    @property
+    def by_feed(self) -> dict[tuple[str, str], int]:
+        """How many of each cluster and feed."""
+        return dict(sorted(Counter((one.cluster, one.feed) for one in self.versions).items()))
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        feeds = [{"cluster": key[0], "feed": key[1], "versions": count} for key, count in self.by_feed.items()]
+        told = {"before": format_instant(self.before), "dry_run": self.dry_run, "versions": len(self.versions)}
+        return {"operation": "lineage expire", **told, "feeds": feeds}
+
+
+def expire_lineage(installation: Installation, request: PlainRequest) -> ExpireResult:
+    """Forgets the versions whose data has been gone for longer than FALCON_LINEAGE_RETENTION says.
+
+    Never one whose data is there or in an archive, nor one that is critical or that something critical was made from.
+
+    Args:
+        installation: Where.
+        request: Who asks, and why.
+
+    Raises:
+        SettingsError: FALCON_LINEAGE_RETENTION is not set.
+        DeniedError: who asks may not change all of their feeds.
+    """
+    settings, entities = installation.settings, installation.all_entities
+    with audited(installation, "lineage expire", request) as audit:
+        if settings.lineage_retention is None:
+            raise SettingsError(
+                "FALCON_LINEAGE_RETENTION is not set, so every version is known for ever: "
+                "set it to an age, for example days(730)"
+            )
+        before = time_before(settings.now(), settings.lineage_retention, "UTC")
+        with installation.tables_caught_up().begin() as connection:
+            found = expired_versions(connection, entities.critical, before)
+            feeds = dict.fromkeys(one.feed for one in found)
+            audit.about(("feed", name) for name in feeds)
+            declared = [entities.feeds[name] for name in feeds if name in entities.feeds]
+            require_change(audit.principal, "forget versions of", declared)
+            if not request.dry_run:
+                forget(connection, found)
+            audit.result(bool(found), connection)
+    return ExpireResult(before, request.dry_run, found)
+
+
+@dataclass(frozen=True)
+class VersionLifecycle:
+    """The lifecycle status of a version.
+
+    Attributes:
+        status: The status.
+        set: Who set it, when and why; None: the feed declares it, or nobody did.
+    """
+
+    status: LifecycleStatus
+    set: SetStatus | None
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        found = self.set
+        who = {"at": found.at.isoformat(), "actor": found.actor, "reason": found.reason} if found else None
+        return {"lifecycle_status": self.status, "lifecycle_set": who}
+
+
+@dataclass(frozen=True)
+class LifecycleResult:
+    """What came of setting the lifecycle status of a version.
+
+    Attributes:
+        version: It.
+        before: What its status was.
+        lifecycle: What it is.
+        changed: Whether anything was set.
+        dry_run: Whether nothing was done.
+        ancestors: What it was made from, however far: protected while it is critical; else none are said.
+    """
+
+    version: Version
+    before: LifecycleStatus
+    lifecycle: VersionLifecycle
+    changed: bool
+    dry_run: bool
+    ancestors: tuple[Version, ...]
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        return {
+            "operation": "lineage status",
+            "changed": self.changed,
+            "dry_run": self.dry_run,
+            "before": self.before,
+            "version": {**self.version.as_data(), **self.lifecycle.as_data()},
+            "protects": [one.as_node() for one in self.ancestors],
+        }
+
+
+def lifecycle_of(installation: Installation, connection: Connection, version: Version) -> VersionLifecycle:
+    """The lifecycle status of a version: what somebody set, else what its feed declares."""
+    found, feed = status_set(connection, version), installation.all_entities.feeds.get(version.feed)
+    declared: LifecycleStatus = feed.lifecycle_status if feed else "initial"
+    return VersionLifecycle(found.status if found else declared, found)
+
+
+def set_lifecycle(
+    installation: Installation, query: VersionQuery, status: LifecycleStatus, request: PlainRequest
+) -> LifecycleResult:
+    """Sets the lifecycle status of a version; it holds until another is set, whatever its feed declares.
+
+    Args:
+        installation: Where.
+        query: Which version.
+        status: Its status from now on.
+        request: Who asks, and why.
+
+    Raises:
+        UsageError: no reason is given.
+        UnknownEntityError: there is no such feed, or it is not there, or on several clusters and none is named.
+        UnknownInstanceError: no such version is recorded.
+        DeniedError: who asks may not change the feed.
+    """
+    with audited(installation, "lineage status", request) as audit:
+        audit.about([("feed", query.feed)], [query.instance])
+        if not request.reason.strip():
+            raise UsageError("say why with --reason: it is recorded with the status")
+        with installation.tables_caught_up().begin() as connection:
+            version = find_version(installation, connection, query)
+            feed = installation.all_entities.feeds.get(version.feed)
+            require_change(audit.principal, "set the lifecycle status of versions of", [feed] if feed else [])
+            before = lifecycle_of(installation, connection, version)
+            changed = before.set is None or before.status != status
+            new = SetStatus(status, installation.settings.now(), audit.principal.name, printable(request.reason))
+            if changed and not request.dry_run:
+                set_status(connection, version, new)
+            audit.result(changed, connection)
+            ancestors = _ancestors(connection, version) if status == "critical" else ()
+    after = VersionLifecycle(status, new) if changed else before
+    return LifecycleResult(version, before.status, after, changed, request.dry_run, ancestors)
+
+
+def _ancestors(connection: Connection, version: Version) -> tuple[Version, ...]:
+    found = graph_of(connection, reached(connection, [version.number], up=True) - {version.number}).versions
+    return tuple(sorted(found.values(), key=lambda one: one.number))
+
+
+@dataclass(frozen=True)
+class PrunePlan:
+    """What can go, and what has to stay; a plan only.
+
+    Attributes:
+        wanted: The versions that are to be made again.
+        impossible: Those of them that cannot be made again as it is.
+        needed: What has to stay for that.
+        protected: What stays for critical versions, itself or what was made from it.
+        goes: What can go, by feed, instance and number.
+        hidden: How many others can go, of feeds that the user may not read.
+    """
+
+    wanted: Sequence[Version]
+    impossible: Sequence[Version]
+    needed: Sequence[Version]
+    protected: Sequence[Version]
+    goes: Sequence[Version]
+    hidden: int
+
+    @property
+    def bytes(self) -> int:
+        """How much space that frees, as far as sizes are recorded."""
+        return sum(one.bytes or 0 for one in self.goes)
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        names = ("wanted", "impossible", "needed", "protected", "goes")
+        listed = {name: [{**one.as_node(), "bytes": one.bytes} for one in getattr(self, name)] for name in names}
+        return {**listed, "bytes": self.bytes, "hidden": self.hidden}
+
+
+def prune_plan(installation: Installation, queries: Sequence[VersionQuery] = ()) -> PrunePlan:
+    """What data can go without losing the ability to make versions again; changes nothing.
+
+    Critical versions and what they were made from never go. A version of which it is not recorded how it was made, or
+    whose workflow was not kept, cannot be made again.
+
+    Args:
+        installation: Where.
+        queries: The versions that are to be made again; none: all that are critical.
+
+    Raises:
+        UsageError: none is given, and none is critical.
+        UnknownEntityError: there is no such feed, or it is not there, or on several clusters and none is named.
+        UnknownInstanceError: no such version is recorded.
+        DeniedError: the user may not read a feed.
+    """
+    who, entities = acting(installation.settings), installation.all_entities
+    with installation.tables_caught_up().connect() as connection:
+        asked = {find_version(installation, connection, one).number for one in queries}
+        wanted = asked or set(critical_versions(connection, entities.critical))
+        if not wanted:
+            raise UsageError("no version is critical: name the versions that are to be made again")
+        edges = edges_above(connection, wanted)
+        of_edges = {number for edge in edges for number in edge} | wanted
+        known = {one.number: one for one in versions_of_numbers(connection, of_edges)}
+        lost = without_files(connection)
+        there = {one.number: one for one in existing_versions(connection)}
+        protected = all_protected(connection, entities.critical).keys() & there.keys()
+    makeable = {one.number for one in known.values() if one.process and one.definition}
+    makeable -= {one.number for one in known.values() if (one.process, one.definition) in lost}
+    staying = protected | (wanted & there.keys())
+    needed = needed_to_make(wanted, edges, makeable, there, staying)
+    goes = [one for number, one in there.items() if number not in staying | needed.stays]
+    seen = [one for one in goes if one.feed not in entities.feeds or may_read(entities.feeds[one.feed].acl, who)]
+    return PrunePlan(
+        _sorted(known[number] for number in wanted),
+        _sorted(known[number] for number in needed.impossible),
+        _sorted(there[number] for number in needed.stays),
+        _sorted(there[number] for number in protected),
+        _sorted(seen),
+        len(goes) - len(seen),
+    )
+
+
+def _sorted(versions: Iterable[Version]) -> list[Version]:
+    return sorted(versions, key=lambda one: (one.cluster, one.feed, one.instance, one.number))

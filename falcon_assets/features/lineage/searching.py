@@ -1,0 +1,199 @@
+"""Asks that everything that was made from a version and is there runs again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from falcon_assets.errors import ExpressionError, QueryError, UnknownEntityError, UnknownInstanceError, printable
+from falcon_assets.features.lineage.asking import Impact
+from falcon_assets.features.lineage.graph import Version
+from falcon_assets.features.lineage.store import (
+    COMPARISONS,
+    FLAGS,
+    NUMBERS,
+    TEXTS,
+    TIMES,
+    Condition,
+    Value,
+    search_versions,
+)
+from falcon_assets.instances.operations.rerunning import RerunOptions, rerun_instances
+from falcon_assets.instances.operations.selection import CommandResult, InstanceRequest
+from falcon_assets.instances.views.query import InstanceQuery
+from falcon_assets.model.access import may_read
+from falcon_assets.model.feed import Feed, LifecycleStatus
+from falcon_assets.model.instant import parse_instant
+from falcon_assets.operations.acting import acting
+from falcon_assets.operations.auditing import PlainRequest
+from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.paging import known_field, require_part
+from falcon_assets.planning.version_columns import VersionStatus
+
+
+@dataclass(frozen=True)
+class Recomputed:
+    """What came of it.
+
+    Attributes:
+        results: Of each instance that was asked for, in the order in which they were made.
+        left: Why others cannot run again.
+    """
+
+    results: tuple[CommandResult, ...]
+    left: tuple[str, ...]
+
+    @property
+    def changed(self) -> int:
+        """How many instances are asked to run again, or would be."""
+        return sum(one.changed for one in self.results)
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        return {"changed": self.changed, "results": [one.as_data() for one in self.results], "left": list(self.left)}
+
+
+def rerun_impact(installation: Installation, impact: Impact, request: PlainRequest) -> Recomputed:
+    """Asks for reruns of all instances that made what is there of an impact; each waits until what it reads is there.
+
+    One after the other, as :func:`.rerun_instances` does: where it is killed, some are asked for, and the same again
+    asks for the others.
+
+    Args:
+        installation: Where.
+        impact: What was made from a version.
+        request: Who asks, and why.
+
+    Raises:
+        DeniedError: who asks may not command one of them; those before it are asked for.
+    """
+    results, left = [], []
+    for entity, cluster, nominal in impact.recompute:
+        query = InstanceQuery(entity, start=nominal, cluster=cluster)
+        asked = InstanceRequest(query, request.actor, request.reason, request.dry_run)
+        try:
+            results.append(rerun_instances(installation, asked, RerunOptions(force=True)))
+        except (UnknownEntityError, UnknownInstanceError) as error:
+            left.append(str(error))
+    return Recomputed(tuple(results), tuple(left))
+
+
+_WHERE = re.compile(rf"\s*([A-Za-z_]+)\s*({'|'.join(COMPARISONS)})\s*(.*?)\s*", re.DOTALL)
+_DIGITS = 18
+"""Numbers of versions have no more."""
+_OF_FEEDS = ("owner", "tag", "group")
+_WORDS: Mapping[str, Sequence[str]] = {
+    "status": (*(one.value for one in VersionStatus), "KEPT"),
+    "lifecycle": get_args(LifecycleStatus),
+    **dict.fromkeys(FLAGS, ("true", "false")),
+}
+FIELDS = dict.fromkeys((*TEXTS, *TIMES, *NUMBERS, *_WORDS, *_OF_FEEDS))
+"""What versions are searched by."""
+
+
+@dataclass(frozen=True)
+class FoundVersions:
+    """A part of the versions that were searched for, those that history mentions last first.
+
+    Attributes:
+        items: The versions.
+        next: What the next part is asked for with; None: this is the last one.
+    """
+
+    items: tuple[Version, ...]
+    next: str | None
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        return {"items": [one.as_data() for one in self.items], "next": self.next}
+
+
+def search_lineage(
+    installation: Installation, where: Iterable[str] = (), *, after: str | None = None, limit: int = 100
+) -> FoundVersions:
+    """The versions of which everything holds that is asked for; those of feeds that one may not read are left out.
+
+    Args:
+        installation: Where.
+        where: ``FIELD=VALUE`` with one of :data:`FIELDS`, or with ``!=``, ``>=``, ``<=``, ``>``, ``<``. In texts ``*``
+            stands for any text. Of several with ``=`` and one field any may fit, of all others all must. ``owner``,
+            ``tag`` and ``group`` are those of the feed.
+        after: What :attr:`FoundVersions.next` of the part before said.
+        limit: So many at most.
+
+    Raises:
+        QueryError: a condition cannot be understood, or there is no such part.
+    """
+    require_part(0, limit, least=1)
+    if after is not None and not (after.isdecimal() and len(after) <= _DIGITS):
+        raise QueryError(f"{printable(after)!r} is not what a list said that there is more of")
+    feeds = installation.all_entities.feeds
+    conditions = _conditions(list(where), list(feeds.values()))
+    who = acting(installation.settings)
+    hidden = [name for name, feed in feeds.items() if not may_read(feed.acl, who)]
+    lifecycles: dict[str, list[str]] = {}
+    for name, feed in feeds.items():
+        if feed.lifecycle_status != "initial":
+            lifecycles.setdefault(feed.lifecycle_status, []).append(name)
+    with installation.tables_caught_up().connect() as connection:
+        before = int(after) if after is not None else None
+        found = search_versions(connection, conditions, lifecycles, hidden, before, limit + 1)
+    items = tuple(found[:limit])
+    return FoundVersions(items, str(items[-1].number) if len(found) > limit else None)
+
+
+def _conditions(where: Sequence[str], feeds: Sequence[Feed]) -> list[Condition]:
+    alike: dict[str, list[Value]] = {}
+    others = []
+    for text in where:
+        field, comparison, values = _condition(text, feeds)
+        if comparison == "=":
+            alike.setdefault(field, []).extend(values)
+        else:
+            others += [Condition(_column(field), comparison, (value,)) for value in values]
+    return [*(Condition(_column(field), "=", tuple(values)) for field, values in alike.items()), *others]
+
+
+def _column(field: str) -> str:
+    return "feed" if field in _OF_FEEDS else field
+
+
+def _condition(text: str, feeds: Sequence[Feed]) -> tuple[str, str, tuple[Value, ...]]:
+    """Field, comparison and values; what is asked for of feeds becomes their names."""
+    match = _WHERE.fullmatch(text)
+    if match is None:
+        raise QueryError(f"{printable(text)!r}: write FIELD=VALUE, or with {', '.join(COMPARISONS)}")
+    field, comparison, value = known_field(match[1], FIELDS), match[2], printable(match[3])
+    if comparison not in ("=", "!=") and field not in (*TIMES, *NUMBERS):
+        raise QueryError(f"{printable(text)!r}: only numbers and times are greater or less: write = or !=")
+    if field in _OF_FEEDS:
+        return field, comparison, tuple(_named(feeds, field, value))
+    return field, comparison, (_value(field, value),)
+
+
+def _named(feeds: Sequence[Feed], field: str, value: str) -> Iterator[str]:
+    for feed in feeds:
+        tags = (text for name, tag in feed.tags.items() for text in (name, f"{name}={tag}"))
+        known = {"owner": [feed.acl.owner] if feed.acl else [], "tag": list(tags), "group": list(feed.groups)}
+        if value in known[field]:
+            yield feed.name
+
+
+def _value(field: str, text: str) -> Value:
+    if field in _WORDS:
+        wanted = next((one for one in _WORDS[field] if one.casefold() == text.casefold()), None)
+        if wanted is None:
+            raise QueryError(f"there is no {field} {text!r}; there is: {', '.join(_WORDS[field])}")
+        return wanted == "true" if field in FLAGS else wanted
+    if field in TIMES:
+        try:
+            return parse_instant(text)
+        except ExpressionError as error:
+            raise QueryError(str(error)) from error
+    if field in NUMBERS:
+        if not (text.isdecimal() and text.isascii()) or len(text) > 18:
+            raise QueryError(f"{text!r} is no whole number, as {field} is")
+        return int(text)
+    return text

@@ -1,0 +1,100 @@
+"""The version that a question about lineage is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from falcon_assets.errors import UnknownEntityError, UnknownInstanceError, UsageError, printable
+from falcon_assets.features.lineage.graph import Version
+from falcon_assets.features.lineage.store import versions_of_instance
+from falcon_assets.model.instant import format_instant, parse_instant
+from falcon_assets.operations.auditing import require_readable
+from falcon_assets.operations.installation import Installation
+
+
+@dataclass(frozen=True)
+class VersionQuery:
+    """A version of a feed instance.
+
+    Attributes:
+        feed: The feed; it may be deleted by now.
+        instance: Its nominal time.
+        cluster: Where; None: on the only cluster on which versions are recorded.
+        version: Its beginning is enough; None: the present version, or the last one.
+    """
+
+    feed: str
+    instance: datetime
+    cluster: str | None = None
+    version: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> VersionQuery:
+        """``[CLUSTER/]FEED/INSTANCE[@VERSION]``, as graphs in JSON call their nodes.
+
+        Raises:
+            UsageError: it is not of that form.
+            ExpressionError: the instance is no instant.
+        """
+        place, _, version = text.partition("@")
+        match place.split("/"):
+            case [feed, instance]:
+                cluster = None
+            case [cluster, feed, instance]:
+                pass
+            case _:
+                raise UsageError(f"{text!r} is no version: write [CLUSTER/]FEED/INSTANCE[@VERSION]")
+        return cls(feed, parse_instant(instance), cluster, version or None)
+
+
+def find_version(installation: Installation, connection: Connection, query: VersionQuery) -> Version:
+    """The version that is asked for.
+
+    Raises:
+        UnknownEntityError: there is no such feed, or it is not there, or on several clusters and none is named.
+        UnknownInstanceError: no such version is recorded.
+        DeniedError: the user may not read the feed.
+    """
+    found = find_versions(installation, connection, query)
+    return next((one for one in reversed(found) if one.is_present), found[-1])
+
+
+def find_versions(installation: Installation, connection: Connection, query: VersionQuery) -> list[Version]:
+    """All versions of the instance on the cluster that begin with what is asked for, what came last is last.
+
+    Raises:
+        UnknownEntityError: see :func:`find_version`.
+        UnknownInstanceError: none is recorded.
+        DeniedError: the user may not read the feed.
+    """
+    feeds = installation.all_entities.feeds
+    found = versions_of_instance(connection, printable(query.feed), query.instance)  # PostgreSQL takes UTF-8 only
+    if not found or query.feed in feeds:
+        require_readable(installation, "lineage", [installation.all_entities.feed(query.feed)])
+    own = _on_cluster(found, query)
+    if query.version is not None:
+        own = [one for one in own if one.version.startswith(query.version)]
+    if not own:
+        which = "version" if query.version is None else f"version {printable(query.version)}..."
+        where = f" on cluster {query.cluster!r}" if query.cluster else ""
+        raise UnknownInstanceError(
+            f"no {which} of feed {query.feed!r} {format_instant(query.instance)}{where} is recorded; "
+            "falcon ledger rebuild records all that Dagster's history says"
+        )
+    if query.version is not None and len({one.version for one in own}) > 1:
+        named = ", ".join(one.version for one in own)
+        raise UnknownInstanceError(f"several versions begin with {query.version}: {named}")
+    return own
+
+
+def _on_cluster(found: list[Version], query: VersionQuery) -> list[Version]:
+    clusters = sorted({one.cluster for one in found})
+    if query.cluster is None and len(clusters) > 1:
+        raise UnknownEntityError(
+            f"feed {query.feed!r} {format_instant(query.instance)} is on several clusters: "
+            f"say which one with --cluster ({', '.join(clusters)})"
+        )
+    return [one for one in found if query.cluster in (None, one.cluster)]

@@ -1,0 +1,236 @@
+"""Sends one message to one receiver through apprise, and tells nobody where that is."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from falcon_assets.errors import count_of
+from falcon_assets.features.notification import store as notifications
+from falcon_assets.features.notification.rules import INTERVAL, Message, is_due, message_of
+from falcon_assets.features.notification.store import NotificationState
+from falcon_assets.features.openlineage.sensors import LINEAGE_RECEIVER, LineageSending, SentLineage
+from falcon_assets.history.database import try_lock, unlock
+from falcon_assets.history.platform.open_ledger import Ledger
+from falcon_assets.history.platform.postgres import in_utc
+
+_CONNECT_SECONDS, _READ_SECONDS = 10.0, 20.0
+_LOGGERS = ("apprise", "urllib3.connectionpool", "requests")
+_CODE = re.compile(r"error=(\d{3})\b")
+KEY_HEADER = "Idempotency-Key"
+"""The header with the key of the message, of mails and webhooks."""
+
+
+_CODES: ContextVar[list[str] | None] = ContextVar("codes", default=None)  # apprise passes it on to its threads
+
+
+class _Quiet(logging.Filter):
+    """Lets nothing through that is logged while a message is sent: URLs are secrets. Keeps what a server answered."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record is of others."""
+        codes = _CODES.get()
+        if codes is None:
+            return True
+        codes.extend(_CODE.findall(record.getMessage()))
+        return False
+
+
+_QUIET = _Quiet()
+
+
+def send(receiver: str, environ: Mapping[str, str], message: Message) -> str:
+    """Sends the message; returns why it did not come through, "" where it did.
+
+    Args:
+        receiver: Name of the variable with the URL.
+        environ: Where it is looked up.
+        message: The message.
+    """
+    url = environ.get(receiver, "").strip()
+    if not url:
+        return f"the environment variable {receiver} is not set"
+    for name in _LOGGERS:
+        logging.getLogger(name).addFilter(_QUIET)  # once, however often
+    codes = list[str]()
+    token = _CODES.set(codes)
+    try:
+        is_sent = _send(url, message)
+    except Exception as error:  # services raise anything, and may quote the URL
+        return f"it cannot be sent: {type(error).__name__}"
+    finally:
+        _CODES.reset(token)
+    if is_sent is None:
+        return f"{receiver} does not hold one URL of apprise, or a package for it is missing"
+    if is_sent:
+        return ""
+    return f"the receiver answered {codes[-1]}" if codes else "the receiver does not answer, or refuses"
+
+
+def has_service(url: str) -> bool:
+    """Whether apprise knows a service for the URL, which takes all that is in it; nothing is sent."""
+    import apprise  # noqa: PLC0415 - takes a while, and is needed only where somebody is told
+
+    for name in _LOGGERS:
+        logging.getLogger(name).addFilter(_QUIET)
+    token = _CODES.set([])
+    try:
+        return apprise.Apprise.instantiate(url, suppress_exceptions=True) is not None
+    finally:
+        _CODES.reset(token)
+
+
+def _send(url: str, message: Message) -> bool | None:
+    """Whether it was sent; None: there is no such service."""
+    import apprise  # noqa: PLC0415 - takes a while, and is needed only where something is sent
+
+    # In this thread: those of apprise are few, and one that it waits for no longer may still send.
+    asset = apprise.AppriseAsset(async_mode=False, service_timeout=0)
+    plugin: Any = apprise.Apprise.instantiate(url, asset=asset)
+    if plugin is None:
+        return None
+    plugin.socket_connect_timeout = _CONNECT_SECONDS
+    plugin.socket_read_timeout = _READ_SECONDS
+    plugin.overflow_mode = apprise.OverflowMode.TRUNCATE  # a part is better than nothing, and than many parts
+    if isinstance(getattr(plugin, "headers", None), dict):
+        plugin.headers[KEY_HEADER] = message.key
+    sender = apprise.Apprise()
+    sender.add(plugin)
+    return bool(sender.notify(message.body, message.title, body_format=apprise.NotifyFormat.TEXT))
+
+
+_AT_ONCE = 10_000
+"""So many events are told in one message; the next tells the others."""
+_RUNS_AT_ONCE = 50
+"""Who collects lineage takes one event after the other: so many runs are sent again where one is not taken."""
+_THREADS = 4
+_BUDGET_SECONDS = 35.0
+"""Of the 60 that Dagster gives a tick."""
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """What became of a message.
+
+    Attributes:
+        receiver: Name of the variable with its URL.
+        events: How many events it tells.
+        problem: Why it did not come through; empty: it did.
+        retry_at: When the next is tried.
+        refused: How many of the events the receiver will never take: they are given up.
+    """
+
+    receiver: str
+    events: int
+    problem: str
+    retry_at: datetime | None
+    refused: int = 0
+
+    def __str__(self) -> str:
+        if not self.problem:
+            refused = f", and refused {self.refused} of them" if self.refused else ""
+            return f"{self.receiver} was told {count_of(self.events, 'event')}{refused}"
+        again = f"at {self.retry_at.isoformat(timespec='seconds')}" if self.retry_at else "in the next tick"
+        return f"{self.receiver}: {self.problem}; {count_of(self.events, 'event')} to tell, next try {again}"
+
+
+class Delivery:
+    """Sends messages to the receivers of entities on some clusters."""
+
+    def __init__(
+        self,
+        clusters: Sequence[str],
+        environ: Mapping[str, str],
+        real_now: Callable[[], datetime],
+        lineage: LineageSending,
+    ) -> None:
+        """``environ`` has the URLs; ``real_now`` says the real time; ``lineage`` sends to who collects that."""
+        self._clusters, self._environ, self._now, self._lineage = clusters, environ, real_now, lineage
+
+    def deliver(self, ledger: Ledger) -> list[Delivered]:
+        """Sends each receiver that is due one message; what takes too long goes on, and is not waited for.
+
+        Returns what was sent, by receiver.
+        """
+        with ledger.engine.begin() as connection:
+            notifications.clean_up(connection, self._clusters, self._now())
+            waiting = notifications.waiting(connection, self._clusters)
+            due = [one for one in waiting if is_due(one, self._now(), _interval(one.receiver))]
+        queue, done = SimpleQueue[str](), SimpleQueue[Delivered]()
+        for one in due:
+            queue.put(one.receiver)
+        until = time.monotonic() + _BUDGET_SECONDS
+        # Daemons: a receiver that never answers must not keep a process from its end.
+        threads = [
+            threading.Thread(target=self._work, args=(ledger.url, queue, done, until), daemon=True)
+            for _ in range(min(_THREADS, len(due)))
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(max(0.0, until - time.monotonic()))
+        return sorted((done.get() for _ in range(done.qsize())), key=lambda one: one.receiver)
+
+    def _work(self, url: str, queue: SimpleQueue[str], done: SimpleQueue[Delivered], until: float) -> None:
+        # One of its own: the connections of others are not held while a receiver thinks.
+        engine = sqlalchemy.create_engine(url, poolclass=NullPool, connect_args=in_utc(url))
+        while time.monotonic() < until:
+            try:
+                receiver = queue.get_nowait()
+            except Empty:
+                return
+            try:
+                found = self._deliver(engine, receiver)
+            except SQLAlchemyError as error:
+                found = Delivered(receiver, 0, f"the ledger does not answer: {type(error).__name__}", None)
+            if found is not None:
+                done.put(found)
+                if found.events == _RUNS_AT_ONCE and receiver == LINEAGE_RECEIVER and not found.problem:
+                    queue.put(receiver)  # there may be more
+
+    def _deliver(self, engine: sqlalchemy.Engine, receiver: str) -> Delivered | None:
+        """Sends one message; None: somebody else is sending, or nothing waits any more.
+
+        Between ``send`` and ``end`` nobody knows that it was sent: whoever is killed there sends it again.
+        """
+        lock = f"falcon notification to {receiver}"
+        with engine.connect() as connection:
+            is_alone = try_lock(connection, lock)
+            connection.commit()
+            if not is_alone:
+                return None
+            try:
+                with connection.begin():
+                    at_once = _RUNS_AT_ONCE if receiver == LINEAGE_RECEIVER else _AT_ONCE
+                    key, notices = notifications.begin(connection, receiver, self._clusters, at_once)
+                if not notices:
+                    return None
+                if receiver == LINEAGE_RECEIVER:
+                    sent = self._lineage.send(connection, notices)
+                else:
+                    sent = SentLineage(send(receiver, self._environ, message_of(key, notices)))
+                problem = sent.problem
+                with connection.begin():
+                    notifications.settle(connection, sent.taken, NotificationState.SENT, self._now())
+                    notifications.settle(connection, sent.refused, NotificationState.GIVEN_UP, self._now())
+                    retry_at = notifications.end(connection, receiver, key, problem, self._now())
+            finally:
+                unlock(connection, lock)
+        return Delivered(receiver, len(notices), problem, retry_at, len(sent.refused))
+
+
+def _interval(receiver: str) -> timedelta:
+    """From one message to the next: people want few, programs want them soon."""
+    return timedelta() if receiver == LINEAGE_RECEIVER else INTERVAL

@@ -1,0 +1,117 @@
+"""What receivers are, were and could not be told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from falcon_assets.errors import SettingsError, UnknownEntityError, printable
+from falcon_assets.features.notification import lists as notification_lists
+from falcon_assets.features.notification.delivery import send
+from falcon_assets.features.notification.lists import NotificationRow, listed_notifications
+from falcon_assets.features.notification.rules import Message
+from falcon_assets.features.notification.store import NotificationState
+from falcon_assets.model.access import may_read
+from falcon_assets.model.expression import nearest
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
+from falcon_assets.model.notification import Told
+from falcon_assets.model.process import Process
+from falcon_assets.operations.acting import acting
+from falcon_assets.operations.auditing import require_readable
+from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.paging import Page, Query, known_field, require_values
+
+FIELDS = dict.fromkeys(notification_lists.FIELDS)
+"""What they can be filtered by."""
+ORDERS = dict.fromkeys(notification_lists.ORDERS)
+"""What they can be sorted by."""
+_LEGAL = {
+    "state": tuple(one.value for one in NotificationState),
+    "event": tuple(one.value for one in Told),
+    "kind": ("feed", "process"),
+}
+
+
+def list_notifications(installation: Installation, query: Query) -> Page[NotificationRow]:
+    """What receivers are still to be told or could not be told, or what is asked for; the latest first.
+
+    What is told of entities that the user of the operating system may not read is left out.
+
+    Raises:
+        QueryError: a field is not known, or has no such value.
+    """
+    if query.sort:
+        known_field(query.sort.removeprefix("-"), ORDERS)
+    wanted: dict[str, set[str]] = {}
+    for field, value in query.filters:
+        wanted.setdefault(known_field(field, FIELDS), set()).add(printable(value).casefold())
+    require_values(query.filters, _LEGAL)
+    who, entities = acting(installation.settings), installation.entities
+    declared: list[Feed | Process] = [*entities.feeds.values(), *entities.processes.values()]
+    names = {kind: [one.name for one in declared if one.kind == kind and may_read(one.acl, who)] for kind in _KINDS}
+    with installation.tables.connect() as connection:
+        found, total = listed_notifications(
+            *(connection, names, wanted, query.sort or "-at"), query.offset, query.limit
+        )
+    end = query.offset + len(found)
+    return Page(tuple(found), total, end if end < total else None)
+
+
+_KINDS = ("feed", "process")
+
+
+def notification_data(one: NotificationRow) -> dict[str, Any]:
+    """A notification as ``--json`` prints it."""
+    return {
+        "state": one.state.value,
+        "event": one.event,
+        "kind": one.kind,
+        "entity": one.entity,
+        "cluster": one.cluster,
+        "instance": format_instant(one.instance),
+        "at": one.at.isoformat(),
+        "reason": one.reason,
+        "receiver": one.receiver,
+        "message": one.message,
+        "settled": one.settled_at and one.settled_at.isoformat(),
+        "failures": one.failures,
+        "problem": one.problem,
+        "retry": one.retry_at and one.retry_at.isoformat(),
+    }
+
+
+def try_receivers(installation: Installation, name: str) -> dict[str, str]:
+    """Sends a message to each receiver of the feed or process of that name, from this process; nothing is recorded.
+
+    Returns:
+        Name of the environment variable with the URL -> why the receiver could not be told, "" where it was.
+
+    Raises:
+        UnknownEntityError: there is none of that name.
+        SettingsError: nobody is told what becomes of its instances.
+        DeniedError: the user of the operating system may not read it.
+    """
+    entity = _entity(installation, name)
+    require_readable(installation, "notification test", [entity])
+    settings = installation.settings
+    notification = entity.notification or settings.notification
+    if notification is None:
+        raise SettingsError(
+            f"nobody is told what becomes of {entity.kind} {name!r}: declare its notification, or set "
+            "FALCON_NOTIFICATION_TO"
+        )
+    told = ", ".join(one.value for one in notification.on)
+    said = f"This is a test. You are told of {entity.kind} {name}: {told}."
+    message = Message("test", f"falcon: a test for {entity.kind} {name}", said)
+    names = dict.fromkeys(receiver.url.env for receiver in notification.to)
+    return {receiver: send(receiver, settings.environ, message) for receiver in names}
+
+
+def _entity(installation: Installation, name: str) -> Feed | Process:
+    entities = installation.entities
+    found = entities.processes.get(name) or entities.feeds.get(name)
+    if found is None:
+        raise UnknownEntityError(
+            f"there is no feed or process {name!r}{nearest(name, [*entities.feeds, *entities.processes])}"
+        )
+    return found

@@ -1,0 +1,157 @@
+"""Decides who is told what, and writes it down before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+
+import dagster as dg
+from sqlalchemy import Connection
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.entities.status import Status, statuses
+from falcon_assets.errors import count_of
+from falcon_assets.features.notification import store as notification_events
+from falcon_assets.features.notification import store as notifications
+from falcon_assets.features.notification.delivery import Delivery
+from falcon_assets.features.notification.rules import Happening, Notice, receivers
+from falcon_assets.features.notification.store import Subject
+from falcon_assets.features.openlineage.sensors import (
+    LINEAGE_RECEIVER,
+    OF_FEEDS,
+    OF_WORKLOADS,
+    LineageSending,
+    is_lineage,
+)
+from falcon_assets.history.database import lock_in_transaction
+from falcon_assets.history.folding.ledger_rows import ProcessKey
+from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.instances.store import reruns
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.notification import Notification, Told
+from falcon_assets.model.process import Process
+from falcon_assets.planning.dagster_names import op_name
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, RerunRequest
+from falcon_assets.planning.retries import is_final
+from falcon_assets.planning.workloads import Workload
+from falcon_assets.settings import Settings
+
+_AT_ONCE = 5_000
+"""So many events are taken in a tick, of each kind: the next takes the others."""
+_FAILURES = (Told.FAILED, Told.TIMED_OUT)
+
+
+class NotificationRecording:
+    """What the entities on some clusters want to be told.
+
+    Attributes:
+        clusters: The clusters.
+        store: They.
+        wanted: What is told of workloads and feeds there.
+    """
+
+    def __init__(self, store: EntityStore, settings: Settings) -> None:
+        """Finds out what is wanted."""
+        self.clusters = tuple(store.clusters)
+        self._settings, self.store = settings, store
+        self._has_lineage = settings.openlineage_url is not None
+        self.wanted: Mapping[Subject, set[Told]] = dict(self._wanted())
+
+    def _wanted(self) -> Iterator[tuple[Subject, set[Told]]]:
+        for workload in self.store.workloads:
+            if events := self._events(workload.entity) | (OF_WORKLOADS if self._has_lineage else set()):
+                yield ("process", workload.name, workload.cluster), events
+        for feed in self.store.feeds.values():
+            for cluster, _ in self.store.feed_clusters(feed):
+                told = self._events(feed) & {Told.EVICTED, Told.RESTORED, Told.SLA}
+                if events := told | (OF_FEEDS if self._has_lineage else set()):
+                    yield ("feed", feed.name, cluster.name), events
+
+    def _events(self, entity: Feed | Process) -> set[Told]:
+        notification = self._notification(entity)
+        return set(notification.on) if notification else set()
+
+    def _notification(self, entity: Feed | Process) -> Notification | None:
+        return entity.notification or self._settings.notification
+
+    def begin(self, ledger: Ledger, real_now: datetime) -> None:
+        """Has what happens from now on kept until it is recorded, where nobody has ever asked for it."""
+        with ledger.engine.begin() as connection:
+            notification_events.begin_to_listen(connection, self.wanted, real_now, self._settings.now())
+
+    def record(self, ledger: Ledger, real_now: datetime) -> int:
+        """Takes the events that are new, and writes down who is told; in one transaction. Returns how many that are."""
+        ledger.catch_up()
+        now = self._settings.now()
+        with ledger.engine.begin() as connection:
+            lock_in_transaction(connection, f"falcon notifications {' '.join(sorted(self.clusters))}")
+            notification_events.listen(connection, self.clusters, self.wanted, real_now, now)
+            happened = notification_events.take(connection, self.clusters, _AT_ONCE)
+            happened += notification_events.take_breaches(connection, self.clusters, _AT_ONCE)
+            return notifications.add(connection, list(self._notices(connection, happened, now)), real_now)
+
+    def _notices(self, connection: Connection, happened: Sequence[Happening], now: datetime) -> Iterator[Notice]:
+        failed = [one for one in happened if one.event in _FAILURES]
+        requests = reruns.requests_at(connection, [(one.name, one.cluster, one.instance) for one in failed])
+        status = statuses(connection, self._entities(failed), now)
+        for one in happened:
+            workload = self.store.workload(one.name, one.cluster) if one.kind == "process" else None
+            entity = workload.entity if workload else self.store.feeds.get(one.name) if one.kind == "feed" else None
+            if entity is None:
+                continue  # it was deleted meanwhile
+            if self._has_lineage and is_lineage(one):
+                yield Notice(LINEAGE_RECEIVER, entity.kind, entity.name, one)
+            if workload is not None and one.event in _FAILURES:
+                is_scheduled = status[entity.kind, entity.name].status is not Status.SUBMITTED
+                if is_scheduled and not _is_final(one, workload, requests):
+                    continue
+            for receiver in receivers(one.event, entity.notification, self._settings.notification):
+                yield Notice(receiver, entity.kind, entity.name, one)
+
+    def _entities(self, happened: Iterable[Happening]) -> list[Feed | Process]:
+        found = {(one.name, one.cluster): self.store.workload(one.name, one.cluster) for one in happened}
+        return [workload.entity for workload in found.values() if workload]
+
+
+def _is_final(one: Happening, workload: Workload, requests: Mapping[ProcessKey, RerunRequest]) -> bool:
+    state = InstanceState(one.event.value)
+    record = InstanceRecord(one.instance, state, attempt=one.attempt, failures=one.failures, ended=one.at)
+    return is_final(record, workload.retry, requests.get((one.name, one.cluster, one.instance)))
+
+
+_INTERVAL_SECONDS = 15
+
+
+def notification_sensors(store: EntityStore, settings: Settings) -> Iterator[dg.SensorDefinition]:
+    """One for all that these entities tell; none where they tell nobody.
+
+    It is named after the first cluster: a code location may have several sets of entities.
+    """
+    recording = NotificationRecording(store, settings)
+    if recording.wanted:
+        yield _sensor(op_name(min(store.clusters), "notifications"), recording, settings)
+
+
+def _sensor(name: str, recording: NotificationRecording, settings: Settings) -> dg.SensorDefinition:
+    delivery = Delivery(recording.clusters, settings.environ, _real_now, LineageSending(recording.store, settings))
+
+    @dg.sensor(
+        name=name,
+        description="Tells the receivers of notifications what became of instances",
+        minimum_interval_seconds=_INTERVAL_SECONDS,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+    )
+    def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
+        ledger = open_ledger(settings, context.instance)
+        noted = recording.record(ledger, _real_now())
+        delivered = delivery.deliver(ledger)
+        for one in delivered:
+            (context.log.warning if one.problem or one.refused else context.log.info)(str(one))
+        sent = sum(not one.problem for one in delivered)
+        return dg.SkipReason(f"{count_of(noted, 'event')} to tell; {count_of(sent, 'message')} sent")
+
+    return evaluate
+
+
+def _real_now() -> datetime:
+    return datetime.now(UTC)

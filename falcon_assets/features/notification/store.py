@@ -1,0 +1,265 @@
+"""Events that are to be told, until it is decided whom: kept only where somebody is to be told."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Any, TypeAlias
+
+from sqlalchemy import Connection, and_, delete, func, select, text, tuple_, update
+from sqlalchemy.dialects.postgresql import insert
+
+from falcon_assets.features.notification.rules import (
+    CALM,
+    GIVEN_UP_AFTER,
+    KEPT_FOR,
+    Happening,
+    Notice,
+    WaitingReceiver,
+    retry_after,
+    sla_happening,
+)
+from falcon_assets.features.sla.rules import SlaLevel
+from falcon_assets.history.database import among, parts, upsert
+from falcon_assets.history.tables import (
+    FOLD,
+    NOTIFICATION_EVENTS,
+    NOTIFICATION_RECEIVERS,
+    NOTIFICATIONS,
+    NOTIFIED,
+    SLA_BREACHES,
+)
+from falcon_assets.model.notification import Told
+
+Subject: TypeAlias = tuple[str, str, str]
+"""Kind (``process`` of processes and replications, else ``feed``), name, cluster."""
+
+_SEEN_EVERY, _STALE_AFTER = timedelta(hours=1), timedelta(days=3)
+_SUBJECT = (NOTIFIED.c.kind, NOTIFIED.c.name, NOTIFIED.c.cluster)
+
+
+def note(connection: Connection, happened: Sequence[Happening]) -> None:
+    """Keeps those of the events that somebody is to be told; each once."""
+    told: dict[Subject, Any] = {}
+    for part in parts({(one.kind, one.name, one.cluster) for one in happened}):
+        for row in connection.execute(select(NOTIFIED).where(among(_SUBJECT, part))):
+            told[row.kind, row.name, row.cluster] = row
+    rows = []
+    for one in happened:
+        wanted = told.get((one.kind, one.name, one.cluster))
+        is_new = wanted is not None and (one.event_id is None or one.event_id > wanted.since_event)
+        if wanted is not None and is_new and one.event.value in wanted.events:
+            rows.append({**asdict(one), "event": one.event.value, "key": one.key})
+    if rows:
+        connection.execute(insert(NOTIFICATION_EVENTS).on_conflict_do_nothing(), rows)
+
+
+def listen(
+    connection: Connection,
+    clusters: Collection[str],
+    wanted: Mapping[Subject, Collection[Told]],
+    real_now: datetime,
+    now: datetime,
+) -> None:
+    """From now on keeps what is ``wanted`` on these clusters, and nothing else; nothing of the past.
+
+    What nobody has asked for in days is asked for anew: its sensor was off, or it was not declared.
+    """
+    known = {
+        (row.kind, row.name, row.cluster): row
+        for row in connection.execute(select(NOTIFIED).where(NOTIFIED.c.cluster.in_(clusters)))
+    }
+    for part in parts([key for key in known if key not in wanted]):
+        connection.execute(delete(NOTIFIED).where(among(_SUBJECT, part)))
+    folded = connection.execute(select(FOLD.c.event_id)).scalar() or 0
+    rows = []
+    for key, events in wanted.items():
+        row, names = known.get(key), sorted(one.value for one in events)
+        age = abs(real_now - row.seen_at) if row is not None else _STALE_AFTER  # the clock may be set back
+        since_event, since = (folded, now) if row is None or age >= _STALE_AFTER else (row.since_event, row.since)
+        if row is not None and Told.SLA.value in set(names) - set(row.events):
+            since = now
+        if row is None or row.events != names or age > _SEEN_EVERY:
+            mine = dict(zip(("kind", "name", "cluster"), key, strict=True))
+            rows.append({**mine, "events": names, "since_event": since_event, "since": since, "seen_at": real_now})
+    upsert(connection, NOTIFIED, rows)
+
+
+def begin_to_listen(
+    connection: Connection, wanted: Mapping[Subject, Collection[Told]], real_now: datetime, now: datetime
+) -> None:
+    """Keeps what is ``wanted`` from now on, of what nobody has listened to yet; :func:`listen` goes on with it."""
+    folded = connection.execute(select(FOLD.c.event_id)).scalar() or 0
+    since = {"since_event": folded, "since": now, "seen_at": real_now}
+    rows = [
+        {"kind": kind, "name": name, "cluster": cluster, "events": sorted(one.value for one in events), **since}
+        for (kind, name, cluster), events in wanted.items()
+    ]
+    if rows:
+        connection.execute(insert(NOTIFIED).on_conflict_do_nothing(), rows)
+
+
+def take(connection: Connection, clusters: Collection[str], limit: int) -> list[Happening]:
+    """The oldest events on these clusters, which are then not kept any more."""
+    table = NOTIFICATION_EVENTS.c
+    oldest = select(table.id).where(table.cluster.in_(clusters)).order_by(table.id).limit(limit)
+    gone = delete(NOTIFICATION_EVENTS).where(table.id.in_(oldest.scalar_subquery())).returning(NOTIFICATION_EVENTS)
+    return [_happening(row) for row in sorted(connection.execute(gone), key=lambda row: row.id)]
+
+
+def take_breaches(connection: Connection, clusters: Collection[str], limit: int) -> list[Happening]:
+    """Breaches of SLAs that are new or met since the last time, of what is listened to; each once."""
+    table = SLA_BREACHES.c
+    key = (table.kind, table.entity, table.cluster, table.level, table.instance)
+    changed = (
+        select(SLA_BREACHES, NOTIFIED.c.since)
+        .outerjoin(
+            NOTIFIED,
+            and_(table.kind == NOTIFIED.c.kind, table.entity == NOTIFIED.c.name, table.cluster == NOTIFIED.c.cluster),
+        )
+        .where(table.cluster.in_(clusters), text("notified IS DISTINCT FROM state"))
+        .order_by(table.deadline, *key)
+        .limit(limit)
+        .with_for_update(of=SLA_BREACHES)
+    )
+    found = list(connection.execute(changed))
+    for part in parts([tuple(getattr(row, column.name) for column in key) for row in found]):
+        connection.execute(update(SLA_BREACHES).values(notified=table.state).where(among(key, part)))
+    happened = []
+    for row in found:
+        if row.since is not None and row.recorded_at >= row.since:
+            about = (row.kind, row.entity, row.cluster, row.instance)
+            happened.append(sla_happening(*about, SlaLevel(row.level), row.deadline, row.state, row.cleared_at))
+    return [one for one in happened if one is not None]
+
+
+def _happening(row: Any) -> Happening:
+    about = (Told(row.event), row.kind, row.name, row.cluster, row.instance, row.at, row.source, row.reason)
+    return Happening(*about, row.attempt, row.failures, row.event_id, row.run)
+
+
+_TABLE, _RECEIVERS = NOTIFICATIONS.c, NOTIFICATION_RECEIVERS.c
+_IS_OPEN = text("notifications.state IN ('PENDING', 'SENDING')")  # as the index says it
+_DELETED_AT_ONCE = 10_000
+
+
+class NotificationState(str, Enum):
+    """What has become of an event for one receiver."""
+
+    PENDING = "PENDING"
+    SENDING = "SENDING"
+    """It is part of a message that is being sent, or nobody knows whether it was."""
+    SENT = "SENT"
+    GIVEN_UP = "GIVEN_UP"
+    """The receiver could not be told for days."""
+
+
+def add(connection: Connection, notices: Sequence[Notice], now: datetime) -> int:
+    """Writes down who is to be told what; returns how many are new."""
+    rows = [
+        {
+            "receiver": one.receiver,
+            "key": one.happening.key,
+            "event": one.happening.event.value,
+            "kind": one.kind,
+            "entity": one.entity,
+            "cluster": one.happening.cluster,
+            "instance": one.happening.instance,
+            "at": one.happening.at,
+            "reason": one.happening.reason,
+            "run": one.happening.run,
+            "state": NotificationState.PENDING.value,
+            "noted_at": now,
+        }
+        for one in notices
+    ]
+    if rows:
+        connection.execute(insert(NOTIFICATIONS).on_conflict_do_nothing(), rows)
+    return len(rows)
+
+
+def waiting(connection: Connection, clusters: Collection[str]) -> list[WaitingReceiver]:
+    """The receivers for whom something on these clusters waits, the one that waits longest first."""
+    calm = [one.value for one in CALM]
+    statement = (
+        select(
+            _TABLE.receiver,
+            func.min(_TABLE.noted_at).label("oldest"),
+            func.bool_or(_TABLE.event.not_in(calm)).label("is_urgent"),
+            func.bool_or(_TABLE.state == NotificationState.SENDING.value).label("is_interrupted"),
+            func.max(_RECEIVERS.sent_at).label("sent_at"),
+            func.max(_RECEIVERS.retry_at).label("retry_at"),
+        )
+        .outerjoin(NOTIFICATION_RECEIVERS, _RECEIVERS.receiver == _TABLE.receiver)
+        .where(_TABLE.cluster.in_(clusters), _IS_OPEN)
+        .group_by(_TABLE.receiver)
+        .order_by(func.min(_TABLE.noted_at), _TABLE.receiver)
+    )
+    return [WaitingReceiver(**row._mapping) for row in connection.execute(statement)]
+
+
+def begin(connection: Connection, receiver: str, clusters: Collection[str], limit: int) -> tuple[str, list[Notice]]:
+    """Begins a message to the receiver: its name, and what it tells; nothing where nothing waits.
+
+    Whoever calls it alone may send it, and says then what became of it. What was begun before and came to no end is
+    begun again as it was, with the same name.
+    """
+    mine = (_TABLE.receiver == receiver, _TABLE.cluster.in_(clusters), _IS_OPEN)
+    begun = select(_TABLE.message).where(*mine, _TABLE.state == NotificationState.SENDING.value).limit(1)
+    message = connection.execute(begun).scalar()
+    if message is None:
+        pending = select(_TABLE.id).where(*mine).order_by(_TABLE.id).limit(limit)
+        ids = list(connection.execute(pending).scalars())
+        if not ids:
+            return "", []
+        message = hashlib.blake2b(f"{receiver} {ids}".encode(), digest_size=6).hexdigest()
+        values = {"state": NotificationState.SENDING.value, "message": message}
+        connection.execute(update(NOTIFICATIONS).values(values).where(_TABLE.id.in_(ids)))
+    found = select(NOTIFICATIONS).where(*mine, _TABLE.message == message).order_by(_TABLE.id)
+    return message, [_notice(row) for row in connection.execute(found)]
+
+
+def end(connection: Connection, receiver: str, message: str, problem: str, now: datetime) -> datetime | None:
+    """Says that a message was sent; or, where there is a ``problem``, that it was not, and returns when to try again.
+
+    What was not sent waits on, and becomes part of a message with what comes meanwhile.
+    """
+    own = (_TABLE.receiver == receiver, _TABLE.message == message, _TABLE.state == NotificationState.SENDING.value)
+    if not problem:
+        sent = {"state": NotificationState.SENT.value, "settled_at": now}
+        connection.execute(update(NOTIFICATIONS).values(sent).where(*own))
+        row = {"receiver": receiver, "failures": 0, "problem": "", "sent_at": now, "retry_at": None}
+        upsert(connection, NOTIFICATION_RECEIVERS, [row])
+        return None
+    connection.execute(update(NOTIFICATIONS).values(state=NotificationState.PENDING.value, message=None).where(*own))
+    known = connection.execute(select(NOTIFICATION_RECEIVERS).where(_RECEIVERS.receiver == receiver)).first()
+    failures = (known.failures if known else 0) + 1
+    retry_at = now + retry_after(failures)
+    state = {"failures": failures, "problem": problem, "sent_at": known and known.sent_at, "retry_at": retry_at}
+    upsert(connection, NOTIFICATION_RECEIVERS, [{"receiver": receiver, **state}])
+    return retry_at
+
+
+def settle(connection: Connection, notices: Sequence[Notice], state: NotificationState, now: datetime) -> None:
+    """Says what became of a part of a begun message: it was taken, or never will be."""
+    gone = {"state": state.value, "settled_at": now}
+    own = [(one.receiver, one.happening.source) for one in notices]  # which is the key of one that was begun
+    connection.execute(update(NOTIFICATIONS).values(gone).where(tuple_(_TABLE.receiver, _TABLE.key).in_(own)))
+
+
+def clean_up(connection: Connection, clusters: Collection[str], now: datetime) -> int:
+    """Gives up what could not be told for days, and forgets what is settled for long; returns how many it gave up."""
+    old = (_TABLE.cluster.in_(clusters), _IS_OPEN, _TABLE.noted_at < now - GIVEN_UP_AFTER)
+    gone = {"state": NotificationState.GIVEN_UP.value, "settled_at": now}
+    given_up = connection.execute(update(NOTIFICATIONS).values(gone).where(*old)).rowcount
+    settled = select(_TABLE.id).where(_TABLE.settled_at < now - KEPT_FOR).limit(_DELETED_AT_ONCE)
+    connection.execute(delete(NOTIFICATIONS).where(_TABLE.id.in_(settled.scalar_subquery())))
+    return given_up
+
+
+def _notice(row: Any) -> Notice:
+    about = (Told(row.event), row.kind, row.entity, row.cluster, row.instance, row.at, row.key, row.reason)
+    return Notice(row.receiver, row.kind, row.entity, Happening(*about, run=row.run))

@@ -1,0 +1,104 @@
+"""What data is called in OpenLineage, by its specification of names.
+
+A feed is one dataset on each cluster, whatever instances it has: its name is where they lie, without what tells one of
+them from another. That is also how OpenLineage's own integration of Spark names the data.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from openlineage.client.naming.dataset import ABFSS, GCS, HDFS, S3, DatasetNaming, Hive, LocalFileSystem
+
+from falcon_assets.errors import ExpressionError
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.store_url import canonical_url, store_url
+from falcon_assets.model.table_uri import TableUri
+from falcon_assets.planning.instance_paths import InstancePaths
+
+_VARIABLE = re.compile(r"\$\{\w+\}")
+_LEFT_OVER = re.compile(r"[\W_]*|[^=]+=[\W_]*")
+"""What is left of a folder that only a time named, or a partition key and a time."""
+_ENDS = re.compile(r"^[-_.]+|[-_.=]+$")
+_AZURE = ".dfs.core.windows.net"
+
+
+@dataclass(frozen=True)
+class DatasetName:
+    """The name of a dataset, and the namespace in which it is that."""
+
+    namespace: str
+    name: str
+
+
+def dataset_of(feed: Feed, cluster: Cluster, home: Path) -> DatasetName:
+    """What a feed is called on a cluster.
+
+    Args:
+        feed: The feed.
+        cluster: A cluster that it is on.
+        home: Where bare endpoints lie (``FALCON_HOME``).
+
+    Raises:
+        ExpressionError: the path template names an unknown variable or leaves its root.
+    """
+    paths = InstancePaths(feed, cluster)
+    if feed.table_on(cluster.name):
+        return _table(TableUri.parse(paths.template.text), cluster)
+    root = paths.root or store_url(cluster.interfaces.write.endpoint, home)
+    folders = [_VARIABLE.sub("", one) if "${" in one else one for one in paths.template.text.split("/")]
+    varied = ["${" in one for one in paths.template.text.split("/")]
+    kept = [
+        _ENDS.sub("", one) if is_varied else one
+        for one, is_varied in zip(folders, varied, strict=True)
+        if one and not (is_varied and _LEFT_OVER.fullmatch(one))
+    ]
+    options = feed.locations_on(cluster.name).storage_options if paths.root else None
+    account = (cluster.storage_options if options is None else options).get("account_name")
+    return dataset_at("/".join([root, *kept]), account if isinstance(account, str) else None)
+
+
+def dataset_at(url: str, account: str | None = None) -> DatasetName:
+    """What lies at a URL, or at a local path.
+
+    Args:
+        url: The URL; credentials in it are left out.
+        account: Of a store of Azure, where the URL does not name it.
+    """
+    known = canonical_url(url if "://" in url else f"file://{url}")
+    scheme, _, rest = known.partition("://")
+    host, _, path = rest.partition("/")
+    if scheme == "file":
+        return _named(LocalFileSystem(f"/{path}"))
+    if scheme == "abfs" and (account or _AZURE in host):
+        container, _, service = host.partition("@")
+        return _named(ABFSS(container, service.removesuffix(_AZURE) or account or "", path or "/"))
+    host = host.rpartition("@")[2]
+    if scheme == "s3":
+        return _named(S3(host, path or "/"))
+    if scheme == "gs":
+        return _named(GCS(host, path or "/"))
+    if scheme == "hdfs":
+        name, _, port = host.partition(":")
+        return _named(HDFS(name, port or "8020", f"/{path}"))
+    return DatasetName(f"{scheme}://{host}", f"/{path}")
+
+
+def _table(uri: TableUri, cluster: Cluster) -> DatasetName:
+    registry = cluster.interfaces.registry
+    if registry is None:
+        raise ExpressionError(f"cluster {cluster.name!r} has no registry, which tables are in")
+    split = urlsplit(registry.endpoint)
+    if split.scheme == "thrift":
+        return _named(Hive(split.hostname or "", str(split.port or 9083), uri.database, uri.table))
+    port = f":{split.port}" if split.port else ""
+    name = f"{split.fragment}.{uri.name}" if split.fragment else uri.name  # several catalogs are in one database
+    return DatasetName(f"{split.scheme}://{split.hostname or ''}{port}{split.path}", name)
+
+
+def _named(naming: DatasetNaming) -> DatasetName:
+    return DatasetName(naming.get_namespace(), naming.get_name())

@@ -1,0 +1,130 @@
+"""What a system that collects lineage is told: each run, what retention took, and what somebody restored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.features.lineage.graph import Version
+from falcon_assets.features.lineage.recorded_runs import RunEnd, RunRecords
+from falcon_assets.features.lineage.store import versions_of_instance
+from falcon_assets.features.notification.rules import Happening, Notice
+from falcon_assets.model.notification import Told
+from falcon_assets.planning.instance_record import InstanceState
+from falcon_assets.planning.version_columns import VersionStatus
+from falcon_assets.settings import Settings
+
+if TYPE_CHECKING:
+    from openlineage.client.event_v2 import RunEvent
+
+
+LINEAGE_RECEIVER = "FALCON_OPENLINEAGE_URL"
+"""The name of the receiver among those of notifications."""
+_WITHOUT_RUN = frozenset((Told.TIMED_OUT, Told.KILLED))
+"""What may become of an instance that no run has."""
+OF_WORKLOADS = frozenset((Told.SUCCEEDED, Told.FAILED, *_WITHOUT_RUN))
+OF_FEEDS = frozenset((Told.EVICTED, Told.RESTORED))
+
+
+def is_lineage(one: Happening) -> bool:
+    """Whether it is told to such a system; a run of which nothing is recorded is not."""
+    return one.event in _WITHOUT_RUN or (one.event in OF_WORKLOADS | OF_FEEDS and one.run is not None)
+
+
+@dataclass(frozen=True)
+class SentLineage:
+    """What became of what was to be sent.
+
+    Attributes:
+        problem: Why not all of it was; empty: all was.
+        taken: What the receiver took.
+        refused: What it will never take.
+    """
+
+    problem: str = ""
+    taken: list[Notice] = field(default_factory=list)
+    refused: list[Notice] = field(default_factory=list)
+
+
+class LineageSending:
+    """Makes events of what happened and sends them."""
+
+    def __init__(self, store: EntityStore, settings: Settings) -> None:
+        """Of these entities, to the receiver of these settings."""
+        self._store, self._settings = store, settings
+
+    def send(self, connection: Connection, notices: Sequence[Notice]) -> SentLineage:
+        """Sends what the notices are about, from ``connection``'s ledger, up to the first that does not come through.
+
+        What is sent again has the same ids.
+        """
+        from falcon_assets.features.openlineage.sending import (  # noqa: PLC0415 - takes a while
+            LineageReceiver,
+            NotSentError,
+        )
+
+        settings, sent = self._settings, SentLineage()
+        if settings.openlineage_url is None:
+            return replace(sent, problem=f"the environment variable {LINEAGE_RECEIVER} is not set")
+        with connection.begin():
+            events = self._events(connection, notices)
+        receiver = LineageReceiver(settings.openlineage_url, settings.openlineage_key)
+        try:
+            for notice, several in events:
+                is_taken = all(receiver.send(event) for event in several)
+                (sent.taken if is_taken else sent.refused).append(notice)
+        except NotSentError as error:
+            return replace(sent, problem=str(error))
+        finally:
+            receiver.close()
+        return sent
+
+    def _events(self, connection: Connection, notices: Sequence[Notice]) -> list[tuple[Notice, list[RunEvent]]]:
+        from falcon_assets.features.openlineage.events import RunEvents  # noqa: PLC0415 - takes a while
+
+        made = RunEvents(self._store, self._settings.home, self._settings.openlineage_namespace)
+        ended = [one for one in notices if one.happening.event in OF_WORKLOADS]
+        runs = RunRecords(connection).of([_end(one.happening) for one in ended])
+        events = [(notice, made.of_run(run)) for notice, run in zip(ended, runs, strict=True)]
+        for notice in notices:
+            if notice.happening.event is Told.EVICTED:
+                gone = _evicted(connection, notice.happening)
+                events.append((notice, [event for version in gone for event in made.of_eviction(version)]))
+            elif notice.happening.event is Told.RESTORED:
+                come = _restored(connection, notice.happening)
+                events.append((notice, [event for version in come for event in made.of_restore(version)]))
+        return events
+
+
+def _evicted(connection: Connection, one: Happening) -> list[Version]:
+    """The version that went, as it was then: it may be there again."""
+    run: Any = one.run
+    gone = {"ended_at": one.at, "ended_by": run["id"], "archived_to": run["archived_to"]}
+    return [replace(version, status=VersionStatus.EVICTED, **gone) for version in _versions(connection, one)]
+
+
+def _restored(connection: Connection, one: Happening) -> list[Version]:
+    """The version that came back, as it was then: it may be gone again."""
+    run: Any = one.run
+    come = {"seen_at": one.at, "restored_by": run["restored_by"]}
+    return [replace(version, status=VersionStatus.AVAILABLE, **come) for version in _versions(connection, one)]
+
+
+def _versions(connection: Connection, one: Happening) -> list[Version]:
+    run: Any = one.run
+    known = versions_of_instance(connection, one.name, one.instance)
+    return [version for version in known if (version.cluster, version.version) == (one.cluster, run["version"])]
+
+
+def _end(one: Happening) -> RunEnd:
+    state, what = InstanceState(one.event.value), (one.name, one.cluster, one.instance)
+    if one.run is None:
+        return RunEnd(*what, None, state, one.at, reason=one.reason)
+    run: Any = one.run
+    started = datetime.fromisoformat(run["started"]) if run["started"] else None
+    return RunEnd(*what, run["id"], state, one.at, started, one.reason, run["attempt"], run["definition"])

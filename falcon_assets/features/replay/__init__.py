@@ -1,0 +1,1 @@
+"""Versions that are computed once more from what they were made from, and compared."""

@@ -1,0 +1,265 @@
+"""What a replay came to."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from falcon_assets.compute.spark.sessions import session_for
+from falcon_assets.errors import (
+    ExpressionError,
+    MissingInputsError,
+    OldDefinitionError,
+    QueryError,
+    StorageError,
+    UnknownEntityError,
+    UnknownInstanceError,
+)
+from falcon_assets.features.lineage.difference import changed_environment
+from falcon_assets.features.lineage.graph import Version
+from falcon_assets.features.lineage.store import graph_of, reached
+from falcon_assets.features.replay.made_versions import MadeVersions, made_versions
+from falcon_assets.features.replay.recorded_world import RecordedWorld, recorded_world
+from falcon_assets.features.replay.rules import RecordedInstance, recorded_instance
+from falcon_assets.features.replay.run import Replay, ReplayedOutput
+from falcon_assets.history.mapping.partitions import key_of
+from falcon_assets.instances.operations.selection import InstanceRequest
+from falcon_assets.instances.rules.replaced_outputs import replaced_by
+from falcon_assets.instances.runs.environment import run_environment
+from falcon_assets.instances.runs.instance_run import InstanceRunner, ReadyInstance
+from falcon_assets.instances.runs.materializations import materializations
+from falcon_assets.instances.runs.recorded_entities import OldEntity
+from falcon_assets.instances.runs.run_locks import all_taken, instance_lock, place_lock
+from falcon_assets.instances.store.newest_instances import newest_written
+from falcon_assets.model.instant import format_instant
+from falcon_assets.operations.acting import require_change, require_read
+from falcon_assets.operations.auditing import audited
+from falcon_assets.operations.data_roots import roots_of
+from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.machine import require_machine
+from falcon_assets.planning.workloads import ProcessWorkload
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.feed_store import StoresOf
+
+
+@dataclass(frozen=True)
+class ReplayResult:
+    """What came of a replay.
+
+    Attributes:
+        actor: Who asked.
+        reason: Why.
+        at: When, on the falcon clock.
+        process: The process.
+        cluster: Where it runs.
+        instance: Its nominal time.
+        definition: The version of its definition that made what is recorded; None: not recorded.
+        recorded: The versions that were to be reproduced, by feed.
+        environment: By name, which versions of Python and packages differ: those recorded, and those of now.
+        old: Which definitions of then, or of now for want of them, were used that are not the same.
+        impossible: Why it cannot be computed any more; empty: it was.
+        outputs: How each output compares.
+        folder: Where the outputs lie that are different; empty: nowhere.
+        published: Whether they were published instead.
+    """
+
+    actor: str
+    reason: str
+    at: datetime
+    process: str
+    cluster: str
+    instance: datetime
+    definition: int | None
+    recorded: dict[str, Version]
+    environment: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    old: tuple[OldEntity, ...] = ()
+    impossible: str = ""
+    outputs: tuple[ReplayedOutput, ...] = ()
+    folder: str = ""
+    published: bool = False
+
+    @property
+    def outcome(self) -> str:
+        """``reproduced``, ``different`` or ``impossible``."""
+        if self.impossible:
+            return "impossible"
+        return "reproduced" if all(map(self.is_reproduced, self.outputs)) else "different"
+
+    def is_reproduced(self, output: ReplayedOutput) -> bool:
+        """Whether an output is as it was, as far as that can be told: where its data is gone, by its records."""
+        if output.comparison is not None:
+            return output.comparison.is_same
+        recorded = self.recorded.get(output.feed)
+        return recorded is not None and recorded.records == output.records
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        return {
+            "operation": "replay",
+            "actor": self.actor,
+            "reason": self.reason,
+            "at": self.at.isoformat(),
+            "process": self.process,
+            "cluster": self.cluster,
+            "instance": format_instant(self.instance),
+            "definition": self.definition,
+            "definitions": [asdict(one) for one in self.old],
+            "environment": {name: {"recorded": was, "now": now} for name, (was, now) in self.environment.items()},
+            "outcome": self.outcome,
+            "impossible": self.impossible or None,
+            "outputs": [self._output(one) for one in self.outputs],
+            "folder": self.folder or None,
+            "published": self.published,
+        }
+
+    def _output(self, one: ReplayedOutput) -> dict[str, Any]:
+        recorded = self.recorded.get(one.feed)
+        return {
+            "feed": one.feed,
+            "instance": format_instant(one.instance),
+            "version": recorded and recorded.version,
+            "reproduced": self.is_reproduced(one),
+            "records": {"recorded": recorded and recorded.records, "replayed": one.records},
+            "comparison": one.comparison and asdict(one.comparison),
+        }
+
+
+_IMPOSSIBLE = (ExpressionError, MissingInputsError, OldDefinitionError, UnknownEntityError, UnknownInstanceError)
+"""What it needs is gone, or is not declared any more as it was."""
+
+
+def replay_instance(
+    installation: Installation, request: InstanceRequest, version: str | None = None, *, publish: bool = False
+) -> ReplayResult:
+    """Computes what made a version once more, with the definitions, code and input versions that are recorded.
+
+    The outputs go into a folder of their own and are compared with the recorded version: their columns and rows, or the
+    number of records where the data is gone. What is published is not touched, unless it is to be published: that is an
+    ordinary publication where the feeds of the outputs lie as they are declared now, and what it replaces is kept where
+    they keep versions. The Spark session stays open.
+
+    Process, feeds and cluster are those of then, see :func:`.recorded_world`; libraries those of now: the result says
+    which differ. The process need not be declared any more, but to publish.
+
+    Args:
+        installation: Where.
+        request: Whose query names the process, the instance (``start``) and, where there are several, the cluster.
+        version: The version of an output, or its beginning; None: the present one.
+        publish: Whether what is computed is published, the same or not.
+
+    Raises:
+        QueryError: the query names more than one instance, or something that makes no data.
+        UnknownEntityError: there never was such a process, or it is not there, or on several clusters and none is
+            named; or it is not declared any more, and is to publish.
+        UnknownInstanceError: the process has no such instance, or no such version is recorded.
+        WorkflowError: the workflow fails now.
+        StorageError: a store refuses, or a run is writing the instance.
+        DeniedError: who asks may not read the process or its feeds, or change them where it is published.
+        SettingsError: there is no Java, no room, or no database.
+    """
+    settings, entities = installation.settings, installation.entities
+    query = request.query
+    if query.name is None or query.start is None or query.end not in (None, query.start) or query.colo or query.filters:
+        raise QueryError("say which instance is to be replayed: the process, the start, and the cluster of several")
+    with audited(installation, "instance replay", request) as audit:
+        audit.about([("process", query.name)], [query.start])
+        if (declared := entities.processes.get(query.name)) is not None:
+            feeds = {one.feed for one in declared.inputs} | {one.feed for one in declared.outputs}
+            require_read(audit.principal, [declared, *(entities.feeds[name] for name in sorted(feeds))])
+        with installation.tables_caught_up().connect() as connection:
+            made = made_versions(connection, entities, query.name, query.start, query.cluster, version)
+            graph = graph_of(connection, reached(connection, [made.wanted.number], up=True, depth=1))
+        if publish:
+            require_change(audit.principal, "publish a replay of", [_publishing(made).entity])
+        require_machine(settings.environ, settings.home)
+        recorded = recorded_instance(graph, made.wanted, made.every)
+        who = (audit.principal.name, request.reason, settings.now())
+        about = (*who, made.process, made.cluster, made.instance, made.wanted.definition, dict(recorded.outputs))
+        other = changed_environment(made.wanted.environment, run_environment())
+        old: tuple[OldEntity, ...] = ()
+        try:
+            then = recorded_world(installation, made, recorded, publish=publish)
+            old = then.entities.old
+            read = [entities.feeds.get(one.name, one) for one in then.entities.feeds.values()]
+            require_read(audit.principal, [entities.processes.get(made.process, then.process), *read])
+            replay = _replay(installation, then, made.wanted, recorded)
+            ready = replay.prepare()
+        except _IMPOSSIBLE as error:
+            audit.result(False)
+            return ReplayResult(*about, environment=other, old=old, impossible=str(error))
+        if publish:
+            outputs = _published(installation, replay, ready, _publishing(made))
+        else:
+            outputs = replay.compare(ready, _session(installation, replay.runner))
+        done = ReplayResult(*about, environment=other, old=old, outputs=tuple(outputs), published=publish)
+        audit.result(publish)
+    if publish:
+        return done
+    if done.outcome == "reproduced":
+        shutil.rmtree(replay.folder, ignore_errors=True)
+        return done
+    return replace(done, folder=str(replay.folder))
+
+
+def _publishing(made: MadeVersions) -> ProcessWorkload:
+    """What publishes, as it is declared now."""
+    if made.workload is None:
+        raise UnknownEntityError(
+            f"process {made.process!r} is not declared on cluster {made.cluster!r} any more: it can be replayed, "
+            "and what that makes be published only when it is declared again"
+        )
+    made.workload.timeline.require(made.instance, f"{made.process!r} on cluster {made.cluster!r}")
+    return made.workload
+
+
+def _replay(installation: Installation, then: RecordedWorld, wanted: Version, recorded: RecordedInstance) -> Replay:
+    settings, entities, process, cluster = installation.settings, installation.entities, then.process, then.cluster
+    store = ClusterStore(cluster, settings.home, settings.environ, roots=roots_of(settings))
+    feeds = {**entities.feeds, **then.entities.feeds}
+    user = process.acl.owner if process.acl else settings.user
+    name = f"replay-{uuid.uuid4().hex}"
+    clock = partial(entities.landing_clock, cluster_name=cluster.name, clock=settings.clock)
+    elsewhere = (one for one in entities.everywhere.values() if one.name != cluster.name)
+    others = [StoresOf(one, settings.home, settings.environ, roots_of(settings)) for one in elsewhere]
+    told = (user, name, settings.home, clock)
+    runner = InstanceRunner(process, cluster, feeds, store, then.stores, then.root, *told, others=others)
+    nominal = wanted.nominal or wanted.instance
+    folder = Path(store.working) / "replays" / process.name / nominal.strftime("%Y-%m-%dT%H-%MZ")
+    return Replay(runner, nominal, recorded, folder)
+
+
+def _session(installation: Installation, runner: InstanceRunner) -> Callable[[], SparkSession]:
+    return lambda: session_for(runner.cluster, runner.store.working, installation.settings.home)
+
+
+def _published(
+    installation: Installation, replay: Replay, ready: ReadyInstance, workload: ProcessWorkload
+) -> list[ReplayedOutput]:
+    ledger, runner = installation.ledger, replay.runner
+    where = (workload.name, workload.cluster)
+    locks = [instance_lock(*where, replay.nominal), *([place_lock(*where)] if workload.snapshots else [])]
+    with all_taken(ledger.engine, locks) as is_ours:
+        if not is_ours:
+            when = f"{workload.name} {format_instant(replay.nominal)}"
+            raise StorageError(f"{when} is being written by a run: let it end, or kill it, and replay it then")
+        ledger.catch_up()
+        with ledger.engine.connect() as connection:
+            replaced = replaced_by(workload, replay.nominal, newest_written(connection, [workload]))
+        if replaced:
+            raise StorageError(f"{workload.name} {format_instant(replay.nominal)} cannot be published: {replaced}")
+        outputs, result = replay.publish(ready, _session(installation, runner))
+        timeline, partition = workload.partitions.timeline, workload.partitions.partition_of(replay.nominal)
+        definition = next(iter(replay.recorded.outputs.values())).definition
+        told = (runner.process.name, workload.cluster, key_of(timeline, partition), installation.settings.now())
+        for event in materializations(result, *told, definition):
+            ledger.instance.report_runless_asset_event(event)
+        ledger.catch_up()
+    return outputs

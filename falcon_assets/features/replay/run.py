@@ -1,0 +1,223 @@
+"""An instance of a process, computed once more from the versions that it read, to compare what that makes."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from falcon_assets.base.cancellation import current_cancellation
+from falcon_assets.compute.engines.computing.task import WorkflowResult
+from falcon_assets.compute.spark.data.comparison import Comparison, as_in_table, compare
+from falcon_assets.compute.spark.data.dataset import InputData
+from falcon_assets.compute.spark.data.reading import read_input
+from falcon_assets.compute.spark.endpoints.shared_folders import shares_folders
+from falcon_assets.compute.spark.sessions import apply_settings, isolated
+from falcon_assets.errors import MissingInputsError, StorageError, UnknownInstanceError
+from falcon_assets.features.replay.rules import RecordedInstance
+from falcon_assets.history.events.inputs import Consumption
+from falcon_assets.instances.runs.instance_data import InstanceData, Readings
+from falcon_assets.instances.runs.instance_run import (
+    InstanceResult,
+    InstanceRunner,
+    PublishedOutput,
+    ReadyInstance,
+    read_as_data,
+)
+from falcon_assets.instances.runs.kept_versions import kept_versions
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
+from falcon_assets.model.table_uri import TableUri
+from falcon_assets.planning.process_instance import OutputPlan, plan_process_instance
+from falcon_assets.storage.files.path_lock import path_lock
+from falcon_assets.storage.kinds.kind_of import kind_of
+
+
+@dataclass(frozen=True)
+class ReplayedOutput:
+    """What came of one output.
+
+    Attributes:
+        feed: Its feed.
+        instance: Of the feed.
+        records: How many were written now.
+        comparison: With the recorded version; None: its data is gone.
+    """
+
+    feed: str
+    instance: datetime
+    records: int
+    comparison: Comparison | None
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Computes an instance from the versions that are recorded.
+
+    Attributes:
+        runner: With the definitions that made it.
+        nominal: The instance.
+        recorded: What it read and made.
+        folder: Where the outputs go; whatever is there goes first.
+    """
+
+    runner: InstanceRunner
+    nominal: datetime
+    recorded: RecordedInstance
+    folder: Path
+
+    def prepare(self) -> ReadyInstance:
+        """Plans the instance, and finds every version that it read.
+
+        Raises:
+            MissingInputsError: versions are gone; names them.
+            StorageError: Spark could not write to this machine, or a store cannot be read.
+            FalconError: the definition does not have the instance, or a feed of an output not that one.
+        """
+        runner = self.runner
+        if not shares_folders(runner.cluster):
+            raise StorageError(
+                f"the Spark of cluster {runner.cluster.name!r} shares no folder with this machine, where what it makes "
+                "is left to be compared: replay where the execute endpoint is local[N], the server of falcon spark "
+                "start, or a standalone master on this machine"
+            )
+        plan = plan_process_instance(
+            runner.process,
+            runner.cluster,
+            runner.feeds,
+            self.nominal,
+            user=runner.user,
+            available=lambda feed: self.recorded.read_of(feed.name),
+        )
+        gone: list[str] = []
+        available = {}
+        for one in plan.inputs:
+            read = self.recorded.inputs.get(one.feed.name, {})
+            if one.short and not one.optional:
+                gone.append(f"{one.name}: not enough instances of {one.feed.name} were read for {one.short}")
+            found = []
+            for instance, path in zip(one.instances, one.paths, strict=True):
+                if instance not in read:
+                    continue
+                place = self._place(one.feed, instance, path, read[instance].version)
+                if place is None:
+                    version = read[instance]
+                    lay = f" at {version.kept_at or version.path}" if version.kept_at or version.path else ""
+                    gone.append(f"{one.name}: {version.id}, which was {version.status.value.lower()}{lay}")
+                else:
+                    found.append((instance, place))
+            available[one.name] = tuple(found)
+        for output in plan.outputs:
+            made = self.recorded.outputs.get(output.feed.name)
+            if made is not None and made.instance != output.instance:
+                other = format_instant(output.instance)
+                raise UnknownInstanceError(f"{made.id} would be the instance {other} by these definitions")
+        if gone:
+            raise MissingInputsError(f"{runner.process.name} at {format_instant(self.nominal)}", [], gone)
+        late = () if any(one.late for one in self.recorded.outputs.values()) else None
+        return ReadyInstance(plan, available, late)
+
+    def compare(self, ready: ReadyInstance, session: Callable[[], SparkSession]) -> list[ReplayedOutput]:
+        """Computes the instance into :attr:`folder`, and compares; what is published is not touched.
+
+        Raises:
+            WorkflowError: the workflow failed, or what it made cannot be read.
+            StorageError: a store cannot be read, or another process replays the instance.
+        """
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        with path_lock(self.folder.with_name(f"{self.folder.name}.lock"), 0) as is_ours:
+            if not is_ours:
+                when = f"{self.runner.process.name} {format_instant(self.nominal)}"
+                raise StorageError(f"{when} is being replayed by another process: let it end")
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder.mkdir()
+            data = self.runner.data(ready, session)
+            with data.readable(ready.available) as read:
+                urls = {output.name: f"file://{self.folder / output.name}" for output in ready.plan.outputs}
+                return self._computed(ready, data, read, urls, session)[0]
+
+    def publish(
+        self, ready: ReadyInstance, session: Callable[[], SparkSession]
+    ) -> tuple[list[ReplayedOutput], InstanceResult]:
+        """Computes the instance where an ordinary publication has its outputs, compares, and publishes them.
+
+        Raises:
+            WorkflowError: as :meth:`compare`.
+            StorageError: the outputs cannot be published.
+        """
+        started, data = time.monotonic(), self.runner.data(ready, session)
+        with data.within_reach(ready.available) as (read, publications):
+            urls = {name: publication.staging_url(name) for name, publication in publications.items()}
+            outputs, result = self._computed(ready, data, read, urls, session)
+            used, undeclared = self.runner.used(ready.plan, read, urls, result)
+            records = {one.feed: one.records for one in outputs}
+            current_cancellation().make_final()
+            published = tuple(
+                PublishedOutput(
+                    one,
+                    self.runner.store_of(one.feed).shown(one.path),
+                    publications[one.name].commit(one.name),
+                    records[one.feed.name],
+                    kept_versions(self.runner.store_of(one.feed), one.feed, one.instance),
+                )
+                for one in ready.plan.outputs
+            )
+        seconds = time.monotonic() - started
+        made = (published, result.application_id, seconds, used)
+        return outputs, InstanceResult(self.nominal, self._consumed(ready), *made, undeclared=undeclared)
+
+    def _place(self, feed: Feed, instance: datetime, path: str, version: str) -> str | None:
+        """Where a version lies, as its store reads it; None: nowhere any more."""
+        return kind_of(self.runner.store_of(feed)).path_of_version(feed, instance, path, version)
+
+    def _computed(
+        self,
+        ready: ReadyInstance,
+        data: InstanceData,
+        read: Readings,
+        urls: Mapping[str, str],
+        session: Callable[[], SparkSession],
+    ) -> tuple[list[ReplayedOutput], WorkflowResult]:
+        result = self.runner.compute(ready, data.settings, read, urls, session)
+        found = []
+        with isolated(session()) as spark:
+            apply_settings(spark, data.settings, self.runner.process.name)
+            for one in ready.plan.outputs:
+                compared = self._compared(spark, data, one, urls[one.name])
+                found.append(ReplayedOutput(one.feed.name, one.instance, result.records[one.name], compared))
+        return found, result
+
+    def _compared(self, spark: SparkSession, data: InstanceData, output: OutputPlan, url: str) -> Comparison | None:
+        feed = output.feed
+        recorded = self.recorded.outputs.get(feed.name)
+        if recorded is None:
+            return None
+        place = self._place(feed, output.instance, output.path, recorded.version)
+        if place is None:
+            return None
+        with data.reading(feed, place) as was:
+            if was.version.version != recorded.version:  # replaced just now
+                return None
+            before = read_input(spark, read_as_data(output.name, feed, [was]))
+            if not feed.table_on(self.runner.cluster.name):
+                return compare(before, read_input(spark, InputData(output.name, feed, (url,))))
+            uri = TableUri.parse(output.path)
+            files = feed.model_copy(update={"partitions": uri.open_keys})
+            after = as_in_table(read_input(spark, InputData(output.name, files, (url,))), before, uri.open_keys)
+            return compare(before.drop(*uri.fixed), after.drop(*uri.fixed))
+
+    def _consumed(self, ready: ReadyInstance) -> dict[str, tuple[Consumption, ...]]:
+        return {
+            one.name: tuple(self._read(one.feed, instance) for instance in one.instances) for one in ready.plan.inputs
+        }
+
+    def _read(self, feed: Feed, instance: datetime) -> Consumption:
+        version = self.recorded.inputs.get(feed.name, {}).get(instance)
+        if version is None:
+            return Consumption(feed.name, instance, None)
+        return Consumption(feed.name, instance, version.version, path=version.path)

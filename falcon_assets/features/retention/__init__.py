@@ -1,0 +1,1 @@
+"""What goes from the clusters, what stays, and why."""

@@ -1,0 +1,91 @@
+"""What retention says of an instance that went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import dagster as dg
+
+from falcon_assets.features.retention.store import Eviction
+from falcon_assets.history.events.event_log import observation
+from falcon_assets.history.events.feed_instances import (
+    FeedInstanceEvicted,
+    FeedVersionEvicted,
+    InstancesKept,
+    KeptInstance,
+)
+from falcon_assets.history.mapping import asset_keys as names
+from falcon_assets.history.mapping.partitions import AssetPartitions
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.eviction import VersionVerdict
+from falcon_assets.planning.reason import Reason
+
+_SHOWN = 1000
+"""So many kept instances are named in one event."""
+
+
+class EvictionEvents:
+    """Builds the events about instances of one cluster."""
+
+    def __init__(self, feeds: Mapping[str, Feed], cluster: str, partitions: AssetPartitions) -> None:
+        self._feeds, self._cluster, self._partitions = feeds, cluster, partitions
+
+    def event(self, one: Eviction, at: datetime) -> dg.AssetObservation:
+        """An observation on the asset's partition.
+
+        Args:
+            one: What is done.
+            at: When, on the falcon clock.
+        """
+        verdict = one.verdict
+        done = f"archived to {verdict.archive_place}" if verdict.archive_place else "deleted"
+        gone = FeedInstanceEvicted(
+            one.cluster,
+            one.feed,
+            one.instance,
+            verdict.action,
+            at,
+            one.bytes,
+            one.files,
+            verdict.reason,
+            verdict.archive_place,
+            one.archive_cluster,
+        )
+        said = f"{one.feed} {format_instant(one.instance)} was evicted ({done}): {verdict.reason}"
+        partition = self._partition(one.feed, one.cluster, one.instance)
+        return observation(names.asset_key(one.cluster, one.feed), partition, gone, description=said)
+
+    def version(self, feed: str, one: VersionVerdict, at: datetime) -> dg.AssetObservation:
+        """An observation on the asset's partition: a version that was kept went.
+
+        Args:
+            feed: The feed.
+            one: What went, and why.
+            at: When, on the falcon clock.
+        """
+        kept = one.kept
+        gone = FeedVersionEvicted(self._cluster, feed, kept.nominal, kept.version, at, one.reason)
+        said = f"version {kept.version} of {feed} {format_instant(kept.nominal)} went: {one.reason}"
+        partition = self._partition(feed, self._cluster, kept.nominal)
+        return observation(names.asset_key(self._cluster, feed), partition, gone, description=said)
+
+    def kept(self, feed: str, kept_by: Sequence[tuple[datetime, Reason]], at: datetime) -> dg.AssetObservation:
+        """An observation on the asset: which instances have outlived their limit and stay nevertheless, and why.
+
+        Args:
+            feed: The feed.
+            kept_by: Those instances, and why.
+            at: When, on the falcon clock.
+        """
+        shown = tuple(KeptInstance(nominal, str(reason), reason.as_data()) for nominal, reason in kept_by[:_SHOWN])
+        kept = InstancesKept(len(kept_by), shown, at)
+        said = f"{feed}: {len(kept_by)} outlived their limit and are kept"
+        return observation(names.asset_key(self._cluster, feed), None, kept, description=said)
+
+    def _partition(self, name: str, cluster: str, instance: datetime) -> str:
+        feed = self._feeds.get(name)
+        if feed is None or feed.on(cluster) is None:
+            return format_instant(instance)  # the asset is no more, and nobody can say how it was partitioned
+        return self._partitions.partition_of(feed, self._cluster, instance)

@@ -1,0 +1,64 @@
+"""What retention would do."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.errors import UnknownEntityError
+from falcon_assets.features.retention.plan import FeedPlan, plan_retention
+from falcon_assets.instances.runs.dead_runs import unfinished_runs
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.operations.data_roots import roots_of
+from falcon_assets.operations.installation import Installation
+from falcon_assets.storage.feed_store import StoresOf
+
+
+def retention_plan(
+    installation: Installation, feed: str | None = None, cluster: str | None = None, as_of: datetime | None = None
+) -> list[FeedPlan]:
+    """What would go, what stays and why, per cluster and feed; changes nothing.
+
+    Args:
+        installation: Where.
+        feed: Only that feed, even if it declares no retention.
+        cluster: Only on that cluster.
+        as_of: As if it were that time; None: now.
+
+    Raises:
+        UnknownEntityError: there is no such feed or cluster, or the feed is not on the cluster.
+    """
+    settings, entities = installation.settings, installation.entities
+    wanted, now = _wanted(entities, feed, cluster), as_of or settings.now()
+    installation.ledger.catch_up()
+    runs = unfinished_runs(installation.ledger.instance)
+    # Never committed: what is new to the ledger stays so.
+    with installation.ledger.engine.connect() as connection:
+        return [
+            plan
+            for there, feeds in wanted
+            for plan in plan_retention(
+                connection,
+                entities,
+                StoresOf(there, settings.home, settings.environ, roots_of(settings)),
+                feeds,
+                now,
+                runs,
+            )
+        ]
+
+
+def _wanted(entities: EntityStore, feed: str | None, cluster: str | None) -> list[tuple[Cluster, list[Feed]]]:
+    """The clusters, and the feeds on each."""
+    clusters = [entities.cluster(cluster)] if cluster else list(entities.clusters.values())
+    feeds = [entities.feed(feed)] if feed else list(entities.feeds.values())
+    found = []
+    for there in clusters:
+        entries = [(one, one.on(there.name)) for one in feeds]
+        own = [one for one, entry in entries if entry is not None and (feed or entry.retention or one.versions)]
+        found.append((there, own))
+    if feed and not any(own for _, own in found):
+        where = f"cluster {cluster!r}" if cluster else "any cluster of this code location"
+        raise UnknownEntityError(f"feed {feed!r} is not on {where}")
+    return found

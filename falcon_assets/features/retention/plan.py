@@ -1,0 +1,294 @@
+"""Where the feeds of a cluster lie that retention goes over, also those that are declared no more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property, partial
+from pathlib import Path
+
+import dagster as dg
+from sqlalchemy import Connection
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.entities.status import EntityStatus, statuses
+from falcon_assets.errors import FalconError, StorageError
+from falcon_assets.features.lineage.stored_lifecycle import ProtectedVersions, protected_on
+from falcon_assets.features.retention.copies import CopyVerdict, plan_copies
+from falcon_assets.features.retention.pending_readers import PendingReaders
+from falcon_assets.features.retention.store import Eviction
+from falcon_assets.history import queries
+from falcon_assets.history.database import parts
+from falcon_assets.history.folding.kept_versions import KnownVersions, known_versions
+from falcon_assets.history.platform.open_ledger import Ledger
+from falcon_assets.instances.runs.dead_runs import unfinished_runs
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.table_uri import TableUri
+from falcon_assets.operations.data_roots import roots_of
+from falcon_assets.planning.eviction import Verdict, VersionVerdict, before, plan_eviction, plan_versions
+from falcon_assets.planning.instance_paths import InstancePaths
+from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons_to_keep import Need
+from falcon_assets.settings import Settings
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.eviction.unfinished_copies import UnfinishedCopy, unfinished_copies
+from falcon_assets.storage.feed_store import StoresOf
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.roots import RootGuard
+from falcon_assets.storage.tables.table_store import TableStore
+
+
+@dataclass(frozen=True)
+class RetentionStores:
+    """The stores of one cluster's feeds; methods raise what a cluster or its options that cannot be used do.
+
+    Attributes:
+        store: The entities.
+        cluster: The cluster.
+        settings: Where everything lies.
+    """
+
+    store: EntityStore
+    cluster: Cluster
+    settings: Settings
+
+    @cached_property
+    def of_declared(self) -> StoresOf:
+        """The store of each feed that is declared on the cluster."""
+        return StoresOf(self.cluster, *self._where, self._roots)
+
+    @property
+    def _where(self) -> tuple[Path, Mapping[str, str]]:
+        return self.settings.home, self.settings.environ
+
+    @property
+    def _roots(self) -> RootGuard:
+        return roots_of(self.settings)
+
+    def of(self, feed: str) -> ClusterStore:
+        """The store of a feed; where it is no more declared, the cluster's own."""
+        declared = self.store.feeds.get(feed)
+        if declared is not None and declared.on(self.cluster.name) is not None:
+            return self.of_declared(declared)
+        return ClusterStore(self.cluster, *self._where, roots=self._roots)
+
+    def where(self, one: Eviction) -> ClusterStore:
+        """The store where an instance lies that is to go; its feed may be declared no more, or lie elsewhere now."""
+        files = self.of(one.feed)
+        if not is_in_table(one):
+            return files.without_tables
+        if isinstance(files, TableStore):
+            return files
+        uri = TableUri.parse(one.verdict.instance.locations[0].path)
+        return TableStore(self.cluster, *self._where, table=uri, roots=self._roots)
+
+    def archive(self, files: ClusterStore, cluster: str, root: str | None) -> ClusterStore:
+        """The store of an archive on that cluster, for a feed that lies in ``files``."""
+        if cluster == self.cluster.name:
+            return files.at(root)
+        return ClusterStore(self.store.cluster(cluster), *self._where, root=root, roots=self._roots)
+
+    def all(self) -> Iterator[ClusterStore]:
+        """Every store where the cluster's feeds lie; of those that cannot be used something was said already."""
+        roots: dict[str | None, str] = {}
+        for name, feed in self.store.feeds.items():
+            if feed.on(self.cluster.name) is not None:
+                with suppress(FalconError):
+                    if feed.table_on(self.cluster.name):
+                        yield self.of(name)
+                    roots |= {root: name for root in InstancePaths(feed, self.cluster).roots if root not in roots}
+        for root, name in {**roots, None: ""}.items():
+            with suppress(FalconError):
+                yield self.of(name).at(root)
+
+
+def is_in_table(one: Eviction) -> bool:
+    """Whether the instance that is to go is of a table."""
+    return TableUri.is_one(one.verdict.instance.locations[0].path)
+
+
+_FEEDS_PER_SNAPSHOT = 50
+"""A snapshot has what has come to the targets of so many feeds: of more it would take much memory."""
+_FRESH_SECONDS = 10.0
+"""A snapshot is not acted on any longer: feeds may take hours, and others begin to need what would go."""
+
+
+@dataclass(frozen=True)
+class FeedPlan:
+    """The verdicts on the instances of a feed on a cluster, oldest first.
+
+    Attributes:
+        feed: The feed.
+        cluster: The cluster.
+        status: Of the feed: only what is RUNNING is evicted by itself.
+        verdicts: For each instance.
+        problem: Why there are none; "" where there are.
+        copies: The verdicts on what replications staged of instances that never came.
+        versions: The verdicts on what was replaced and is kept.
+    """
+
+    feed: Feed
+    cluster: Cluster
+    status: EntityStatus
+    verdicts: tuple[Verdict, ...]
+    problem: str = ""
+    copies: tuple[CopyVerdict, ...] = ()
+    versions: tuple[VersionVerdict, ...] = ()
+
+    @property
+    def kept(self) -> list[tuple[datetime, Reason]]:
+        """The instances, and then those of versions, that would go by their date or number, and why they stay."""
+        found = [(one.instance.nominal, one.kept_by) for one in self.verdicts]
+        found += [(one.kept.nominal, one.kept_by) for one in self.versions]
+        return [(nominal, reason) for nominal, reason in found if reason]
+
+
+class RetentionSnapshot:
+    """What the ledger says of feeds on a cluster at a moment; each feed is planned when it is asked for.
+
+    Args:
+        connection: To the ledger, brought up to date; statuses that are new are written down with it.
+        store: The entities.
+        stores: Where feeds lie on the cluster.
+        feeds: Feeds that are on it.
+        now: The time that the plans are made for.
+        runs: Those that are not over.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        store: EntityStore,
+        stores: StoresOf,
+        feeds: Sequence[Feed],
+        now: datetime,
+        runs: Sequence[dg.DagsterRun] = (),
+    ) -> None:
+        self.feeds = frozenset(feed.name for feed in feeds)
+        """Their names."""
+        self._cluster = cluster = stores.cluster
+        self._now = now
+        self._files: dict[str, ClusterStore] = {}
+        self._problems: dict[str, str] = {}
+        self._unfinished: dict[str | None, list[UnfinishedCopy]] = {}
+        for feed in feeds:
+            try:
+                self._files[feed.name] = stores(feed)
+            except FalconError as error:
+                self._problems[feed.name] = str(error)
+        self._unreadable: dict[str | None, str] = {}
+        for root, files in {one.root: one for one in self._files.values()}.items():
+            try:
+                self._unfinished[root] = unfinished_copies(files)
+            except StorageError as error:
+                self._unreadable[root] = str(error)
+        self._status = statuses(connection, feeds, now)
+        with_copies = any(self._unfinished.values())
+        self._needs = PendingReaders(connection, store, cluster, feeds, now, with_copies=with_copies, runs=runs)
+        retained = [(one, entry.retention) for one in feeds if (entry := one.on(cluster.name)) and entry.retention]
+        young = {one.name: now for one, retention in retained if retention.future == "delete"}
+        young |= {
+            one.name: before(now, retention.minimum_age, one.timezone)
+            for one, retention in retained
+            if retention.minimum_age
+        }
+        self._landed = queries.seen(connection, cluster.name, young)
+        self._versions = known_versions(connection, cluster.name, self.feeds)
+        self._protected = protected_on(connection, cluster.name, self.feeds, store.critical)
+
+    def plan(self, feed: Feed) -> FeedPlan:
+        """The plan for one of the feeds."""
+        status = self._status[feed.kind, feed.name]
+        files = self._files.get(feed.name)
+        problem = self._unreadable.get(files.root) if files else self._problems[feed.name]
+        if files is None or problem:
+            return FeedPlan(feed, self._cluster, status, (), problem or "")
+        try:
+            entry = feed.on(self._cluster.name)
+            keeps = feed.versions is not None or feed.name in self._versions
+            only_versions = keeps and not (entry and entry.retention)
+            found = [] if only_versions else kind_of(files).stored(feed)
+            paths, landed = InstancePaths(feed, self._cluster), self._landed.get(feed.name, {})
+            protected = self._protected.get(feed.name, ProtectedVersions())
+            needs: list[Need] = [*self._needs.of(feed, [one.nominal for one in found]), protected.instances.get]
+            verdicts = plan_eviction(paths, found, self._now, needs, landed.get)
+            copies = plan_copies(
+                self._unfinished[files.root], paths, found, self._now, partial(self._needs.of_copies, feed)
+            )
+            versions = self._plan_versions(feed, files, protected.versions)
+        except FalconError as error:
+            return FeedPlan(feed, self._cluster, status, (), str(error))
+        return FeedPlan(feed, self._cluster, status, tuple(verdicts), "", tuple(copies), tuple(versions))
+
+    def _plan_versions(
+        self, feed: Feed, files: ClusterStore, protected: Mapping[tuple[datetime, str], Reason]
+    ) -> list[VersionVerdict]:
+        known = self._versions.get(feed.name, KnownVersions())
+        if feed.versions is None and not known.replaced:
+            return []
+        kind_of(files).require_there()
+        found = kind_of(files).kept_versions(feed.name)
+        known_so_far = (known.replaced, known.evicted, protected)
+        return plan_versions(found, feed.versions, self._now, feed.timezone, *known_so_far)
+
+
+def plan_retention(
+    connection: Connection,
+    store: EntityStore,
+    stores: StoresOf,
+    feeds: Iterable[Feed],
+    now: datetime,
+    runs: Sequence[dg.DagsterRun] = (),
+) -> Iterator[FeedPlan]:
+    """The plan for each of those feeds, as they are asked for; arguments as :class:`RetentionSnapshot`.
+
+    A feed with a problem delays no other.
+    """
+    for part in parts(list(feeds), _FEEDS_PER_SNAPSHOT):
+        yield from map(RetentionSnapshot(connection, store, stores, part, now, runs).plan, part)
+
+
+class RetentionPlanner:
+    """Plans feeds of a cluster one after the other, each by a snapshot that is some seconds old at most.
+
+    Args:
+        ledger: Is brought up to date before each snapshot.
+        store: The entities.
+        stores: Where feeds lie on the cluster.
+        feeds: All that will be planned, in this order.
+        clock: Says what time it is.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        store: EntityStore,
+        stores: StoresOf,
+        feeds: Sequence[Feed],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._ledger, self._store, self._stores, self._clock = ledger, store, stores, clock
+        self._feeds = {feed.name: feed for feed in feeds}
+        self._snapshot: RetentionSnapshot | None = None
+        self._until = 0.0
+
+    def plan(self, name: str) -> FeedPlan:
+        """The plan for one of the feeds."""
+        feed = self._feeds[name]
+        if self._snapshot is None or name not in self._snapshot.feeds or time.monotonic() > self._until:
+            self._snapshot = None  # where it fails, the next feed tries again
+            self._snapshot, self._until = self._snapshot_from(name), time.monotonic() + _FRESH_SECONDS
+        return self._snapshot.plan(feed)
+
+    def _snapshot_from(self, name: str) -> RetentionSnapshot:
+        """A snapshot of that feed and those that come next."""
+        following = list(self._feeds)[list(self._feeds).index(name) :][:_FEEDS_PER_SNAPSHOT]
+        feeds = [self._feeds[one] for one in following]
+        self._ledger.catch_up()
+        now, runs = self._clock(), unfinished_runs(self._ledger.instance)
+        with self._ledger.engine.begin() as connection:
+            return RetentionSnapshot(connection, self._store, self._stores, feeds, now, runs)

@@ -1,0 +1,149 @@
+"""The decisions of retention: written before anything is touched, so that the next pass completes a killed pass."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, delete, select, update
+
+from falcon_assets.history.database import among, parts, upsert
+from falcon_assets.history.tables import EVICTIONS
+from falcon_assets.planning.eviction import StoredInstance, StoredLocation, Verdict
+
+
+@dataclass(frozen=True)
+class Eviction:
+    """The decision that an instance of a feed goes from a cluster.
+
+    Attributes:
+        cluster: The cluster.
+        feed: The feed.
+        verdict: Whose ``action`` is not ``keep``.
+        flag: Name of the feed's availability flag.
+        archive_cluster: Where ``archive_to`` of the verdict lies; None: on ``cluster``.
+        files: How many files there were then, statistics and metadata included.
+        bytes: Their total size.
+        run_id: The run that decided it.
+        decided_at: When, on the falcon clock.
+    """
+
+    cluster: str
+    feed: str
+    verdict: Verdict
+    flag: str | None
+    archive_cluster: str | None
+    files: int
+    bytes: int
+    run_id: str
+    decided_at: datetime
+
+    @property
+    def instance(self) -> datetime:
+        """The instance."""
+        return self.verdict.instance.nominal
+
+    @property
+    def archive_places(self) -> set[tuple[str, str, str]]:
+        """Where it is archived, of each location: the cluster, the URL of the root or "", and the path below it."""
+        where = self.archive_cluster or self.cluster, self.verdict.archive_root or ""
+        paths = map(self.verdict.archive_path, self.verdict.instance.locations)
+        return {(*where, path) for path in paths if path is not None}
+
+
+class EvictionDecision(NamedTuple):
+    """What was decided on an instance."""
+
+    action: str
+    reason: str
+    archive: str | None
+    """Where it is archived, on the cluster that it is archived on, or a URL."""
+
+
+def write_down(connection: Connection, evictions: Iterable[Eviction]) -> None:
+    """Writes decisions; each replaces an older decision about its instance."""
+    upsert(connection, EVICTIONS, [_values(one) for one in evictions])
+
+
+def decisions(connection: Connection, instances: Collection[tuple[str, str, datetime]]) -> dict[Any, EvictionDecision]:
+    """The latest decision on each instance of a feed: feed, cluster, nominal time."""
+    table, found = EVICTIONS.c, {}
+    key = (table.feed, table.cluster, table.instance)
+    said = (table.action, table.reason, table.archive_root, table.archive_to)
+    for part in parts(instances):
+        for row in connection.execute(select(*key, *said).where(among(key, part))):
+            archive = row.archive_to and f"{row.archive_root or ''}{row.archive_to}"
+            found[row.feed, row.cluster, row.instance] = EvictionDecision(row.action, row.reason, archive)
+    return found
+
+
+def undone(connection: Connection, cluster: str, feeds: Collection[str]) -> list[Eviction]:
+    """The decisions on those feeds that are not known to be done, oldest instance first."""
+    table = EVICTIONS.c
+    own = (table.cluster == cluster, table.feed.in_(feeds), table.done_at.is_(None))
+    statement = select(EVICTIONS).where(*own).order_by(table.feed, table.instance)
+    return [_eviction(row) for row in connection.execute(statement)]
+
+
+def undone_feeds(connection: Connection, cluster: str) -> list[str]:
+    """The feeds that have decisions which are not known to be done, in order."""
+    table = EVICTIONS.c
+    wanted = select(table.feed).distinct().where(table.cluster == cluster, table.done_at.is_(None))
+    return list(connection.execute(wanted.order_by(table.feed)).scalars())
+
+
+def finish(connection: Connection, cluster: str, feed: str, instances: Iterable[datetime], at: datetime) -> None:
+    """Says that those instances are gone."""
+    for part in parts(list(instances)):
+        connection.execute(update(EVICTIONS).values(done_at=at).where(*_own(cluster, feed, part)))
+
+
+def withdraw(connection: Connection, cluster: str, feed: str, instances: Iterable[datetime]) -> None:
+    """Takes decisions back of which nothing was done."""
+    for part in parts(list(instances)):
+        connection.execute(delete(EVICTIONS).where(*_own(cluster, feed, part)))
+
+
+def _own(cluster: str, feed: str, instances: list[datetime]) -> tuple[Any, ...]:
+    table = EVICTIONS.c
+    return table.cluster == cluster, table.feed == feed, table.instance.in_(instances), table.done_at.is_(None)
+
+
+def _values(one: Eviction) -> dict[str, Any]:
+    verdict = one.verdict
+    return {
+        "cluster": one.cluster,
+        "feed": one.feed,
+        "instance": one.instance,
+        "action": verdict.action,
+        "reason": verdict.reason,
+        "locations": [location._asdict() for location in verdict.instance.locations],
+        "flag": one.flag,
+        "archive_cluster": one.archive_cluster,
+        "archive_root": verdict.archive_root,
+        "archive_to": verdict.archive_to,
+        "files": one.files,
+        "bytes": one.bytes,
+        "run_id": one.run_id,
+        "decided_at": one.decided_at,
+        "done_at": None,
+    }
+
+
+def _eviction(row: Any) -> Eviction:
+    locations = tuple(StoredLocation(**one) for one in row.locations)
+    instance = StoredInstance(row.instance, locations)
+    verdict = Verdict(instance, row.action, row.reason, row.archive_to, archive_root=row.archive_root)
+    return Eviction(
+        row.cluster,
+        row.feed,
+        verdict,
+        row.flag,
+        row.archive_cluster,
+        row.files,
+        row.bytes,
+        row.run_id,
+        row.decided_at,
+    )

@@ -1,0 +1,192 @@
+"""SLAs as asset checks: one for each asset with an SLA, with an evaluation for each partition that breached it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+import dagster as dg
+from sqlalchemy import Connection
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.features.sla.lists import BreachRow, breaches_of
+from falcon_assets.features.sla.store import BreachState
+from falcon_assets.history.database import parts
+from falcon_assets.history.mapping import asset_keys as names
+from falcon_assets.history.mapping.partitions import AssetPartitions, instant_of_key, key_of, partitions_of
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.dagster_names import sla_op_name
+from falcon_assets.planning.input_partitions import FeedAsset
+from falcon_assets.planning.timeline import Timeline
+from falcon_assets.planning.workload_partitions import WorkloadPartitions
+from falcon_assets.settings import Settings
+
+_IN_ONE_OP = 50
+"""Each job of a code location copies the ops whose checks are of what it reads: small ones keep that cheap."""
+FEED_CHECK, PROCESS_CHECK = "sla", "process_sla"
+"""Names of the checks: an asset may have both, of the feed and of the process that makes it."""
+
+
+class _Spec(dg.AssetCheckSpec):
+    """Each job of a code location asks for the keys of all checks in it, which Dagster would make anew each time."""
+
+    @cached_property
+    def key(self) -> dg.AssetCheckKey:
+        """Names it."""
+        return dg.AssetCheckKey(self.asset_key, self.name)
+
+
+@dataclass(frozen=True)
+class SlaCheck:
+    """The check of an entity on a cluster.
+
+    Attributes:
+        kind: feed or process.
+        entity: Its name.
+        cluster: Where.
+        key: Of the asset.
+        partitions: How the asset is partitioned.
+    """
+
+    kind: str
+    entity: str
+    cluster: str
+    key: dg.AssetKey
+    partitions: FeedAsset | WorkloadPartitions
+
+    @property
+    def name(self) -> str:
+        """Of the check."""
+        return FEED_CHECK if self.kind == "feed" else PROCESS_CHECK
+
+    @property
+    def timeline(self) -> Timeline:
+        """The partitions of the asset."""
+        if isinstance(self.partitions, WorkloadPartitions):
+            return self.partitions.timeline
+        return self.partitions.partitions
+
+    def spec(self) -> dg.AssetCheckSpec:
+        """It as Dagster shows it."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dg.PreviewWarning)
+            return _Spec(
+                self.name,
+                asset=self.key,
+                description=f"Whether the instances of {self.kind} {self.entity} meet their SLA",
+                partitions_def=partitions_of(self.timeline),
+            )
+
+    def partition_of(self, instance: datetime) -> str | None:
+        """The partition that has the instance, the last one of several; None: none has it."""
+        if isinstance(self.partitions, WorkloadPartitions):
+            return key_of(self.timeline, self.partitions.partition_of(instance))
+        found = max(self.partitions.partitions_of(instance), default=None)
+        return None if found is None else key_of(self.timeline, found)
+
+    def instance_of(self, partition: str) -> datetime | None:
+        """The instance of a partition; None: there is none."""
+        instant = instant_of_key(partition)
+        if instant is None:
+            return None
+        if isinstance(self.partitions, WorkloadPartitions):
+            return self.partitions.nominal_of(instant)
+        return self.partitions.instance_of(instant)
+
+    def evaluation(
+        self, partition: str, rows: Sequence[BreachRow], *, is_over: bool = False
+    ) -> dg.AssetCheckEvaluation:
+        """What it says of a partition.
+
+        Args:
+            partition: Its key.
+            rows: The breaches of its instance, of whatever state.
+            is_over: Whether its time is over, so that there will be none.
+        """
+        is_open = [one for one in rows if one.state is BreachState.OPEN]
+        is_missed = any(one.level.is_missed for one in is_open)
+        severity = dg.AssetCheckSeverity.ERROR if is_missed else dg.AssetCheckSeverity.WARN
+        return dg.AssetCheckEvaluation(
+            asset_key=self.key,
+            check_name=self.name,
+            passed=not is_open,
+            severity=severity,
+            partition=partition,
+            description="; ".join(map(_said, rows)) or ("the SLA was met" if is_over else "no breach is known"),
+            metadata={one.level.value: _said(one) for one in rows},
+        )
+
+
+class SlaChecks:
+    """The checks of the entities of a store."""
+
+    def __init__(self, store: EntityStore, settings: Settings) -> None:
+        self._store, self._settings = store, settings
+        self._partitions = AssetPartitions(store)
+
+    def find(self, kind: str, entity: str, cluster: str) -> SlaCheck | None:
+        """The check of an entity on a cluster; None where it has no SLA there."""
+        if kind == "process":
+            workload = self._store.workload(entity, cluster)
+            if workload is None or entity not in self._store.processes or self._store.processes[entity].sla is None:
+                return None
+            return SlaCheck(kind, entity, cluster, names.workload_keys(workload)[0], workload.partitions)
+        feed = self._store.feeds.get(entity)
+        if feed is None or feed.on(cluster) is None or feed.sla_on(cluster) is None:
+            return None
+        key = names.asset_key(cluster, entity)
+        return SlaCheck(kind, entity, cluster, key, self._partitions.of_feed(feed, cluster))
+
+    def definitions(self) -> Iterator[dg.AssetChecksDefinition]:
+        """Ops of each cluster; whoever executes one in the UI is told what the ledger knows."""
+        for cluster in self._store.clusters:
+            entities = [("feed", name) for name in self._store.feeds]
+            entities += [("process", name) for name in self._store.processes]
+            checks = [one for kind, name in entities if (one := self.find(kind, name, cluster)) is not None]
+            for number, part in enumerate(parts(checks, _IN_ONE_OP)):
+                yield self._definition(cluster, number, part)
+
+    def _definition(self, cluster: str, number: int, checks: Sequence[SlaCheck]) -> dg.AssetChecksDefinition:
+        by_key = {(one.key, one.name): one for one in checks}
+        specs = {f"check_{place}": one.spec() for place, one in enumerate(checks)}
+
+        # It depends on no asset, or it would be skipped after ops that publish instances and return nothing.
+        @dg.op(
+            name=sla_op_name(cluster, number),
+            description=f"Says what is known of the SLAs on {cluster}",
+            out={output: dg.Out(dg.Nothing, is_required=False) for output in specs},
+        )
+        def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
+            has_partitions = context.has_partition_key or context.has_partition_key_range
+            partitions = context.partition_keys if has_partitions else []
+            with open_ledger(self._settings, context.instance).engine.connect() as connection:
+                for key in sorted(context.selected_asset_check_keys):
+                    yield from _evaluations(connection, by_key[key.asset_key, key.name], partitions)
+
+        made: dg.AssetChecksDefinition = dg.AssetChecksDefinition.create(
+            keys_by_input_name={}, node_def=evaluate, check_specs_by_output_name=specs, can_subset=True
+        )
+        return made
+
+
+def _evaluations(
+    connection: Connection, check: SlaCheck, partitions: Sequence[str]
+) -> Iterator[dg.AssetCheckEvaluation]:
+    instances = {partition: check.instance_of(partition) for partition in partitions}
+    known = [one for one in instances.values() if one is not None]
+    found = breaches_of(connection, [(check.kind, check.entity, check.cluster, instance) for instance in known])
+    for partition, instance in instances.items():
+        if instance is not None:
+            yield check.evaluation(partition, found.get((check.kind, check.entity, check.cluster, instance), ()))
+
+
+def _said(one: BreachRow) -> str:
+    """What became of a breach, in words."""
+    said = f"{one.level.value} was breached at {format_instant(one.deadline)}"
+    if one.state is BreachState.OPEN or one.cleared_at is None:
+        return said
+    return f"{said} and {'met' if one.state is BreachState.MET else 'withdrawn'} at {format_instant(one.cleared_at)}"

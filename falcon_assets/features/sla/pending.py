@@ -1,0 +1,87 @@
+"""The breaches of SLAs that are about to happen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from falcon_assets.entities.status import Status, statuses
+from falcon_assets.features.sla.operations import severity
+from falcon_assets.features.sla.readable_deadlines import readable_deadlines
+from falcon_assets.features.sla.rules import UNKNOWN, Deadline, announced
+from falcon_assets.features.sla.store import JudgedSpan, known_in
+from falcon_assets.model.instant import format_instant
+from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.paging import Fields, Page, Query, select
+
+
+@dataclass(frozen=True)
+class PendingBreach:
+    """A breach that happens unless the instance comes in time; ``left`` is the time until then."""
+
+    deadline: Deadline
+    instance: datetime
+    left: timedelta
+
+    @property
+    def at(self) -> datetime:
+        """When it happens."""
+        return self.deadline.of(self.instance)
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        return {
+            "kind": self.deadline.kind,
+            "entity": self.deadline.entity,
+            "cluster": self.deadline.cluster,
+            "instance": format_instant(self.instance),
+            "level": self.deadline.level.value,
+            "severity": severity(self.deadline.level),
+            "deadline": self.at.isoformat(),
+            "left_seconds": int(self.left.total_seconds()),
+        }
+
+
+FIELDS: Fields[PendingBreach] = {
+    "deadline": lambda one: [one.at.isoformat()],
+    "instance": lambda one: [format_instant(one.instance)],
+    "kind": lambda one: [one.deadline.kind],
+    "entity": lambda one: [one.deadline.entity],
+    "cluster": lambda one: [one.deadline.cluster],
+    "level": lambda one: [one.deadline.level.value],
+    "severity": lambda one: [severity(one.deadline.level)],
+}
+
+
+def sla_pending(installation: Installation, query: Query) -> Page[PendingBreach]:
+    """The instances that are expected, have not come, and soon breach a level of their SLA; the first of them first.
+
+    Those of entities that are not scheduled, and of those that the user of the operating system may not read, are
+    left out.
+
+    Raises:
+        QueryError: a field is not known.
+    """
+    entities, now = installation.entities, installation.settings.now()
+    installation.ledger.catch_up()
+    with installation.ledger.engine.begin() as connection:
+        status = statuses(connection, [*entities.feeds.values(), *entities.processes.values()], now)
+        running = [
+            one for one in readable_deadlines(installation) if status[one.kind, one.entity].status is Status.RUNNING
+        ]
+        soon = [(one, indexes) for one in running if (indexes := announced(one, now))]
+        spans = [
+            JudgedSpan(one.key, one.timeline.instance(indexes[0]), one.timeline.instance(indexes[-1]))
+            for one, indexes in soon
+        ]
+        known = known_in(connection, spans)
+    found = []
+    for one, indexes in soon:
+        there = known.get(one.key, {})
+        for instance in dict.fromkeys(map(one.timeline.instance, indexes)):
+            what = there.get(instance, UNKNOWN)
+            if what.expected and what.met_at(one.level) is None:
+                found.append(PendingBreach(one, instance, one.of(instance) - now))
+    found.sort(key=lambda one: (one.at, one.instance, one.deadline.key))
+    return select(found, query, FIELDS)

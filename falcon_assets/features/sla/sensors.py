@@ -1,0 +1,84 @@
+"""Sensors that evaluate SLAs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import dagster as dg
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.errors import count_of
+from falcon_assets.features.sla.checks import SlaChecks
+from falcon_assets.features.sla.evaluation import SlaEvaluation
+from falcon_assets.features.sla.lists import InstanceKey, breaches_of, set_told, untold_instances
+from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.planning.dagster_names import op_name
+from falcon_assets.settings import Settings
+
+_INTERVAL_SECONDS = 15
+_TOLD_AT_ONCE = 200
+"""Instances in a tick: a thousand checks take ten seconds."""
+_ROUNDS = 5
+"""In a tick at most, where there is more to judge than is judged at once."""
+
+
+def sla_sensors(store: EntityStore, settings: Settings) -> Iterator[dg.SensorDefinition]:
+    """A sensor for each cluster on which something has an SLA."""
+    for cluster in store.clusters:
+        evaluation = SlaEvaluation(store, cluster, settings.now)
+        if evaluation.deadlines or evaluation.problems:
+            yield _sensor(cluster, evaluation, SlaChecks(store, settings), settings)
+
+
+def _sensor(cluster: str, evaluation: SlaEvaluation, checks: SlaChecks, settings: Settings) -> dg.SensorDefinition:
+    @dg.sensor(
+        name=op_name(cluster, "sla"),
+        description=f"Records which instances on {cluster} breach their SLA, and which of them have come after all",
+        minimum_interval_seconds=_INTERVAL_SECONDS,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+    )
+    def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
+        breached, cleared, kept = 0, 0, list[InstanceKey]()
+        for _ in range(_ROUNDS):
+            ledger = open_ledger(settings, context.instance)
+            found = evaluation.evaluate(ledger)
+            breached, cleared = breached + found.breached, cleared + found.cleared
+            kept += found.kept
+            if found.is_complete:
+                break
+        tell_dagster(ledger, checks, cluster, kept)
+        for (kind, name), problem in evaluation.problems.items():
+            context.log.error(f"the SLA of {kind} {name} on {cluster} is not evaluated: {problem}")
+        return dg.SkipReason(f"{count_of(breached, 'new breach', 'new breaches')}, {cleared} cleared")
+
+    return evaluate
+
+
+def tell_dagster(ledger: Ledger, checks: SlaChecks, cluster: str, kept: Sequence[InstanceKey] = ()) -> None:
+    """Evaluates the asset checks of instances whose breaches are new or over, some at a time.
+
+    Whoever is killed in between tells the last one again, which says the same.
+
+    Args:
+        ledger: Knows the breaches.
+        checks: Of the entities.
+        cluster: Where.
+        kept: Instances that kept their SLA: the newest are told, once; those of a long pause may stay without an
+            evaluation.
+    """
+    newest = sorted(kept, key=lambda one: one[-1], reverse=True)[:_TOLD_AT_ONCE]
+    with ledger.engine.connect() as connection:
+        instances = untold_instances(connection, cluster, _TOLD_AT_ONCE)
+        found = breaches_of(connection, [*instances, *newest])
+    for kind, entity, _, instance in newest:
+        check = checks.find(kind, entity, cluster)
+        partition = check.partition_of(instance) if check else None
+        if check is not None and partition is not None and (kind, entity, cluster, instance) not in found:
+            ledger.instance.report_runless_asset_event(check.evaluation(partition, (), is_over=True))
+    for kind, entity, _, instance in instances:
+        rows, check = found[kind, entity, cluster, instance], checks.find(kind, entity, cluster)
+        partition = check.partition_of(instance) if check else None
+        if check is not None and partition is not None:
+            ledger.instance.report_runless_asset_event(check.evaluation(partition, rows))
+        with ledger.engine.begin() as connection:
+            set_told(connection, rows)

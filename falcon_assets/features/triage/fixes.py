@@ -1,0 +1,67 @@
+"""What mends a cause: commands, for one instance or for all from one to another."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from datetime import datetime
+
+from falcon_assets.features.triage.known import Data, Work
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
+from falcon_assets.model.process import Process
+from falcon_assets.planning.instance_record import InstanceState
+
+
+@dataclass(frozen=True)
+class Fix:
+    """A command, to which the instances are added that it is for.
+
+    Attributes:
+        words: It begins with these.
+        cluster: Where; None: it is about an entity as a whole.
+        state: Of several instances only those in this state; None: all.
+        needs_end: Whether it always names the last instance.
+    """
+
+    words: tuple[str, ...]
+    cluster: str | None = None
+    state: str | None = None
+    needs_end: bool = False
+
+    def command(self, first: datetime, last: datetime) -> str:
+        """The command for the instances from ``first`` to ``last``, as a shell reads it."""
+        if self.cluster is None:
+            return shlex.join(self.words)
+        said = [*self.words, "--start", format_instant(first)]
+        if first != last or self.needs_end:
+            said += ["--end", format_instant(last)]
+        if first != last and self.state is not None:
+            said += ["--status", self.state]
+        return shlex.join([*said, "--cluster", self.cluster])
+
+
+def rerun(work: Work, state: InstanceState) -> Fix:
+    """Runs it again."""
+    force = ("--force",) if state is InstanceState.SUCCEEDED else ()
+    return Fix(("falcon", "instance", "rerun", work.workload, *force), work.cluster, state.value)
+
+
+def resume_instance(work: Work) -> Fix:
+    """Lets a suspended instance go on."""
+    return Fix(("falcon", "instance", "resume", work.workload), work.cluster)
+
+
+def schedule(entity: Feed | Process) -> Fix:
+    """Lets it run by itself."""
+    return Fix(("falcon", "entity", "schedule", entity.name, "--kind", entity.kind))
+
+
+def resume_entity(entity: Feed | Process) -> Fix:
+    """Lets it go on running by itself."""
+    return Fix(("falcon", "entity", "resume", entity.name, "--kind", entity.kind))
+
+
+def collect(data: Data) -> Fix:
+    """Records what landed."""
+    return Fix(("falcon", "instance", "collect", data.feed), data.cluster, needs_end=True)

@@ -1,0 +1,95 @@
+"""Why an instance is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from falcon_assets.features.triage.answers import TriageAnswers
+from falcon_assets.features.triage.known import Data, Work
+from falcon_assets.features.triage.tree import Cause, causes_of
+from falcon_assets.features.triage.walk import Search
+from falcon_assets.instances.views.details import find_subject
+from falcon_assets.instances.views.instance_definition import definition_of, versions_for
+from falcon_assets.model.instant import format_instant
+from falcon_assets.operations.auditing import require_readable
+from falcon_assets.operations.installation import Installation
+
+
+@dataclass(frozen=True)
+class Triage:
+    """What was found.
+
+    Attributes:
+        cause: The instance that was asked for.
+        definition: Says which version of its definition a cause has, or will run with.
+    """
+
+    cause: Cause
+    definition: Callable[[Cause], int | None]
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints: the instance with ``fix`` and ``causes``, each of which is the same again."""
+        return _data(self.cause, self.definition)
+
+
+def triage(
+    installation: Installation, name: str, instance: datetime, cluster: str | None = None, kind: str | None = None
+) -> Triage:
+    """Looks for the causes; entities of all colos count. Nothing is changed.
+
+    Args:
+        installation: Where.
+        name: Of a process, a feed, or a replication as lists call it.
+        instance: Its nominal time.
+        cluster: Where; None: on the only cluster that it is on.
+        kind: process or feed, where both have that name.
+
+    Raises:
+        UnknownEntityError, UnknownInstanceError: as :func:`find_subject`.
+        DeniedError: its ``acl`` lets only others read it.
+    """
+    store, now = installation.all_entities, installation.settings.now()
+    subject = find_subject(store, name, instance, cluster, kind)
+    require_readable(installation, "triage", [subject.entity])
+    with installation.tables_caught_up().begin() as connection:
+        search = Search(store, TriageAnswers(connection, store, installation.settings, now), now)
+        of_feed = subject.workload is None
+        work, data = Work(subject.name, subject.cluster, instance), Data(subject.name, subject.cluster, instance)
+        search.run([] if of_feed else [work], [data] if of_feed else [])
+        found = {one[:2]: workload for one in search.works if (workload := store.workload(*one[:2]))}
+        versions = versions_for(connection, found.values())
+
+    def definition(cause: Cause) -> int | None:
+        workload = found.get((cause.name, cause.cluster or "")) if cause.kind != "feed" else None
+        if workload is None or cause.first is None:
+            return None
+        return definition_of(workload, cause.first, cause.record, versions)
+
+    return Triage(causes_of(search, data if of_feed else work), definition)
+
+
+def _data(one: Cause, definition: Callable[[Cause], int | None]) -> dict[str, Any]:
+    record = one.record
+    run = record and (record.queued_run or record.run_id)
+    return {
+        "entity": one.name,
+        "kind": one.kind,
+        "cluster": one.cluster,
+        "instance": one.first and format_instant(one.first),
+        "state": one.state,
+        "reason": one.reason and one.reason.as_data(),
+        "attempt": record.attempt if record else 0,
+        "run": run,
+        "started": record and record.started and record.started.isoformat(),
+        "ended": record and record.ended and record.ended.isoformat(),
+        "definition": definition(one),
+        "fix": one.fix,
+        "equal": {"count": one.count, "last": format_instant(one.last)} if one.count > 1 and one.last else None,
+        "between": one.between,
+        "more": one.more,
+        "told_above": one.is_told,
+        "causes": [_data(cause, definition) for cause in one.causes],
+    }

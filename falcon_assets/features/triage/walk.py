@@ -1,0 +1,297 @@
+"""The search for causes: from an instance to what it lacks and to what brings that, a step for all at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from falcon_assets.errors import FalconError
+from falcon_assets.features.triage import fixes
+from falcon_assets.features.triage.fixes import Fix
+from falcon_assets.features.triage.known import (
+    Answers,
+    Data,
+    Entities,
+    KnownFeedInstance,
+    KnownInstance,
+    Landing,
+    Obstacle,
+    Work,
+)
+from falcon_assets.features.triage.needs import Needs, needs_of
+from falcon_assets.features.triage.reasons import (
+    DataEvicted,
+    Failed,
+    GoesOn,
+    Incomplete,
+    MadeBy,
+    NotArrived,
+    NotMade,
+    NotRecorded,
+    NotRefreshed,
+    Stopped,
+    TimedOut,
+    TriedAgain,
+)
+from falcon_assets.instances.rules.replaced_outputs import NewerIsWritten
+from falcon_assets.instances.rules.unlaunched import NotScheduled, TimePending, Undecidable
+from falcon_assets.instances.rules.waiting import InputsMissing, InstanceSuspended, ProcessSuspended
+from falcon_assets.model.feed import Feed
+from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
+from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.retries import later, opens_at, reopened
+from falcon_assets.planning.workloads import Workload, makers
+
+MISSING = FeedState.MISSING.value
+DEEPEST = 300
+"""How many steps are made; a chain of instances of one process counts as one."""
+WIDEST = 2_000
+"""How many instances of processes and replications a step looks into."""
+_NAMED = 3
+_OF_AN_INPUT = 200
+"""How many instances that an input lacks are looked into."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is to be said of an instance.
+
+    Attributes:
+        state: Its state.
+        reason: Why it is in that state; None: it is there.
+        fix: What mends it; None: it mends itself, or what it lacks is to be mended.
+        works: The instances of processes and replications that it lacks.
+        data: The instances of feeds that it lacks.
+        obstacles: What else keeps it from coming.
+        record: What is known of its runs.
+        between: How many instances are left out between it and those of its own process that it lacks.
+        further: How many more it lacks that are not looked into.
+    """
+
+    state: str
+    reason: Reason | None = None
+    fix: Fix | None = None
+    works: tuple[Work, ...] = ()
+    data: tuple[Data, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
+    record: InstanceRecord | None = None
+    between: int = 0
+    further: int = 0
+
+
+@dataclass
+class Search:
+    """What was found, by instance.
+
+    Attributes:
+        entities: What there is.
+        answers: Who is asked.
+        now: On the falcon clock.
+    """
+
+    entities: Entities
+    answers: Answers
+    now: datetime
+    works: dict[Work, Finding] = field(default_factory=dict)
+    data: dict[Data, Finding] = field(default_factory=dict)
+    _known: dict[Data, KnownFeedInstance] = field(default_factory=dict)
+    _asked: set[Data] = field(default_factory=set)
+
+    def run(self, works: Iterable[Work], data: Iterable[Data]) -> None:
+        """Looks into these and into what they lack, until everything is found or the search is deep enough."""
+        self._ask(data)
+        self._find_data(list(data))
+        wanted = [*works, *(one for of_data in data for one in self.data[of_data].works)]
+        for _ in range(DEEPEST):
+            if not wanted:
+                return
+            self._step(wanted[:WIDEST])
+            self._leave(wanted[WIDEST:])
+            lacking = dict.fromkeys(one for work in wanted for one in self.works[work].data)
+            self._find_data([one for one in lacking if one not in self.data])
+            following = dict.fromkeys(one for work in wanted for one in self.works[work].works)
+            following |= dict.fromkeys(one for of_data in lacking for one in self.data[of_data].works)
+            wanted = [one for one in following if one not in self.works]
+        self._leave(wanted)
+
+    def _leave(self, works: Iterable[Work]) -> None:
+        self.works.update((one, Finding(InstanceState.WAITING.value, GoesOn())) for one in works)
+
+    def _step(self, works: Sequence[Work]) -> None:
+        known = self.answers.instances(works)
+        waiting: dict[Work, tuple[InstanceRecord, Workload]] = {}
+        for work in works:
+            found = self._begun(work, known[work])
+            if isinstance(found, Finding):
+                self.works[work] = found
+            else:
+                waiting[work] = found
+        needs: dict[Work, Needs] = {}
+        for work, (record, workload) in waiting.items():
+            try:
+                is_asked_for = known[work].is_asked_for(workload.retry)
+                needs[work] = needs_of(work, workload, self.answers, is_asked_for=is_asked_for)
+            except FalconError as error:
+                self.works[work] = Finding(record.state.value, Undecidable(str(error)), record=record)
+        self._ask(one for need in needs.values() for one, _ in need.inputs)
+        for work, need in needs.items():
+            record = waiting[work][0]
+            try:
+                self.works[work] = self._waiting(work, *waiting[work], need)
+            except FalconError as error:
+                self.works[work] = Finding(record.state.value, Undecidable(str(error)), record=record)
+
+    def _ask(self, data: Iterable[Data]) -> None:
+        asked = [one for one in dict.fromkeys(data) if one not in self._asked]
+        self._known.update(self.answers.feed_instances(asked) if asked else {})
+        self._asked.update(asked)
+
+    def _is_there(self, data: Data) -> bool:
+        known = self._known.get(data)
+        return known is not None and known.state is FeedState.AVAILABLE
+
+    def _begun(self, work: Work, known: KnownInstance) -> Finding | tuple[InstanceRecord, Workload]:
+        """What is to be said of an instance whatever it reads; of others the record as it counts."""
+        workload = self.entities.workload(work.workload, work.cluster)
+        record, state = known.record, known.record.state
+        if workload is None or not workload.timeline.contains(work.nominal):
+            return Finding(state.value, Undecidable("there is no such instance any more"), record=record)
+        if known.request is not None and known.is_asked_for(workload.retry):
+            record = reopened(known.request, record)
+        if record.in_flight:
+            said, in_run, obstacles = self.answers.run(work, record)
+            return Finding(said, in_run, obstacles=obstacles, record=record)
+        error, state, opens = first_line(record.reason), record.state, opens_at(record, workload.retry)
+        reason: Reason | None = None
+        fix = None
+        if state is InstanceState.SUCCEEDED:
+            return Finding(state.value, record=record)
+        if state is InstanceState.SUSPENDED:
+            reason, fix = InstanceSuspended(), fixes.resume_instance(work)
+        elif opens is not None and opens > self.now:
+            reason, fix = TriedAgain(error, record.attempt, opens), fixes.rerun(work, state)  # without that wait
+        elif state is InstanceState.FAILED and opens is None:
+            reason, fix = Failed(error, record.attempt), fixes.rerun(work, state)
+        elif state in (InstanceState.KILLED, InstanceState.SKIPPED):
+            reason = Stopped(error or f"was {state.value.lower()}")
+            fix = None if _is_replaced(record) else fixes.rerun(work, state)
+        elif (due := later(work.nominal, workload.delay)) > self.now:
+            reason = TimePending(due)
+        return Finding(state.value, reason, fix, record=record) if reason else (record, workload)
+
+    def _waiting(self, work: Work, record: InstanceRecord, workload: Workload, need: Needs) -> Finding:
+        """What is to be said of one that waits, or waited in vain."""
+        lacking = [(data, missing) for data, missing in need.inputs if not self._is_there(data)]
+        inputs = [missing for _, missing in lacking]
+        lacks = bool(inputs or need.works or need.unnamed)
+        is_scheduled = self.answers.is_scheduled(workload)
+        reason: Reason
+        fix, obstacles = None, tuple[Obstacle, ...]()
+        if _is_replaced(record):
+            reason = Stopped(first_line(record.reason))
+        elif record.state is InstanceState.TIMED_OUT and opens_at(record, workload.retry) is None:
+            reason, fix = TimedOut(first_line(record.reason), not lacks), fixes.rerun(work, record.state)
+        elif is_scheduled is False:
+            reason, fix = NotScheduled(workload.entity.name), fixes.schedule(workload.entity)
+        elif is_scheduled is None:
+            reason, fix = ProcessSuspended(), fixes.resume_entity(workload.entity)
+        elif lacks:
+            every = (*inputs, *need.unnamed, *need.own)
+            reason = InputsMissing(every[:_NAMED], len(every[_NAMED:]), None)
+        else:
+            reason, obstacles = self.answers.not_started(work)
+        data, further = self._looked_into([data for data, _ in lacking])
+        told = (tuple(need.works), data, obstacles, record, need.between, further)
+        return Finding(record.state.value, reason, fix, *told)
+
+    def _looked_into(self, lacking: Sequence[Data]) -> tuple[tuple[Data, ...], int]:
+        """Those that are looked into, the oldest of each feed, and how many are not."""
+        found: dict[tuple[str, str], list[Data]] = {}
+        for one in dict.fromkeys(lacking):
+            found.setdefault((one.feed, one.cluster), []).append(one)
+        kept = [one for of_feed in found.values() for one in of_feed[:_OF_AN_INPUT]]
+        return tuple(kept), sum(map(len, found.values())) - len(kept)
+
+    def _find_data(self, data: Sequence[Data]) -> None:
+        landing = []
+        for one in data:
+            known = self._known.get(one)
+            if self._is_there(one):
+                self.data[one] = Finding(FeedState.AVAILABLE.value)
+                continue
+            try:
+                found = self._coming(one, known)
+            except FalconError as error:
+                found = Finding(MISSING, Undecidable(str(error)))
+            if found is None:
+                landing.append(one)
+            else:
+                self.data[one] = found
+        there = self.answers.landings(landing) if landing else {}
+        for one in landing:
+            self.data[one] = self._landing(one, self._known.get(one), there[one])
+
+    def _coming(self, one: Data, known: KnownFeedInstance | None) -> Finding | None:
+        """What is to be said of an instance that others here are to bring; None: it comes from outside."""
+        bringing = [
+            *self.entities.producers(one.feed, one.cluster),
+            *self.entities.replications_to(one.feed, one.cluster),
+        ]
+        names = tuple(dict.fromkeys(workload.name for workload in bringing))
+        if not bringing:
+            return None
+        works = tuple(
+            Work(workload.name, workload.cluster, nominal)
+            for workload, nominal in makers(bringing, one.feed, one.cluster, one.instance)
+        )
+        if known is not None:
+            fix = fixes.rerun(works[0], InstanceState.SUCCEEDED) if works else None
+            return Finding(known.state.value, DataEvicted(known.evicted_at), fix)
+        if not works:
+            return Finding(MISSING, NotMade(names))
+        return Finding(MISSING, MadeBy(names), works=works)
+
+    def _landing(self, one: Data, known: KnownFeedInstance | None, landing: Landing) -> Finding:
+        feed, fix = self.entities.feeds[one.feed], fixes.collect(one)
+        if one.instance > self.now:
+            return Finding(FeedState.PENDING.value, TimePending(one.instance))
+        late, by = overdue(feed, one.cluster, one.instance, self.now)
+        # Where the store says that it is not there, nobody can record it.
+        obstacles = self.answers.not_recorded(one.cluster) if landing.is_there is None or landing.is_complete else ()
+        if landing.is_complete:
+            return Finding(MISSING, NotRecorded(landing.path), fix, obstacles=obstacles)
+        if known is not None:
+            return Finding(known.state.value, DataEvicted(known.evicted_at), fix)
+        if landing.refreshed is not None:
+            return Finding(MISSING, NotRefreshed(landing.path, landing.refreshed, one.instance, late, by), fix)
+        if landing.is_there:
+            return Finding(MISSING, Incomplete(landing.said, late, by), fix)
+        problem = landing.said if landing.is_there is None else ""
+        # To collect what cannot be looked at mends nothing: the problem says what would.
+        return Finding(
+            MISSING, NotArrived(landing.path, late, by, problem), None if problem else fix, obstacles=obstacles
+        )
+
+
+def _is_replaced(record: InstanceRecord) -> bool:
+    """Whether a later instance wrote what it was to write: it would come to nothing again."""
+    is_over = record.state in (InstanceState.TIMED_OUT, InstanceState.SKIPPED)
+    return is_over and record.reason_data is not None and record.reason_data.get("kind") == NewerIsWritten.kind
+
+
+def overdue(feed: Feed, cluster: str, instance: datetime, now: datetime) -> tuple[timedelta | None, str]:
+    """How long an instance is overdue (None: it is not), and what says so."""
+    sla = feed.sla_on(cluster)
+    if sla is None:
+        return max(now - instance, timedelta()), "its nominal time"
+    if now >= later(instance, sla.high.length):
+        return now - later(instance, sla.high.length), f"its SLA (high: {sla.high})"
+    if now >= later(instance, sla.low.length):
+        return now - later(instance, sla.low.length), f"its SLA (low: {sla.low})"
+    return None, f"its SLA (low: {sla.low})"
+
+
+def first_line(text: str) -> str:
+    """Of what went wrong."""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")

@@ -1,0 +1,1 @@
+"""An instance, computed to be looked at; nothing of it stays."""

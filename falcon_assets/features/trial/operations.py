@@ -1,0 +1,136 @@
+"""Computes an instance of a process to look at what it would make; nothing is published or recorded."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from falcon_assets.compute.spark.sessions import session_for
+from falcon_assets.errors import QueryError
+from falcon_assets.features.trial.run import Trial, Tried, TriedOutput
+from falcon_assets.instances.runs.instance_run import InstanceRunner
+from falcon_assets.instances.views.details import find_subject
+from falcon_assets.model.instant import format_instant
+from falcon_assets.operations.auditing import require_readable
+from falcon_assets.operations.data_roots import roots_of
+from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.machine import require_machine
+from falcon_assets.planning.workloads import ProcessWorkload
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.feed_store import StoresOf
+
+
+@dataclass(frozen=True)
+class TryResult:
+    """What an instance would make."""
+
+    process: str
+    cluster: str
+    instance: datetime
+    tried: Tried
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        return {
+            "process": self.process,
+            "cluster": self.cluster,
+            "instance": format_instant(self.instance),
+            "seconds": round(self.tried.seconds, 1),
+            "capture": self.tried.usage.capture,
+            "warnings": self.tried.usage.warnings,
+            "outputs": [_output_data(one) for one in self.tried.outputs],
+        }
+
+
+@contextmanager
+def trial_of(
+    installation: Installation, process: str, instance: datetime, cluster: str | None, rows: int
+) -> Iterator[Trial]:
+    """The instance, ready to be computed from what is there now, with the definitions and workflows as they are now.
+
+    Neither Dagster nor the ledger hears of it. What the workflow itself writes elsewhere, it writes.
+
+    Args:
+        installation: Where.
+        process: Its name.
+        instance: Its nominal time, which may lie in the future.
+        cluster: Where; None: on the only cluster that it is on.
+        rows: How many rows of each output are shown, at most.
+
+    Raises:
+        UnknownEntityError: there is no such process, or it is on several clusters and none is named.
+        UnknownInstanceError: it has no such instance.
+        MissingInputsError: inputs are not there; names them.
+        QueryError: it has no outputs: what it does cannot be undone.
+        DeniedError: who asks may not read the process or its feeds.
+        SettingsError: there is no Java, or no room.
+    """
+    settings, entities = installation.settings, installation.entities
+    workload = find_subject(entities, process, instance, cluster, "process").workload
+    if not isinstance(workload, ProcessWorkload) or not workload.outputs:
+        raise QueryError(f"{process} has no outputs to look at, and what else it does cannot be undone: not tried")
+    declared, where = workload.entity, entities.clusters[workload.cluster]
+    feeds = {one.feed for one in declared.inputs} | {one.feed for one in declared.outputs}
+    require_readable(installation, "try", [declared, *(entities.feeds[name] for name in sorted(feeds))])
+    require_machine(settings.environ, settings.home)
+    roots = roots_of(settings)
+    others = [
+        StoresOf(one, settings.home, settings.environ, roots)
+        for one in entities.everywhere.values()
+        if one.name != where.name
+    ]
+    runner = InstanceRunner(
+        declared,
+        where,
+        entities.feeds,
+        ClusterStore(where, settings.home, settings.environ, roots=roots),
+        StoresOf(where, settings.home, settings.environ, roots),
+        entities.root,
+        declared.acl.owner if declared.acl else settings.user,
+        f"try-{uuid.uuid4().hex}",
+        settings.home,
+        partial(entities.landing_clock, cluster_name=where.name, clock=settings.clock),
+        others,
+    )
+    trial = Trial(runner, runner.prepare(instance), rows)
+    try:
+        yield trial
+    finally:
+        trial.forget()
+
+
+def try_instance(installation: Installation, trial: Trial) -> TryResult:
+    """Computes it; the Spark session stays open.
+
+    Raises:
+        WorkflowError: the workflow failed.
+        StorageError: a store cannot be read, or Spark shares no folder with this machine.
+    """
+    runner = trial.runner
+    session = partial(session_for, runner.cluster, runner.store.working, installation.settings.home)
+    return TryResult(runner.process.name, runner.cluster.name, trial.ready.plan.nominal, trial.compute(session))
+
+
+def _output_data(one: TriedOutput) -> dict[str, Any]:
+    columns = [
+        {
+            "name": column.name,
+            "type": column.type,
+            "from": [f"{feed}.{name}" for feed, name in column.lineage.inputs] if column.lineage else None,
+            "opaque": column.lineage.is_opaque if column.lineage else None,
+        }
+        for column in one.columns
+    ]
+    return {
+        "name": one.name,
+        "feed": one.feed,
+        "instance": format_instant(one.instance),
+        "records": one.records,
+        "columns": columns,
+        "rows": [list(row) for row in one.rows],
+    }

@@ -1,0 +1,167 @@
+"""An instance of a process, computed into a folder of its own to be looked at; nothing of it stays."""
+
+from __future__ import annotations
+
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from falcon_assets.base.texts import hidden, visible
+from falcon_assets.compute.spark.data.dataset import InputData
+from falcon_assets.compute.spark.data.reading import read_input
+from falcon_assets.compute.spark.endpoints.shared_folders import shares_folders
+from falcon_assets.compute.spark.jvm import in_utc
+from falcon_assets.compute.spark.sessions import apply_settings, isolated
+from falcon_assets.errors import StorageError
+from falcon_assets.instances.runs.instance_data import InstanceData
+from falcon_assets.instances.runs.instance_run import InstanceRunner, ReadyInstance
+from falcon_assets.model.table_uri import TableUri
+from falcon_assets.planning.data_usage import Usage
+from falcon_assets.planning.process_instance import OutputPlan
+from falcon_assets.planning.version_columns import OutputColumn
+from falcon_assets.storage.files.path_lock import path_lock
+
+_LOCK = ".lock"
+
+
+@dataclass(frozen=True)
+class TriedColumn:
+    """A column of an output: its name and type as they are read back, and what is known of where it comes from."""
+
+    name: str
+    type: str
+    lineage: OutputColumn | None
+
+
+@dataclass(frozen=True)
+class TriedOutput:
+    """What an output would be.
+
+    Attributes:
+        name: In the process.
+        feed: Its feed.
+        instance: Of the feed.
+        records: How many there would be.
+        columns: As its readers would have them.
+        rows: The first of them, each value as a text; None: null.
+    """
+
+    name: str
+    feed: str
+    instance: datetime
+    records: int
+    columns: tuple[TriedColumn, ...]
+    rows: tuple[tuple[str | None, ...], ...]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What came of it: the outputs in the order of the process, what it really read and wrote, and how long it took."""
+
+    outputs: tuple[TriedOutput, ...]
+    usage: Usage
+    seconds: float
+
+
+@dataclass
+class Trial:
+    """Computes an instance into a folder that goes at the end, or with the next trial where this process was killed.
+
+    Attributes:
+        runner: With the definitions.
+        ready: The instance.
+        rows: How many rows are shown, at most.
+    """
+
+    runner: InstanceRunner
+    ready: ReadyInstance
+    rows: int
+    _folder: Path | None = field(default=None, init=False)
+
+    def compute(self, session: Callable[[], SparkSession]) -> Tried:
+        """Computes it; what is published is not touched.
+
+        Raises:
+            WorkflowError: the workflow failed, or what it made cannot be read.
+            StorageError: a store cannot be read, or Spark cannot write to this machine.
+        """
+        runner, plan, started = self.runner, self.ready.plan, time.monotonic()
+        if not shares_folders(runner.cluster):
+            raise StorageError(
+                f"the Spark of cluster {runner.cluster.name!r} shares no folder with this machine, where what it makes "
+                "is looked at: try it where the execute endpoint is local[N], the server of falcon spark start, or a "
+                "standalone master on this machine"
+            )
+        with self._own_folder() as folder:
+            data = runner.data(self.ready, session)
+            with data.readable(self.ready.available) as read:
+                urls = {output.name: f"file://{folder / output.name}" for output in plan.outputs}
+                result = runner.compute(self.ready, data.settings, read, urls, session)
+                used, _ = runner.used(plan, read, urls, result)
+                outputs = tuple(self._shown(data, urls, result.records, used, session))
+        return Tried(outputs, used, time.monotonic() - started)
+
+    def forget(self) -> None:
+        """Removes what was computed; also of a trial that is under way in a thread that does not answer."""
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    @contextmanager
+    def _own_folder(self) -> Iterator[Path]:
+        """A new folder; those of processes that were killed go first."""
+        place = Path(self.runner.store.working) / "tries"
+        place.mkdir(parents=True, exist_ok=True)
+        for one in place.iterdir():
+            if one.suffix != _LOCK:
+                with path_lock(one.with_suffix(_LOCK), 0) as is_dead:
+                    if is_dead:
+                        shutil.rmtree(one, ignore_errors=True)
+        folder = place / uuid.uuid4().hex
+        with path_lock(folder.with_suffix(_LOCK), 0):
+            folder.mkdir(mode=0o700)
+            self._folder = folder
+            try:
+                yield folder
+            finally:
+                self.forget()
+
+    def _shown(
+        self,
+        data: InstanceData,
+        urls: Mapping[str, str],
+        records: Mapping[str, int],
+        used: Usage,
+        session: Callable[[], SparkSession],
+    ) -> Iterator[TriedOutput]:
+        with in_utc(), isolated(session()) as spark:
+            apply_settings(spark, data.settings, self.runner.process.name)
+            for one in self.ready.plan.outputs:
+                known = used.columns.get(one.name)
+                lineage = {column.name: column for column in known.each} if known else {}
+                frame = self._read(spark, one, urls[one.name], records[one.name])
+                fields = [] if frame is None else frame.schema.fields
+                columns = tuple(TriedColumn(f.name, f.dataType.simpleString(), lineage.get(f.name)) for f in fields)
+                found = [] if frame is None else frame.limit(self.rows).collect()
+                rows = tuple(tuple(None if value is None else _shown(value) for value in row) for row in found)
+                yield TriedOutput(one.name, one.feed.name, one.instance, records[one.name], columns, rows)
+
+    def _read(self, spark: SparkSession, output: OutputPlan, url: str, records: int) -> DataFrame | None:
+        """The output as its readers would have it; None: nothing was written, and nobody says what its columns are."""
+        feed = output.feed
+        if feed.table_on(self.runner.cluster.name):
+            feed = feed.model_copy(update={"partitions": TableUri.parse(output.path).open_keys})
+        if not records and feed.schema_ is None and feed.format not in ("parquet", "orc", "avro"):
+            return None
+        return read_input(spark, InputData(output.name, feed, (url,)))
+
+
+def _shown(value: object) -> str:
+    """It as a text that a terminal may get."""
+    return visible(hidden(str(value)))

@@ -1,0 +1,1 @@
+"""Versions of feed instances that were replaced and are kept: listed, brought back."""

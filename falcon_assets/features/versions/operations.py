@@ -1,0 +1,278 @@
+"""The versions of an instance of a feed: which there are, and where the instance lies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.errors import QueryError, StorageError
+from falcon_assets.history.events.event_log import materialization
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.history.folding.kept_versions import versions_of
+from falcon_assets.history.folding.version_rows import VersionRow
+from falcon_assets.history.mapping import asset_keys as names
+from falcon_assets.history.mapping.partitions import AssetPartitions
+from falcon_assets.instances.operations.selection import InstanceRequest
+from falcon_assets.instances.runs.kept_versions import kept_versions
+from falcon_assets.instances.runs.run_locks import all_taken, instance_lock
+from falcon_assets.instances.views.details import find_subject
+from falcon_assets.instances.views.feed_writers import writers_of
+from falcon_assets.instances.views.query import InstanceQuery
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
+from falcon_assets.operations.acting import require_change
+from falcon_assets.operations.auditing import audited, require_readable
+from falcon_assets.operations.data_roots import roots_of
+from falcon_assets.operations.installation import Installation
+from falcon_assets.planning.instance_paths import InstancePaths
+from falcon_assets.planning.version_columns import VersionStatus
+from falcon_assets.settings import Settings
+from falcon_assets.storage.feed_store import store_of
+from falcon_assets.storage.instances.data_version import DataVersion
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.storage_kind import StorageKind
+from falcon_assets.storage.output_target import output_target
+
+
+class FeedInstance(NamedTuple):
+    """An instance of a feed, and where it lies."""
+
+    feed: Feed
+    cluster: str
+    instance: datetime
+    storage: StorageKind
+    path: str
+    """Below the root of the store."""
+
+    def __str__(self) -> str:
+        """It in words."""
+        return f"{self.feed.name} {format_instant(self.instance)} on {self.cluster}"
+
+
+class InstanceVersion(NamedTuple):
+    """A version of an instance.
+
+    Attributes:
+        version: The data version.
+        is_kept: Whether it was replaced and can be restored.
+        path: Where it lies, or lay; None: nobody knows.
+        row: What else is known of it; None: a run made it that was killed.
+    """
+
+    version: str
+    is_kept: bool
+    path: str | None
+    row: VersionRow | None
+
+    @property
+    def state(self) -> str:
+        """KEPT, or what became of it otherwise."""
+        return "KEPT" if self.is_kept or self.row is None else self.row.status.value
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        row = self.row
+        times = {"since": row and row.seen_at, "until": row and row.ended_at}
+        return {
+            "version": self.version,
+            "state": self.state,
+            **{name: format_instant(time) if time else None for name, time in times.items()},
+            **{name: row and getattr(row, name) for name in ("bytes", "records", "files", "process", "run_id")},
+            "path": self.path,
+        }
+
+
+@dataclass(frozen=True)
+class InstanceVersions:
+    """The versions that an instance of a feed has had, that which came last first."""
+
+    feed: str
+    cluster: str
+    instance: datetime
+    versions: tuple[InstanceVersion, ...]
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        items = [one.as_data() for one in self.versions]
+        own = {"feed": self.feed, "cluster": self.cluster, "instance": format_instant(self.instance)}
+        return {**own, "items": items, "total": len(items), "next": None}
+
+
+def find_feed_instance(
+    entities: EntityStore, settings: Settings, name: str, instance: datetime, cluster: str | None
+) -> FeedInstance:
+    """An instance of a feed; arguments and errors as :func:`instance_versions`."""
+    where = find_subject(entities, name, instance, cluster, "feed").cluster
+    feed, there = entities.feed(name), entities.cluster(where)
+    storage = kind_of(store_of(feed, there, settings.home, settings.environ, roots=roots_of(settings)))
+    return FeedInstance(feed, where, instance, storage, InstancePaths(feed, there).data(instance))
+
+
+def instance_versions(
+    installation: Installation, feed: str, instance: datetime, cluster: str | None = None
+) -> InstanceVersions:
+    """Every version that an instance is known to have had, and which of them can be restored.
+
+    Args:
+        installation: Where.
+        feed: The feed.
+        instance: The nominal time.
+        cluster: Where it is; None: on the only cluster of the feed.
+
+    Raises:
+        UnknownEntityError: there is no such feed, or it is not there, or on several and none is named.
+        UnknownInstanceError: the feed has no such instance there.
+        DeniedError: who asks may not read the feed.
+        StorageError: the store cannot be read.
+    """
+    found = find_feed_instance(installation.entities, installation.settings, feed, instance, cluster)
+    require_readable(installation, "instance versions", [found.feed])
+    key = (found.cluster, feed, instance)
+    with installation.tables_caught_up().connect() as connection:
+        rows = versions_of(connection, key)
+    # What is kept is what lies there: a run may have been killed before it could say what it replaced.
+    store = found.storage.store
+    kept = {one.version: store.shown(one.path) for one in found.storage.kept_versions(feed, instance)}
+    versions = [
+        InstanceVersion(version, version in kept, kept.get(version, row.path if row else None), row)
+        for version in sorted(rows.keys() | kept.keys())
+        for row in [rows.get(version)]
+    ]
+    last_first = sorted(versions, key=lambda one: one.row.seen_at or instance if one.row else instance, reverse=True)
+    return InstanceVersions(feed, found.cluster, instance, tuple(last_first))
+
+
+@dataclass(frozen=True)
+class RestoreResult:
+    """What came of restoring a version of an instance.
+
+    Attributes:
+        actor: Who asked.
+        reason: Why.
+        at: When, on the falcon clock.
+        dry_run: Whether nothing was done.
+        changed: Whether another version was there before, or is until it is done.
+        feed: The feed.
+        cluster: The cluster.
+        instance: The nominal time.
+        version: What was asked for.
+        before: What was there before, as far as the ledger knows; None: nothing.
+        path: Where the instance lies.
+    """
+
+    actor: str
+    reason: str
+    at: datetime
+    dry_run: bool
+    changed: bool
+    feed: str
+    cluster: str
+    instance: datetime
+    version: str
+    before: str | None
+    path: str
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        times = {"at": self.at.isoformat(), "instance": format_instant(self.instance)}
+        return {"operation": "restore", **asdict(self), **times}
+
+
+def restore_instance(installation: Installation, version: str, request: InstanceRequest) -> RestoreResult:
+    """Makes a version of an instance that was replaced the present one again, by an ordinary publication.
+
+    What it replaces is kept in its turn. Who has read the instance finds late data, as after any publication. Asked for
+    twice, it is done once; where it was killed, the same again completes it.
+
+    Args:
+        installation: Where.
+        version: The data version, or the beginning of one that is there or kept.
+        request: Whose query names the feed, the instance (``start``) and, where there are several, the cluster.
+
+    Raises:
+        QueryError: the query names more than one instance, or several versions begin so.
+        UnknownEntityError: there is no such feed, or it is not there, or on several and none is named.
+        UnknownInstanceError: the feed has no such instance there.
+        StorageError: the version is not kept, a run is writing the instance, or the store refuses.
+        DeniedError: who asks may not change the feed.
+    """
+    ledger, now = installation.ledger, installation.settings.now()
+    with audited(installation, "instance restore", request) as audit:
+        found = _asked_for(installation, request.query)
+        feed, cluster, instance = found.feed, found.cluster, found.instance
+        audit.about([("feed", feed.name)], [instance])
+        require_change(audit.principal, "restore instances of", [feed])
+        ledger.catch_up()
+        with ledger.engine.connect() as connection:
+            known = versions_of(connection, (cluster, feed.name, instance))
+        before = next((one for one, row in known.items() if row.status is VersionStatus.AVAILABLE), None)
+        version = _whole(version, before, found)
+        output = output_target(feed, instance, found.path)
+        with _alone(installation, found):
+            done, is_new = found.storage.restore(str(found), output, version, dry_run=request.dry_run)
+            changed = is_new or before != version
+            if changed and not request.dry_run:
+                _record(installation, found, done, audit.principal.name)
+        audit.result(changed)
+    shown = found.storage.store.shown(found.path)
+    who = (audit.principal.name, request.reason, now, request.dry_run)
+    return RestoreResult(*who, changed, feed.name, cluster, instance, version, before, shown)
+
+
+def _whole(version: str, before: str | None, found: FeedInstance) -> str:
+    """The one that is there, or kept, and begins so; where none does, the store says what there is."""
+    kept = {one.version for one in found.storage.kept_versions(found.feed.name, found.instance)}
+    if version in kept:
+        return version
+    those = sorted(one for one in kept | {before} if one and one.startswith(version))
+    if len(those) > 1:
+        raise QueryError(f"several versions of {found} begin with {version}: {', '.join(those)}")
+    return those[0] if those else version
+
+
+def _asked_for(installation: Installation, query: InstanceQuery) -> FeedInstance:
+    if query.name is None or query.start is None or query.end not in (None, query.start) or query.colo or query.filters:
+        raise QueryError(
+            "say which instance is to be restored: the feed, the start, and the cluster where it has several"
+        )
+    return find_feed_instance(installation.entities, installation.settings, query.name, query.start, query.cluster)
+
+
+@contextmanager
+def _alone(installation: Installation, found: FeedInstance) -> Iterator[None]:
+    """Keeps runs away that would write the instance.
+
+    Raises:
+        StorageError: one does.
+    """
+    writers = writers_of(installation.entities, found.feed, found.cluster, found.instance)
+    locks = sorted(instance_lock(workload.name, found.cluster, nominal) for workload, nominal in writers)
+    with all_taken(installation.ledger.engine, locks) as is_ours:
+        if not is_ours:
+            raise StorageError(f"{found} is being written by a run: let it end, or kill it, and restore it then")
+        yield
+
+
+def _record(installation: Installation, found: FeedInstance, done: DataVersion, principal: str) -> None:
+    feed, cluster, ledger = found.feed, found.cluster, installation.ledger
+    available = FeedInstanceAvailable(
+        cluster,
+        feed.name,
+        found.instance,
+        done.version,
+        installation.settings.now(),
+        done.bytes,
+        files=done.files,
+        path=found.storage.store.shown(found.path),
+        kept_versions=kept_versions(found.storage.store, feed, found.instance),
+        restored_by=principal,
+    )
+    partition = AssetPartitions(installation.entities).partition_of(feed, cluster, found.instance)
+    said = f"{feed.name} {format_instant(found.instance)} was restored to version {done.version} by {principal}"
+    event = materialization(names.asset_key(cluster, feed.name), partition, available, description=said)
+    ledger.instance.report_runless_asset_event(event)
+    ledger.catch_up()

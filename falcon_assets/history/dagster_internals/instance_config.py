@@ -1,0 +1,65 @@
+"""What Dagster says of a ``dagster.yaml`` without opening what it names."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import dagster_postgres.run_storage.run_storage as storage
+from dagster._config import process_config, resolve_to_config_type
+from dagster._core.errors import DagsterInvalidConfigError
+from dagster._core.instance.config import dagster_instance_config
+from dagster._core.storage.sql import check_alembic_revision  # what is there, and what Dagster needs
+from dagster._serdes import ConfigurableClassData
+from dagster_postgres.utils import pg_alembic_config  # where the migrations are
+from sqlalchemy import Connection
+
+# Dagster checks what dagster.yaml says only while it opens all that it names, and stops at the first fault.
+
+# What dagster_instance_config raises; the public errors have no list of what is wrong.
+
+# The very check that every command of Dagster's begins with.
+
+# It knows under which names modules of Dagster's were declared earlier.
+
+
+def config_errors(folder: Path) -> list[str]:
+    """What of the ``dagster.yaml`` in that folder Dagster does not know, or cannot take; a mapping in YAML it must be.
+
+    Each is a sentence, without the long list of what there is.
+    """
+    try:
+        dagster_instance_config(str(folder))
+    except DagsterInvalidConfigError as error:
+        return _sentences(error.errors)
+    return []
+
+
+def find_class(module: str, name: str, config: Mapping[str, Any]) -> type[Any] | str:
+    """The class of that name in that module, or why Dagster cannot make one with that configuration."""
+    module = ConfigurableClassData(module, name, "").module_name  # as Dagster understands the old names of its modules
+    try:
+        found = getattr(importlib.import_module(module), name, None)
+    except Exception as error:  # importing runs what the module says
+        return f"the module {module} cannot be imported ({type(error).__name__}: {error})"
+    if not isinstance(found, type):
+        return f"there is no class {name} in the module {module}"
+    if not hasattr(found, "config_type"):
+        return f"{name} is none of the classes that Dagster makes from its configuration"
+    try:
+        result = process_config(resolve_to_config_type(found.config_type()), dict(config))
+    except Exception as error:
+        return f"{name} does not say how it is configured ({type(error).__name__}: {error})"
+    return found if result.success else f"{name}: {_sentences(result.errors or [])[0]}"
+
+
+def _sentences(errors: Any) -> list[str]:
+    return [one.message.partition(" Expected: ")[0].rstrip(".") for one in errors]
+
+
+def dagster_revision(connection: Connection) -> tuple[str | None, str]:
+    """The revision of Dagster's tables in a database, and the one that the installed Dagster needs."""
+    found, needed = check_alembic_revision(pg_alembic_config(storage.__file__), connection)
+    return found, str(needed)

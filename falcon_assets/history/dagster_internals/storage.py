@@ -1,0 +1,233 @@
+"""Dagster's PostgreSQL storage with another engine under it; what we override is neither public nor documented.
+
+Apart because it loads Dagster's storages: code locations get along without.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, TypeAlias
+
+import sqlalchemy
+from dagster._core.scheduler.instigation import InstigatorState, InstigatorTick  # what is kept of sensors and schedules
+from dagster._core.storage.base_storage import DagsterStorage  # what a storage of dagster.yaml derives from
+from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable  # evaluations of asset checks
+from dagster._core.types.pagination import PaginatedResults  # a page of partition keys
+from dagster._serdes import ConfigurableClass, ConfigurableClassData  # how dagster.yaml declares a class
+from dagster_postgres import PostgresEventLogStorage, PostgresRunStorage, PostgresScheduleStorage
+from dagster_postgres.utils import DagsterPostgresException  # raised when the database does not come back in time
+
+from falcon_assets.planning.clock import APART
+
+DATABASE_ERRORS = (sqlalchemy.exc.DBAPIError, DagsterPostgresException)
+"""What goes wrong with the database: as SQLAlchemy says it, and as Dagster does after some more tries."""
+ComputedKeys: TypeAlias = Callable[[str], Collection[str] | None]
+"""The keys of the dynamic partitions of that name, oldest first; None where Dagster itself keeps them."""
+
+
+def has_tables(connection: sqlalchemy.Connection) -> bool:
+    """Whether Dagster's storages would find their tables, each on a connection of its own.
+
+    A code server opens an instance for every tick: so it opens one connection and not four.
+    """
+    names = set(sqlalchemy.inspect(connection).get_table_names())
+    return names >= {"runs", "instance_info", "event_logs"} and not names.isdisjoint({"schedules", "jobs"})
+
+
+class _PooledRunStorage(PostgresRunStorage):
+    """Dagster's run storage on a pooled engine."""
+
+    def __init__(self, engine: sqlalchemy.Engine, *, make_tables: bool) -> None:
+        super().__init__(_url(engine), should_autocreate_tables=make_tables)
+        self._engine = engine
+
+    def dispose(self) -> None:
+        """Closes the connections: a code server opens an instance for every tick, and Dagster disposes of it so."""
+        super().dispose()
+        self._engine.dispose()
+
+
+class _PooledScheduleStorage(PostgresScheduleStorage):
+    """Dagster's schedule storage on a pooled engine.
+
+    What migrations have brought stays. Dagster's own storages of runs and events remember it, but the schedules' asks
+    up to eight times a tick, which was a third of what the daemon computed.
+
+    Times that are yet to come, by a clock that was set back since, are not there: Dagster would begin no tick of a
+    sensor or a schedule before they have come once more.
+    """
+
+    def __init__(self, engine: sqlalchemy.Engine, *, make_tables: bool) -> None:
+        self._migrated: set[str] = set()
+        super().__init__(_url(engine), should_autocreate_tables=make_tables)
+        self._engine = engine
+
+    def has_instigators_table(self) -> bool:
+        """Whether the table is there; asked until it is."""
+        return "instigators" in self._migrated or super().has_instigators_table()
+
+    def _has_instigators_table(self, conn: sqlalchemy.Connection) -> bool:
+        if "instigators" not in self._migrated and super()._has_instigators_table(conn):
+            self._migrated.add("instigators")
+        return "instigators" in self._migrated
+
+    def has_built_index(self, migration_name: str) -> bool:
+        """Whether that migration of data is done; asked until it is."""
+        if migration_name not in self._migrated and super().has_built_index(migration_name):
+            self._migrated.add(migration_name)
+        return migration_name in self._migrated
+
+    def all_instigator_state(self, *args: Any, **kwargs: Any) -> Sequence[InstigatorState]:
+        """When each sensor and schedule ticked last, and the like."""
+        return [_without_future(state) for state in super().all_instigator_state(*args, **kwargs)]
+
+    def get_instigator_state(self, origin_id: str, selector_id: str) -> InstigatorState | None:
+        """The same for one."""
+        state = super().get_instigator_state(origin_id, selector_id)
+        return _without_future(state) if state else None
+
+    def get_ticks(
+        self, origin_id: str, selector_id: str, before: float | None = None, *args: Any, **kwargs: Any
+    ) -> Sequence[InstigatorTick]:
+        """The latest ticks, up to now."""
+        end = _future() if before is None else min(before, _future())
+        return super().get_ticks(origin_id, selector_id, end, *args, **kwargs)
+
+
+def _future() -> float:
+    return time.time() + APART.total_seconds()
+
+
+def _without_future(state: InstigatorState) -> InstigatorState:
+    data: Any = state.instigator_data
+    known = data._asdict() if data else {}  # of a schedule, or of a sensor: their times are named alike
+    end = _future()
+    ahead = [name for name, at in known.items() if name.endswith("_timestamp") and at is not None and at > end]
+    return state.with_data(data._replace(**dict.fromkeys(ahead))) if data and ahead else state
+
+
+class _PooledEventLogStorage(PostgresEventLogStorage):
+    """Dagster's event log storage on a pooled engine, with the computed keys of some dynamic partitions.
+
+    An evaluation of an asset check that no run makes takes the place of the one before for that partition: Dagster
+    has place for one, and refuses the next. The event log has all of them.
+    """
+
+    def __init__(self, engine: sqlalchemy.Engine, computed: ComputedKeys, *, make_tables: bool) -> None:
+        super().__init__(_url(engine), should_autocreate_tables=make_tables)
+        self._engine = engine
+        self._computed = computed
+
+    def dispose(self) -> None:
+        """Closes the connections, as the run storage does: the last to close may have opened another."""
+        super().dispose()
+        self._engine.dispose()
+
+    def _store_runless_asset_check_evaluation(self, event: Any, event_id: int | None) -> None:
+        said, table = event.dagster_event.event_specific_data, AssetCheckExecutionsTable.c
+        if said.partition is not None:
+            own = (table.asset_key == said.asset_key.to_string(), table.check_name == said.check_name)
+            with self.index_connection() as connection:
+                before = AssetCheckExecutionsTable.delete().where(*own, table.partition == said.partition)
+                connection.execute(before.where(table.run_id == event.run_id))
+        super()._store_runless_asset_check_evaluation(event, event_id)
+
+    def get_dynamic_partitions(self, partitions_def_name: str) -> Sequence[str]:
+        """All keys, oldest first."""
+        keys = self._computed(partitions_def_name)
+        return super().get_dynamic_partitions(partitions_def_name) if keys is None else list(keys)
+
+    def get_paginated_dynamic_partitions(
+        self, partitions_def_name: str, limit: int, ascending: bool, cursor: str | None = None
+    ) -> PaginatedResults[str]:
+        """A page of the keys; the cursor is the last key of the page before."""
+        computed = self._computed(partitions_def_name)
+        if computed is None:
+            return super().get_paginated_dynamic_partitions(partitions_def_name, limit, ascending, cursor)
+        keys = list(computed)
+        if not ascending:
+            keys.reverse()
+        start = keys.index(cursor) + 1 if cursor in keys else 0
+        page = keys[start : start + limit]
+        return PaginatedResults(
+            results=page, cursor=page[-1] if page else cursor or "", has_more=start + limit < len(keys)
+        )
+
+    def has_dynamic_partition(self, partitions_def_name: str, partition_key: str) -> bool:
+        """Whether there is that key."""
+        keys = self._computed(partitions_def_name)
+        if keys is None:
+            return super().has_dynamic_partition(partitions_def_name, partition_key)
+        return partition_key in keys
+
+    def get_existing_dynamic_partitions(
+        self, partitions_def_name: str, partition_keys: Sequence[str]
+    ) -> AbstractSet[str]:
+        """Those of the keys that there are."""
+        keys = self._computed(partitions_def_name)
+        if keys is None:
+            return super().get_existing_dynamic_partitions(partitions_def_name, partition_keys)
+        return {key for key in partition_keys if key in keys}
+
+
+def _url(engine: sqlalchemy.Engine) -> str:
+    return engine.url.render_as_string(hide_password=False)
+
+
+class PooledStorage(DagsterStorage, ConfigurableClass):
+    """Dagster's history on one pooled engine; ``from_config_value`` of a subclass says which."""
+
+    def __init__(
+        self,
+        engine: sqlalchemy.Engine,
+        computed: ComputedKeys,
+        inst_data: ConfigurableClassData | None,
+        *,
+        make_tables: bool,
+    ) -> None:
+        """Opens it.
+
+        Args:
+            engine: The database; every connection commits each statement by itself.
+            computed: Keys of dynamic partitions that are not kept.
+            inst_data: How ``dagster.yaml`` declared this storage.
+            make_tables: Whether the tables may be missing; see :func:`has_tables`.
+        """
+        self._inst_data = inst_data
+        self._runs = _PooledRunStorage(engine, make_tables=make_tables)
+        self._events = _PooledEventLogStorage(engine, computed, make_tables=make_tables)
+        self._schedules = _PooledScheduleStorage(engine, make_tables=make_tables)
+        super().__init__()  # type: ignore[no-untyped-call]  # Dagster's class has no annotations here
+
+    @property
+    def inst_data(self) -> ConfigurableClassData | None:
+        """How ``dagster.yaml`` declared this storage."""
+        return self._inst_data
+
+    @classmethod
+    def config_type(cls) -> dict[str, Any]:
+        """Nothing to configure."""
+        return {}
+
+    @property
+    def run_storage(self) -> PostgresRunStorage:
+        """Runs."""
+        return self._runs
+
+    @property
+    def event_log_storage(self) -> PostgresEventLogStorage:
+        """Events."""
+        return self._events
+
+    @property
+    def schedule_storage(self) -> PostgresScheduleStorage:
+        """Ticks of schedules and sensors."""
+        return self._schedules
+
+    def dispose(self) -> None:
+        """Closes the pooled connections."""
+        self._events.dispose()
+        self._runs.dispose()
+        self._schedules.dispose()

@@ -1,0 +1,227 @@
+"""Dagster's tables, which lie in the database of the ledger: no public method reads the history as a whole.
+
+Each asks for one asset or one run at a time. The ledger needs all of it, in the order of its writing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    ColumnElement,
+    Connection,
+    DateTime,
+    TableClause,
+    Text,
+    and_,
+    column,
+    exists,
+    func,
+    literal,
+    select,
+    text,
+    true,
+)
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+
+EVENT_LOG = TableClause(
+    "event_logs",
+    column("id", BigInteger),
+    column("timestamp", DateTime),
+    column("dagster_event_type", Text),
+    column("run_id", Text),
+    column("event", Text),
+)
+"""Events, in the order of their ids. An id is given out before the event can be seen; the time is in UTC."""
+RUNS = TableClause("runs", column("run_id", Text), column("status", Text))
+"""Runs; a run that is deleted is gone, and so are its events."""
+RUN_TAGS = TableClause("run_tags", column("run_id", Text), column("key", Text), column("value", Text))
+INSTIGATORS = TableClause(
+    "instigators",
+    column("selector_id", Text),
+    column("instigator_type", Text),
+    column("status", Text),
+    column("instigator_body", Text),
+)
+"""Sensors and schedules that have ticked, or that somebody started or stopped."""
+TICKS = TableClause(
+    "job_ticks",
+    column("selector_id", Text),
+    column("status", Text),
+    column("timestamp", DateTime),
+    column("tick_body", Text),
+)
+"""What they did; the time is when it began."""
+DAEMON = TableClause(
+    "daemon_heartbeats",
+    column("daemon_type", Text),
+    column("daemon_id", Text),
+    column("timestamp", DateTime),
+    column("body", Text),
+)
+"""Parts of the daemon, and when each said last that it works; the time is in UTC. The id is that of the process."""
+RUN_IS_QUEUED = ("PIPELINE_ENQUEUED", "PIPELINE_STARTING", "PIPELINE_START")
+"""Types of events: all three, for not every run says each of them, and a run that breaks off while starting is an
+attempt as well, because Dagster starts no second run with its key."""
+RUN_IS_OVER = ("PIPELINE_SUCCESS", "PIPELINE_FAILURE", "PIPELINE_CANCELED")
+ASSET_IS_SEEN = ("ASSET_MATERIALIZATION", "ASSET_OBSERVATION")
+FOLDED = (*RUN_IS_QUEUED, *RUN_IS_OVER, *ASSET_IS_SEEN)
+"""The types of events that the ledger folds in."""
+UNFINISHED = ("NOT_STARTED", "QUEUED", "STARTING", "STARTED", "CANCELING")
+"""The status of runs that wait, start, work or stop."""
+
+
+class Tick(NamedTuple):
+    """What a sensor or schedule did.
+
+    Attributes:
+        location: Its code location.
+        kind: sensor or schedule.
+        name: Its name.
+        began: When, in seconds since 1970.
+        ended: When; None: nobody wrote it down.
+        succeeded: Whether it did not fail; what had nothing to do succeeded.
+    """
+
+    location: str
+    kind: str
+    name: str
+    began: float
+    ended: float | None
+    succeeded: bool
+
+
+class KnownRun(NamedTuple):
+    """A run, as far as it can be known without Dagster.
+
+    Attributes:
+        status: ``QUEUED``, ``STARTED`` ...
+        tags: All of its tags, the hidden ones too.
+    """
+
+    status: str
+    tags: dict[str, str]
+
+
+_WRITERS = text(
+    "SELECT virtualtransaction FROM pg_locks WHERE relation = 'event_logs'::regclass AND mode = 'RowExclusiveLock' "
+    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
+
+
+def is_there(instance: dg.DagsterInstance) -> bool:
+    """Whether the instance writes its events to a PostgreSQL at all: by default it is SQLite."""
+    return hasattr(instance.event_log_storage, "postgres_url")
+
+
+def newest_event(connection: Connection) -> int:
+    """The highest id of an event; 0 where there is none."""
+    return int(connection.execute(select(func.coalesce(func.max(EVENT_LOG.c.id), 0))).scalar_one())
+
+
+def newest_folded_type(connection: Connection, after: int) -> int | None:
+    """The highest id of an event of :data:`FOLDED` after that id; None: there is none."""
+    log = EVENT_LOG.c
+    found = select(func.max(log.id)).where(log.id > after, _is_one_of(FOLDED))
+    newest: int | None = connection.execute(found).scalar_one()
+    return newest
+
+
+def others_said_something(connection: Connection, after: int, run_id: str) -> bool:
+    """Whether there are events of :data:`FOLDED` after that id but for what the run said of its instances."""
+    log = EVENT_LOG.c
+    own = and_(log.run_id.is_not_distinct_from(run_id), _is_one_of(ASSET_IS_SEEN))
+    return bool(connection.execute(select(exists().where(log.id > after, _is_one_of(FOLDED), ~own))).scalar_one())
+
+
+def sensors_tick(connection: Connection, seconds: int) -> bool:
+    """Whether the part of the daemon that ticks sensors has given a sign of life within so many seconds."""
+    if connection.execute(select(func.to_regclass(DAEMON.name))).scalar_one() is None:
+        return False
+    since = func.timezone("UTC", func.now()) - timedelta(seconds=seconds)
+    seen = exists().where(DAEMON.c.daemon_type == "SENSOR", DAEMON.c.timestamp > since)
+    return bool(connection.execute(select(seen)).scalar_one())
+
+
+def has_tables(connection: Connection) -> bool:
+    """Whether Dagster has made its tables there."""
+    there = (func.to_regclass(one.name).is_not(None) for one in (EVENT_LOG, RUNS))
+    return all(connection.execute(select(*there)).one())
+
+
+def has_unfinished_runs(connection: Connection) -> bool:
+    """Whether there are any."""
+    return bool(connection.execute(select(exists().where(RUNS.c.status.in_(UNFINISHED)))).scalar_one())
+
+
+def known_runs(connection: Connection, run_ids: Sequence[str]) -> dict[str, KnownRun]:
+    """Run id -> the run; those that are gone are left out."""
+    wanted = func.any(literal(list(run_ids), ARRAY(Text)))
+    found = {
+        run_id: KnownRun(status, {})
+        for run_id, status in connection.execute(select(RUNS.c.run_id, RUNS.c.status).where(RUNS.c.run_id == wanted))
+    }
+    for run_id, key, value in connection.execute(select(RUN_TAGS).where(RUN_TAGS.c.run_id == wanted)):
+        if run_id in found:
+            found[run_id].tags[key] = value
+    return found
+
+
+def last_ticks(connection: Connection) -> list[Tick]:
+    """The latest tick that is over of each sensor and schedule that has ticked."""
+    own, tick = INSTIGATORS.c, TICKS.c
+    over = select(tick.status, tick.tick_body).where(tick.selector_id == own.selector_id, tick.status != "STARTED")
+    latest = over.order_by(tick.timestamp.desc()).limit(1).lateral("latest")
+    statement = select(own.instigator_type, own.instigator_body, latest.c.status, latest.c.tick_body)
+    found = []
+    for kind, whose, status, body in connection.execute(statement.join_from(INSTIGATORS, latest, true())):
+        said = json.loads(body)
+        told = (str(_found("location_name", json.loads(whose)) or ""), kind.lower(), said["job_name"])
+        found.append(Tick(*told, said["timestamp"], said.get("end_timestamp"), status != "FAILURE"))
+    return found
+
+
+def _found(key: str, said: Any) -> Any:
+    """The value of the first such key in an object of JSON, or in the objects in it."""
+    if not isinstance(said, dict):
+        return None
+    if key in said:
+        return said[key]
+    return next((found for one in said.values() if (found := _found(key, one)) is not None), None)
+
+
+def event_writers(connection: Connection) -> set[str]:
+    """The transactions that insert events just now: each began before its events got their ids."""
+    return set(connection.execute(_WRITERS).scalars())
+
+
+def events_between(
+    connection: Connection, after: int, newest: int, types: Sequence[str], limit: int
+) -> list[tuple[int, dg.EventLogEntry]]:
+    """The first events of those types, with their ids: after the first id, and not after the second."""
+    import dagster as dg  # noqa: PLC0415 - takes seconds, and whoever finds nothing new needs none of it
+    from dagster_shared.serdes import deserialize_value  # noqa: PLC0415 - the log keeps an event as text
+
+    log = EVENT_LOG.c
+    ours = (log.id > after, log.id <= newest, _is_one_of(types))
+    statement = select(log.id, log.event).where(*ours).order_by(log.id).limit(limit)
+    return [(int(row.id), deserialize_value(row.event, dg.EventLogEntry)) for row in connection.execute(statement)]
+
+
+def count_events(connection: Connection, after: int, types: Sequence[str]) -> int:
+    """How many events of those types have ids after that."""
+    log = EVENT_LOG.c
+    ours = (log.id > after, _is_one_of(types))
+    return int(connection.execute(select(func.count()).select_from(EVENT_LOG).where(*ours)).scalar_one())
+
+
+def _is_one_of(types: Sequence[str]) -> ColumnElement[bool]:
+    return EVENT_LOG.c.dagster_event_type == func.any(literal(list(types), ARRAY(Text)))

@@ -1,0 +1,222 @@
+"""The database remembers its clock: what a process decides would be wrong by another clock, and for good."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, timedelta
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Connection,
+    Engine,
+    Table,
+    TableClause,
+    TableValuedAlias,
+    cast,
+    func,
+    literal,
+    select,
+    text,
+    tuple_,
+)
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.types import TypeEngine
+
+from falcon_assets.errors import SettingsError
+from falcon_assets.history.tables import CLOCK, FEED_INSTANCES, SCHEMA
+from falcon_assets.planning.clock import Clock
+
+_SURELY_SIMULATED = timedelta(days=2)
+"""Between what the falcon clock showed and the time at which Dagster wrote it down; more than any zone."""
+
+
+def require_clock(connection: Connection, mine: Clock) -> None:
+    """Changes nothing; also for a database without a ledger.
+
+    Raises:
+        SettingsError: the history there goes by another clock.
+    """
+    if connection.execute(select(func.to_regclass(f"{SCHEMA}.{CLOCK.name}"))).scalar_one() is not None:
+        known = connection.execute(select(CLOCK.c.tag)).scalar_one_or_none()
+        if known is not None:
+            _require(Clock.from_tag(known), mine)
+
+
+def is_remembered(connection: Connection, mine: Clock) -> bool:
+    """Whether a database with the tables of the ledger goes by exactly this clock; by another one it perhaps may."""
+    return connection.execute(select(CLOCK.c.tag)).scalar_one_or_none() == mine.tag
+
+
+def remember_clock(connection: Connection, mine: Clock, events: TableClause, *, anew: bool = False) -> None:
+    """Writes down that the history goes by this clock from now on.
+
+    Args:
+        connection: In a transaction, to a database with the tables of the ledger.
+        mine: The clock.
+        events: Dagster's event log, which says by ``timestamp`` (UTC) when it wrote the event of an ``id`` down.
+        anew: Whether a person has set it anew, and nothing else goes by the old one: then it may replace one that runs.
+
+    Raises:
+        SettingsError: the history there goes by another clock.
+    """
+    locked = select(CLOCK.c.tag).with_for_update()
+    known = connection.execute(locked).scalar_one_or_none()
+    if known is None:
+        first = insert(CLOCK).values(only=True, tag=_of_history(connection, mine, events).tag)
+        connection.execute(first.on_conflict_do_nothing())
+        known = connection.execute(locked).scalar_one()
+    both_simulated = bool(known and mine.tag)
+    if not (anew and both_simulated):
+        _require(Clock.from_tag(known), mine)
+    if known != mine.tag:
+        connection.execute(CLOCK.update().values(tag=mine.tag))
+
+
+def _require(known: Clock, mine: Clock) -> None:
+    if known.may_go_on_as(mine):
+        return
+    way = "leave FALCON_CLOCK out" if mine.origin is not None else f"set FALCON_CLOCK={known.text}"
+    raise SettingsError(
+        f"the database goes by another clock ({known}) than this process ({mine}); what one decides would be wrong "
+        f"by the other: {way}, or keep another history with another FALCON_HOME or FALCON_DATABASE_URL"
+    )
+
+
+def _of_history(connection: Connection, mine: Clock, events: TableClause) -> Clock:
+    """The clock of a database of an earlier version, by what it recorded last, and when; ``mine`` if nothing tells."""
+    if connection.execute(select(func.to_regclass(events.name))).scalar_one() is None:
+        return mine
+    newest = FEED_INSTANCES.c.event_id.desc()
+    both = select(FEED_INSTANCES.c.seen_at, events.c.timestamp).join(
+        events, events.c.id == FEED_INSTANCES.c.version_event
+    )
+    found = connection.execute(both.order_by(newest).limit(1)).one_or_none()
+    if found is None:
+        return mine
+    apart = abs(found.seen_at - found.timestamp.replace(tzinfo=UTC))
+    simulated = apart > _SURELY_SIMULATED
+    if simulated and mine.origin is None:
+        return Clock(origin=found.seen_at)
+    return mine if simulated else Clock()
+
+
+LEDGER_LOCK = "falcon ledger"
+"""The lock of whoever writes the projection or its tables."""
+
+
+def lock_in_transaction(connection: Connection, name: str) -> None:
+    """Waits for the lock of that name and keeps it to the end of the transaction."""
+    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _key(name)})
+
+
+def try_lock(connection: Connection, name: str) -> bool:
+    """Takes the lock of that name for as long as the connection lives, if nobody else has it."""
+    return bool(connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _key(name)}).scalar_one())
+
+
+def unlock(connection: Connection, name: str) -> None:
+    """Gives the lock of :func:`try_lock` back."""
+    connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": _key(name)})
+
+
+def locked(connection: Connection, names: Collection[str]) -> set[str]:
+    """Those of the locks that some connection to this database has."""
+    keys = {_key(name): name for name in names}
+    # PostgreSQL shows the two halves of the key, as unsigned numbers.
+    found = connection.execute(
+        text(
+            "SELECT (classid::bigint << 32) | objid::bigint AS key FROM pg_locks WHERE locktype = 'advisory' "
+            "AND objsubid = 1 AND granted AND database = (SELECT oid FROM pg_database WHERE datname = "
+            "current_database()) AND ((classid::bigint << 32) | objid::bigint) = ANY(:keys)"
+        ),
+        {"keys": list(keys)},
+    )
+    return {keys[key] for key in found.scalars()}
+
+
+def _key(name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big", signed=True)
+
+
+_MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+def upgrade(engine: Engine) -> None:
+    """Creates the schema and its tables, or migrates them to what this version of the package needs.
+
+    Safe to call from several processes at once; nothing happens where all is up to date. Either all of it happens or
+    nothing.
+    """
+    with engine.connect() as connection:
+        if revision(connection) == newest_revision():
+            return
+    from alembic import command  # noqa: PLC0415 - takes a while, and is needed once for a version
+    from alembic.config import Config  # noqa: PLC0415 - as above
+
+    with engine.begin() as connection:
+        lock_in_transaction(connection, LEDGER_LOCK)
+        connection.execute(text(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}"))
+        config = Config()
+        config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+
+def revision(connection: Connection) -> str | None:
+    """The revision of the ledger's tables; None: there are none."""
+    table = f"{SCHEMA}.alembic_version"
+    if connection.execute(select(func.to_regclass(table))).scalar_one() is None:
+        return None
+    return connection.execute(text(f"SELECT version_num FROM {table}")).scalar_one_or_none()  # noqa: S608 - a constant
+
+
+def newest_revision() -> str:
+    """The revision that this version of the package needs: the number in front of the last file."""
+    return max(file.name.partition("_")[0] for file in (_MIGRATIONS / "versions").glob("[0-9]*.py"))
+
+
+T = TypeVar("T")
+_CHUNK = 1000
+
+
+def upsert(
+    connection: Connection, table: Table, rows: Sequence[dict[str, Any]], where: ColumnElement[bool] | None = None
+) -> None:
+    """Inserts the rows, all columns given; those whose key is there are replaced, where that is allowed."""
+    names = [column.name for column in table.c]
+    keys = [column.name for column in table.primary_key]
+    last = {tuple(row[key] for key in keys): row for row in rows}.values()  # one statement changes a row once
+    for part in parts(last):
+        given = rows_of(table, {name: [row[name] for row in part] for name in names})
+        statement = insert(table).from_select(names, select(*given.c))
+        others = {name: statement.excluded[name] for name in names if name not in keys}
+        connection.execute(statement.on_conflict_do_update(index_elements=keys, set_=others, where=where))
+
+
+def rows_of(table: Table, columns: Mapping[str, Sequence[Any]]) -> TableValuedAlias:
+    """Rows of values of these columns, one array each: compiled in no time, however many they are."""
+    return _unnested({name: (table.c[name].type, values) for name, values in columns.items()})
+
+
+def among(columns: Sequence[ColumnElement[Any]], keys: Sequence[Sequence[Any]]) -> ColumnElement[bool]:
+    """Whether the values of those columns are one of the keys; compiled in no time, however many they are."""
+    given = {f"key_{at}": (column.type, [key[at] for key in keys]) for at, column in enumerate(columns)}
+    return tuple_(*columns).in_(select(*_unnested(given).c))
+
+
+def parts(items: Collection[T], size: int = _CHUNK) -> Iterable[list[T]]:
+    """The items in lists of that size."""
+    rest = iter(items)
+    while part := list(islice(rest, size)):
+        yield part
+
+
+def _unnested(columns: Mapping[str, tuple[TypeEngine[Any], Sequence[Any]]]) -> TableValuedAlias:
+    types = {name: ARRAY(of, dimensions=1) for name, (of, _) in columns.items()}
+    arrays = [cast(literal(list(values), types[name]), types[name]) for name, (_, values) in columns.items()]
+    return func.unnest(*arrays).table_valued(*columns).render_derived(name="given")

@@ -1,0 +1,113 @@
+"""Events of ours, from records and back."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from falcon_assets.history.events.columns import columns_in
+from falcon_assets.history.events.feed_instances import (
+    FeedInstanceAvailable,
+    FeedInstanceEvicted,
+    FeedInstanceWithdrawn,
+    FeedVersionEvicted,
+    PartitionPushed,
+    PushRefused,
+)
+from falcon_assets.history.events.process_instances import CameTooLate, InstanceChanged, RunEnded, RunQueued
+from falcon_assets.history.events.record import (
+    AT,
+    COLUMNS,
+    DATA_VERSION_TAG,
+    VERSION,
+    AssetEvent,
+    Record,
+    for_people,
+    said_by,
+)
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+
+Fact: TypeAlias = (
+    FeedInstanceAvailable
+    | FeedInstanceEvicted
+    | FeedInstanceWithdrawn
+    | FeedVersionEvicted
+    | PartitionPushed
+    | PushRefused
+    | InstanceChanged
+    | CameTooLate
+    | RunQueued
+    | RunEnded
+)
+"""What the ledger is made from."""
+
+_MATERIALIZED = (FeedInstanceAvailable, InstanceChanged)
+_OBSERVED = (
+    FeedInstanceEvicted,
+    FeedInstanceWithdrawn,
+    FeedVersionEvicted,
+    CameTooLate,
+    PushRefused,
+    InstanceChanged,
+)
+
+
+@dataclass(frozen=True)
+class Logged:
+    """A fact in Dagster's event log.
+
+    Attributes:
+        event_id: Its place there.
+        fact: What it says.
+        run_id: The run that says it; None: a daemon, a person or a program outside of runs.
+    """
+
+    event_id: int
+    fact: Fact
+    run_id: str | None = None
+
+
+def materialization(
+    key: dg.AssetKey, partition: str, *records: Record, description: str | None = None
+) -> dg.AssetMaterialization:
+    """An event that says these records, with Dagster's tag for the version of what is there."""
+    import dagster as dg  # noqa: PLC0415 - takes seconds, and commands that only read need none of it
+
+    versions = [one.version for one in records if isinstance(one, FeedInstanceAvailable)]
+    tags = {DATA_VERSION_TAG: versions[0]} if versions else None
+    return dg.AssetMaterialization(key, description, _metadata(records), partition, tags)
+
+
+def observation(
+    key: dg.AssetKey, partition: str | None, *records: Record, description: str | None = None
+) -> dg.AssetObservation:
+    """An event that says these records."""
+    import dagster as dg  # noqa: PLC0415 - as above
+
+    return dg.AssetObservation(key, description, _metadata(records), partition)
+
+
+def _metadata(records: tuple[Record, ...]) -> dict[str, Any]:
+    return for_people({key: value for record in records for key, value in record.metadata().items()})
+
+
+def asset_facts(event_id: int, event: AssetEvent, seen: datetime) -> tuple[Fact, ...]:
+    """What an event about ``[cluster, feed]`` says; nothing where it is about something else."""
+    import dagster as dg  # noqa: PLC0415 - as above
+
+    said = {AT.alias: seen, VERSION.alias: f"event-{event_id}", **said_by(event)}
+    said[str(COLUMNS.alias)] = columns_in(event.metadata)
+    is_materialized = isinstance(event, dg.AssetMaterialization)
+    # Others may write about these assets, and whatever they like: what is not ours must not stop the fold.
+    with suppress(ValueError):
+        kinds = _MATERIALIZED if is_materialized else _OBSERVED
+        if ours := tuple(kind.read(said) for kind in kinds if kind.key in said):
+            return ours
+    with suppress(ValueError):
+        return (PartitionPushed.read(said),) if is_materialized else ()
+    return ()

@@ -1,0 +1,201 @@
+"""Folds facts into the tables, in transactions that move the cursor along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Any, TypeAlias
+
+from sqlalchemy import ColumnElement, Connection, Engine, delete, or_, select
+
+from falcon_assets.features.notification.store import note
+from falcon_assets.history.database import LEDGER_LOCK, among, lock_in_transaction, parts, upsert
+from falcon_assets.history.events.event_log import Fact, Logged
+from falcon_assets.history.events.feed_instances import (
+    FeedInstanceAvailable,
+    FeedInstanceEvicted,
+    FeedInstanceWithdrawn,
+    PartitionPushed,
+    PushRefused,
+)
+from falcon_assets.history.events.process_instances import CameTooLate, InstanceChanged, RunEnded, RunQueued
+from falcon_assets.history.folding.kept_versions import load_kept, store_kept
+from falcon_assets.history.folding.ledger_rows import Consumed, FeedInstanceRow, FeedKey, First, ProcessKey, PushKey
+from falcon_assets.history.folding.reduce import Rows
+from falcon_assets.history.folding.stored_versions import load_versions, mark_stale, store_versions
+from falcon_assets.history.folding.totals import add_totals, changes, states_in
+from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, PROJECTION, PUSHED
+from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
+
+History: TypeAlias = Callable[[Connection, int, int], tuple[Sequence[Logged], int | None]]
+"""``history(connection, after, limit)``: the facts of the next ``limit`` events after that event id, in order, and
+the id of the last of these events; None where there are no more. Events that may still appear before it are not passed
+over. It is asked with the connection that has the ledger's lock: were it to need another one of a pool, all of them
+could be in the hands of others, who wait for the lock."""
+
+_CHUNK = 1000
+
+
+def fold(engine: Engine, history: History) -> int:
+    """Folds in what is new; returns the number of facts. Several folders at once wait for each other."""
+    count = 0
+    while True:
+        with engine.begin() as connection:
+            lock_in_transaction(connection, LEDGER_LOCK)
+            facts = _fold_next(connection, history)
+        if facts is None:
+            return count
+        count += facts
+
+
+def rebuild(engine: Engine, history: History) -> int:
+    """Forgets the projection and folds all of history again, in one transaction; returns the number of facts.
+
+    Readers see the old projection until the new one is complete.
+    """
+    count = 0
+    with engine.begin() as connection:
+        lock_in_transaction(connection, LEDGER_LOCK)
+        folded = connection.execute(select(FOLD.c.event_id)).scalar() or 0
+        for table in PROJECTION:
+            connection.execute(delete(table))
+        while (facts := _fold_next(connection, history, folded)) is not None:
+            count += facts
+    return count
+
+
+def _fold_next(connection: Connection, history: History, folded: int = 0) -> int | None:
+    """Folds the next events; None where there are none. What was ``folded`` before is told to nobody again."""
+    after = connection.execute(select(FOLD.c.event_id)).scalar() or 0
+    facts, last = history(connection, after, _CHUNK)
+    if last is None:
+        return None
+    if facts:
+        rows = _load(connection, facts)
+        before = states_in(rows)
+        rows.apply(facts)
+        _store(connection, rows)
+        add_totals(connection, changes(before, rows))
+        note(connection, [one for one in rows.happened if (one.event_id or 0) > folded])
+    upsert(connection, FOLD, [{"only": True, "event_id": last}])
+    return len(facts)
+
+
+def _load(connection: Connection, logged: Sequence[Logged]) -> Rows:
+    """The rows that the facts are about, as they are now."""
+    facts = [one.fact for one in logged]
+    of_feeds = FeedInstanceAvailable | FeedInstanceEvicted | FeedInstanceWithdrawn
+    about_feeds = [one for one in facts if isinstance(one, of_feeds)]
+    feeds = {(one.cluster, one.feed, one.instance) for one in about_feeds}
+    processes = {(one.process, one.cluster, one.nominal) for one in facts if isinstance(one, InstanceChanged)}
+    queued = [one for one in facts if isinstance(one, RunQueued)]
+    too_late = [one for one in facts if isinstance(one, CameTooLate)]
+    processes |= {(one.process, one.cluster, nominal) for one in queued for nominal in one.nominals}
+    processes |= {
+        (one.process, one.cluster, one.nominal)
+        for one in facts
+        if isinstance(one, FeedInstanceAvailable) and one.process and one.nominal
+    }
+    runs = {one.run_id for one in logged if isinstance(one.fact, RunEnded)}
+    rows = Rows()
+    key = (FEED_INSTANCES.c.cluster, FEED_INSTANCES.c.feed, FEED_INSTANCES.c.instance)
+    for part in parts(feeds):
+        for row in connection.execute(select(FEED_INSTANCES).where(among(key, part))):
+            rows.feeds[row.cluster, row.feed, row.instance] = feed_row_of(row)
+    own = (PROCESS_INSTANCES.c.process, PROCESS_INSTANCES.c.cluster, PROCESS_INSTANCES.c.nominal)
+    wanted: list[ColumnElement[bool]] = [among(own, part) for part in parts(processes)]
+    of_run = (PROCESS_INSTANCES.c.queued_run, PROCESS_INSTANCES.c.run_id)
+    wanted += [or_(*(column.in_(part) for column in of_run)) for part in parts(runs)]
+    for condition in wanted:
+        for row in connection.execute(select(PROCESS_INSTANCES).where(condition)):
+            process = (row.process, row.cluster, row.nominal)
+            rows.processes[process] = record_of(row)
+            rows.first[process] = First(row.first_started, row.first_succeeded)
+            if row.started_event is not None:
+                rows.started[process] = row.started_event
+    _load_consumed(connection, rows, {(one.process, one.cluster, one.nominal) for one in too_late})
+    _load_pushed(connection, rows, {push for one in facts if (push := _push_of(one))})
+    rows.kept = load_kept(connection, facts)
+    rows.versions = load_versions(connection, facts, {key: row.version for key, row in rows.feeds.items()})
+    return rows
+
+
+def _load_pushed(connection: Connection, rows: Rows, keys: set[PushKey]) -> None:
+    for part in parts(keys):
+        for row in connection.execute(select(*_PUSH, PUSHED.c.event_id).where(among(_PUSH, part))):
+            rows.pushed[row[0], row[1], row[2]] = row[3]
+
+
+def _push_of(fact: Fact) -> PushKey | None:
+    """The push that a fact is about."""
+    if isinstance(fact, PartitionPushed | PushRefused):
+        return fact.cluster, fact.feed, fact.partition
+    if isinstance(fact, FeedInstanceAvailable) and fact.pushed is not None:
+        return fact.cluster, fact.feed, fact.pushed
+    return None
+
+
+def _load_consumed(connection: Connection, rows: Rows, keys: set[ProcessKey]) -> None:
+    names = [one.name for one in fields(Consumed)]
+    for part in parts(keys):
+        for row in connection.execute(select(CONSUMED).where(among(_READER, part))):
+            key = (row.process, row.cluster, row.nominal)
+            one = Consumed(**{name: row._mapping[name] for name in names})
+            rows.consumed[key] = (*rows.consumed.get(key, ()), one)
+
+
+def record_of(row: Any) -> InstanceRecord:
+    """A row of ``process_instances`` as a record."""
+    mapping = row._mapping  # made anew each time it is asked for
+    values = {name: mapping[name] for name in _RECORD}
+    return InstanceRecord(**{**values, "state": InstanceState(values["state"])})
+
+
+def feed_row_of(row: Any) -> FeedInstanceRow:
+    """A row of ``feed_instances``, without its key."""
+    values = {name: row._mapping[name] for name in _FEED_ROW}
+    return FeedInstanceRow(**{**values, "state": FeedState(values["state"])})
+
+
+_FEED_ROW = [one.name for one in fields(FeedInstanceRow)]
+_RECORD = [one.name for one in fields(InstanceRecord)]
+_PUSH = (PUSHED.c.cluster, PUSHED.c.feed, PUSHED.c.partition)
+_READER = (CONSUMED.c.process, CONSUMED.c.cluster, CONSUMED.c.nominal)
+
+
+def _store(connection: Connection, rows: Rows) -> None:
+    upsert(connection, FEED_INSTANCES, [_feed_values(key, row) for key, row in rows.feeds.items()])
+    changed = [
+        {
+            **_process_values(key, rows.processes[key], event),
+            "started_event": rows.started.get(key),
+            "first_started": (first := rows.first.get(key, First())).started,
+            "first_succeeded": first.succeeded,
+        }
+        for key, event in rows.events.items()
+    ]
+    upsert(connection, PROCESS_INSTANCES, changed)
+    for part in parts(rows.consumed):
+        connection.execute(delete(CONSUMED).where(among(_READER, part)))
+    values = [
+        {"process": key[0], "cluster": key[1], "nominal": key[2], **vars(one), "stale": False}
+        for key, consumed in rows.consumed.items()
+        for one in consumed
+    ]
+    upsert(connection, CONSUMED, values)
+    mark_stale(connection, rows.feeds, rows.consumed)
+    store_versions(connection, rows.versions)
+    store_kept(connection, rows.kept)
+    waiting = [(key, event) for key, event in rows.pushed.items() if event is not None]
+    names = [column.name for column in _PUSH]
+    upsert(connection, PUSHED, [{**dict(zip(names, key, strict=True)), "event_id": event} for key, event in waiting])
+    for answered in parts({key for key, event in rows.pushed.items() if event is None}):
+        connection.execute(delete(PUSHED).where(among(_PUSH, answered)))
+
+
+def _feed_values(key: FeedKey, row: FeedInstanceRow) -> dict[str, Any]:
+    return {"cluster": key[0], "feed": key[1], "instance": key[2], **vars(row), "state": row.state.value}
+
+
+def _process_values(key: ProcessKey, row: InstanceRecord, event_id: int) -> dict[str, Any]:
+    return {"process": key[0], "cluster": key[1], **vars(row), "state": row.state.value, "event_id": event_id}

@@ -1,0 +1,107 @@
+"""The versions of feed instances that were replaced and are kept: written by the fold, asked for by commands."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple, TypeAlias
+
+from sqlalchemy import Connection, and_, delete, select
+
+from falcon_assets.history.database import among, parts, upsert
+from falcon_assets.history.events.event_log import Fact
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedVersionEvicted
+from falcon_assets.history.folding.stored_versions import version_row_of
+from falcon_assets.history.folding.version_rows import VersionRow
+from falcon_assets.history.tables import DATA_VERSIONS, FEED_INSTANCES, KEPT_VERSIONS
+from falcon_assets.planning.instance_record import FeedState
+from falcon_assets.planning.version_columns import VersionStatus
+
+_TABLE = KEPT_VERSIONS.c
+_KEY = (_TABLE.cluster, _TABLE.feed, _TABLE.instance)
+_Instance: TypeAlias = tuple[str, str, datetime]
+
+
+class Kept(NamedTuple):
+    """A row of ``falcon.kept_versions`` without its key."""
+
+    path: str
+    replaced_at: datetime
+
+
+KeptRows: TypeAlias = Mapping[str, Kept]
+"""Of one instance, by version."""
+
+
+def after_publication(rows: KeptRows, fact: FeedInstanceAvailable) -> KeptRows:
+    """What is kept of an instance after a version of it came: what the publication says, and never that version."""
+    if fact.kept_versions is None:
+        return {version: row for version, row in rows.items() if version != fact.version}
+    said = {one.version: one.path for one in fact.kept_versions if one.version != fact.version}
+    return {
+        version: Kept(path, rows[version].replaced_at if version in rows else fact.at) for version, path in said.items()
+    }
+
+
+def load_kept(connection: Connection, facts: Iterable[Fact]) -> dict[_Instance, KeptRows]:
+    """What is kept of the instances that the facts are about, of those that have any."""
+    about = (one for one in facts if isinstance(one, FeedInstanceAvailable | FeedVersionEvicted))
+    return kept_of(connection, {(one.cluster, one.feed, one.instance) for one in about})
+
+
+def kept_of(connection: Connection, instances: Collection[_Instance]) -> dict[_Instance, KeptRows]:
+    """What is kept of those instances, of those that have any."""
+    found: dict[_Instance, dict[str, Kept]] = {}
+    for part in parts(instances):
+        for row in connection.execute(select(KEPT_VERSIONS).where(among(_KEY, part))):
+            own = found.setdefault((row.cluster, row.feed, row.instance), {})
+            own[row.version] = Kept(row.path, row.replaced_at)
+    return dict(found)
+
+
+def store_kept(connection: Connection, rows: Mapping[_Instance, KeptRows]) -> None:
+    """Writes what is kept of instances, all of each."""
+    for part in parts(rows):
+        connection.execute(delete(KEPT_VERSIONS).where(among(_KEY, part)))
+    values = [
+        {"cluster": key[0], "feed": key[1], "instance": key[2], "version": version, **row._asdict()}
+        for key, own in rows.items()
+        for version, row in own.items()
+    ]
+    upsert(connection, KEPT_VERSIONS, values)
+
+
+@dataclass
+class KnownVersions:
+    """What the ledger knows of the versions of a feed that are kept on a cluster.
+
+    Attributes:
+        replaced: Instance and version -> when it was replaced.
+        evicted: Those of the instances that retention took away.
+    """
+
+    replaced: dict[tuple[datetime, str], datetime] = field(default_factory=dict)
+    evicted: set[datetime] = field(default_factory=set)
+
+
+def known_versions(connection: Connection, cluster: str, feeds: Collection[str]) -> dict[str, KnownVersions]:
+    """Of each of the feeds that has any."""
+    there, found = FEED_INSTANCES.c, dict[str, KnownVersions]()
+    same = and_(*(there[column.name] == column for column in _KEY))
+    asked = select(_TABLE.feed, _TABLE.instance, _TABLE.version, _TABLE.replaced_at, there.state)
+    own = (_TABLE.cluster == cluster, _TABLE.feed.in_(feeds))
+    for row in connection.execute(asked.outerjoin_from(KEPT_VERSIONS, FEED_INSTANCES, same).where(*own)):
+        one = found.setdefault(row.feed, KnownVersions())
+        one.replaced[row.instance, row.version] = row.replaced_at
+        if row.state == FeedState.EVICTED.value:
+            one.evicted.add(row.instance)
+    return found
+
+
+def versions_of(connection: Connection, instance: _Instance) -> dict[str, VersionRow]:
+    """Every version that an instance is known to have had there."""
+    table = DATA_VERSIONS.c
+    own = (table.cluster == instance[0], table.feed == instance[1], table.instance == instance[2])
+    rows = connection.execute(select(DATA_VERSIONS).where(*own, table.status != VersionStatus.READ.value))
+    return {row.version: version_row_of(row) for row in rows}

@@ -1,0 +1,293 @@
+"""What a fact does to the rows of the ledger; pure, so that any folding of the same history gives the same rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import Any
+
+from falcon_assets.features.notification.rules import Happening
+from falcon_assets.history.events.event_log import Logged
+from falcon_assets.history.events.feed_instances import (
+    FeedInstanceAvailable,
+    FeedInstanceEvicted,
+    FeedInstanceWithdrawn,
+    FeedVersionEvicted,
+    PartitionPushed,
+    PushRefused,
+)
+from falcon_assets.history.events.process_instances import CameTooLate, InstanceChanged, RunEnded, RunQueued
+from falcon_assets.history.folding.instance_changes import OVER, commanded, dropped, over, pending, taken, was_stopped
+from falcon_assets.history.folding.kept_versions import KeptRows, after_publication
+from falcon_assets.history.folding.ledger_rows import (
+    COPIED_BYTES,
+    EVICTED_BYTES,
+    Consumed,
+    FeedInstanceRow,
+    FeedKey,
+    First,
+    ProcessKey,
+    PushKey,
+    TotalKey,
+)
+from falcon_assets.history.folding.version_rows import VersionRows
+from falcon_assets.model.notification import Told
+from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
+
+_FAILING = (InstanceState.FAILED, InstanceState.TIMED_OUT)
+_TOLD = {
+    InstanceState.FAILED: Told.FAILED,
+    InstanceState.TIMED_OUT: Told.TIMED_OUT,
+    InstanceState.SUCCEEDED: Told.SUCCEEDED,
+    InstanceState.KILLED: Told.KILLED,
+}
+
+
+@dataclass
+class Rows:
+    """The rows that some facts are about, and what became of them.
+
+    Attributes:
+        feeds: Feed instances.
+        processes: Process instances.
+        consumed: What process instances consumed, of those only that succeeded in these facts or that these facts say
+            something came too late for.
+        events: The latest event about each process instance of these facts.
+        started: The event by which each process instance started last.
+        first: When each process instance started and succeeded first.
+        pushed: The event that pushed a partition last; None: it has its answer.
+        versions: Versions of feed instances, and what they were made from.
+        moved: How many bytes were copied and evicted in these facts.
+        happened: What became of instances, and may be told.
+        kept: What is kept beside feed instances, of those that have or had any.
+    """
+
+    feeds: dict[FeedKey, FeedInstanceRow] = field(default_factory=dict)
+    processes: dict[ProcessKey, InstanceRecord] = field(default_factory=dict)
+    consumed: dict[ProcessKey, tuple[Consumed, ...]] = field(default_factory=dict)
+    events: dict[ProcessKey, int] = field(default_factory=dict)
+    started: dict[ProcessKey, int] = field(default_factory=dict)
+    first: dict[ProcessKey, First] = field(default_factory=dict)
+    pushed: dict[PushKey, int | None] = field(default_factory=dict)
+    versions: VersionRows = field(default_factory=VersionRows)
+    moved: Counter[TotalKey] = field(default_factory=Counter)
+    happened: list[Happening] = field(default_factory=list)
+    kept: dict[FeedKey, KeptRows] = field(default_factory=dict)
+
+    def apply(self, facts: Iterable[Logged]) -> None:
+        """Changes the rows by the facts, which come in the order of history."""
+        for logged in facts:
+            fact, event_id, run_id = logged.fact, logged.event_id, logged.run_id
+            if isinstance(fact, FeedInstanceAvailable):
+                self._available(fact, event_id, run_id if fact.process else None)
+                if fact.pushed is not None and fact.push_event is not None:
+                    self._answered((fact.cluster, fact.feed, fact.pushed), fact.push_event)
+            elif isinstance(fact, PartitionPushed):
+                self.pushed[fact.cluster, fact.feed, fact.partition] = event_id
+            elif isinstance(fact, PushRefused):
+                self._answered((fact.cluster, fact.feed, fact.partition), fact.push_event)
+            elif isinstance(fact, FeedInstanceEvicted | FeedInstanceWithdrawn | FeedVersionEvicted):
+                self._went(fact, event_id, run_id)
+            elif isinstance(fact, InstanceChanged):
+                self._changed(fact, event_id, run_id)
+            elif isinstance(fact, CameTooLate):
+                self._came_too_late(fact)
+            elif run_id is not None and isinstance(fact, RunQueued):
+                self._queued(fact, event_id, run_id)
+            elif run_id is not None and isinstance(fact, RunEnded):
+                self._ended(fact, event_id, run_id)
+
+    def _available(self, fact: FeedInstanceAvailable, event_id: int, run_id: str | None) -> None:
+        key = (fact.cluster, fact.feed, fact.instance)
+        row = self.feeds.get(key)
+        is_evicted = row is not None and row.state is FeedState.EVICTED
+        if row is not None and is_evicted and run_id is None and _was_seen_before(row, fact):
+            return
+        if key in self.kept or fact.kept_versions:
+            self.kept[key] = after_publication(self.kept.get(key, {}), fact)
+        was_away = row is not None and row.state is not FeedState.AVAILABLE
+        before = row.version if row is not None else None
+        self.versions.available(fact, event_id, run_id, self._attempt(fact, run_id), before)
+        if fact.restored_by is not None:
+            self._restored(fact, event_id)
+        if row is not None and not row.version:
+            row = None  # nobody had seen it before it was evicted
+        new = FeedInstanceRow(
+            version=fact.version,
+            landed_at=fact.at if row is None else row.landed_at,
+            seen_at=fact.at,
+            event_id=event_id,
+            bytes=fact.bytes,
+            records=fact.records,
+            files=fact.files,
+            signature=fact.signature,
+            run_id=run_id,
+            version_event=event_id,
+            late=bool(fact.late),
+            looked_before=fact.looked_before,
+        )
+        if row is not None and row.version == fact.version:
+            new = replace(
+                new,
+                previous_version=row.previous_version,
+                changes=row.changes,
+                late=row.late,
+                # What came back after it was evicted or taken back is new, although it is the same.
+                seen_at=fact.at if was_away else row.seen_at,
+                looked_before=fact.looked_before if was_away else row.looked_before,
+                version_event=event_id if was_away else row.version_event,
+            )
+        elif row is not None:
+            new = replace(new, previous_version=row.version, changes=row.changes + 1)
+        self.feeds[key] = new
+
+    def _restored(self, fact: FeedInstanceAvailable, event_id: int) -> None:
+        at = self.versions.known[fact.cluster, fact.feed, fact.instance, fact.version].seen_at or fact.at
+        come = (Told.RESTORED, "feed", fact.feed, fact.cluster, fact.instance, at)
+        run = {"id": None, "version": fact.version, "restored_by": fact.restored_by}
+        said = f"version {fact.version} by {fact.restored_by}"
+        self.happened.append(Happening(*come, str(event_id), said, event_id=event_id, run=run))
+
+    def _attempt(self, fact: FeedInstanceAvailable, run_id: str | None) -> int | None:
+        if fact.process is None or fact.nominal is None:
+            return None
+        row = self.processes.get((fact.process, fact.cluster, fact.nominal))
+        return row.attempt if row is not None and row.run_id == run_id else None
+
+    def _answered(self, key: PushKey, pushed: int) -> None:
+        last = self.pushed.get(key)
+        if last is not None and last <= pushed:  # what was pushed again meanwhile is checked again
+            self.pushed[key] = None
+
+    def _went(
+        self, fact: FeedInstanceEvicted | FeedInstanceWithdrawn | FeedVersionEvicted, event_id: int, run_id: str | None
+    ) -> None:
+        key = (fact.cluster, fact.feed, fact.instance)
+        row = self.feeds.get(key)
+        if isinstance(fact, FeedInstanceEvicted):
+            self._evicted(fact, event_id, run_id)
+        elif isinstance(fact, FeedVersionEvicted):
+            if key in self.kept:
+                rest = self.kept[key].items()
+                self.kept[key] = {version: one for version, one in rest if version != fact.version_evicted}
+        elif row is not None and row.state is FeedState.AVAILABLE:
+            self.feeds[key] = replace(row, state=FeedState.MISSING, event_id=event_id)
+
+    def _evicted(self, fact: FeedInstanceEvicted, event_id: int, run_id: str | None) -> None:
+        key = (fact.cluster, fact.feed, fact.instance)
+        row = self.feeds.get(key) or FeedInstanceRow("", landed_at=fact.at, seen_at=fact.at, event_id=event_id)
+        if row.state is FeedState.EVICTED:
+            return  # a pass that was killed had said so already
+        self.versions.evicted(fact, run_id, row.version)
+        self.moved[EVICTED_BYTES, fact.feed, fact.cluster, fact.evicted] += fact.bytes or 0
+        self.feeds[key] = replace(
+            row,
+            state=FeedState.EVICTED,
+            evicted_at=fact.at,
+            evicted_by=run_id,
+            evicted_bytes=fact.bytes,
+            event_id=event_id,
+        )
+        gone = (Told.EVICTED, "feed", fact.feed, fact.cluster, fact.instance, fact.at)
+        run = {"id": run_id, "version": row.version, "archived_to": fact.archived_to}
+        self.happened.append(Happening(*gone, str(event_id), fact.reason, event_id=event_id, run=run))
+
+    def _changed(self, fact: InstanceChanged, event_id: int, run_id: str | None) -> None:
+        key = (fact.process, fact.cluster, fact.nominal)
+        row = self.processes.get(key) or pending(fact.nominal)
+        if fact.before is not None:
+            if (now := commanded(row, fact)) is not None:
+                self._put(key, now, event_id)
+            return
+        if run_id is not None:
+            if was_stopped(row, run_id) and fact.state is not InstanceState.SUCCEEDED:
+                return
+            row = taken(row, run_id)
+        first = self.first.get(key, First())
+        # Copying a row costs more than all else here: it is done once.
+        said: dict[str, Any] = {"state": fact.state, "reason": fact.reason, "reason_data": fact.reason_data}
+        if fact.state is InstanceState.RUNNING:
+            said |= {"started": fact.at, "ended": None}
+            self.started[key] = event_id
+            self.first[key] = First(first.started or fact.at, first.succeeded)
+        else:
+            said["ended"] = fact.at
+        if fact.state is InstanceState.SUCCEEDED or fact.state in _FAILING:
+            said["deaths"] = 0
+        if fact.state is InstanceState.SUCCEEDED:
+            self.moved[COPIED_BYTES, fact.process, fact.cluster, ""] += fact.bytes_copied or 0
+            self.first[key] = First(first.started or fact.at, first.succeeded or fact.at)
+            said["failures"] = 0
+            # What a run reads, it reads after it said that it starts.
+            read = self.started.get(key, 0)
+            consumed = {
+                (name, one.feed, one.instance): Consumed(
+                    name, one.feed, one.instance, one.version, read, one.cluster or fact.cluster
+                )
+                for name, instances in (fact.inputs or {}).items()
+                for one in instances
+            }
+            self.consumed[key] = tuple(consumed.values())
+        elif fact.state in _FAILING:
+            said["failures"] = row.failures + 1
+        elif fact.state is InstanceState.WAITING and run_id is None:
+            said["queued_run"] = None  # a coordinator takes it from a run that is not there any more
+        if fact.definition is not None:
+            said["definition"] = fact.definition
+        self._put(key, replace(row, **said), event_id)
+
+    def _queued(self, fact: RunQueued, event_id: int, run_id: str) -> None:
+        for nominal, meant in zip_longest(fact.nominals, fact.attempts):
+            key = (fact.process, fact.cluster, nominal)
+            row = self.processes.get(key) or pending(nominal)
+            if meant is not None and row.attempt >= meant:
+                continue  # this run said so before, or another run was given the attempt
+            if run_id not in (row.queued_run, row.run_id):  # a run says twice that it is there: queued and started
+                row = replace(row, queued_run=run_id, attempt=meant or row.attempt + 1)
+                if row.state in (*OVER, *_FAILING):  # to be run again: what becomes of the run becomes of the instance
+                    row = replace(row, state=InstanceState.WAITING, reason="", reason_data=None)
+                self._put(key, row, event_id)
+
+    def _came_too_late(self, fact: CameTooLate) -> None:
+        key = (fact.process, fact.cluster, fact.nominal)
+        about = (fact.feed, fact.instance)
+        if key in self.consumed:
+            self.consumed[key] = tuple(
+                replace(one, too_late=fact.too_late) if (one.feed, one.instance) == about else one
+                for one in self.consumed[key]
+            )
+
+    def _ended(self, fact: RunEnded, event_id: int, run_id: str) -> None:
+        began = any(row.run_id == run_id for row in self.processes.values())
+        for key, row in list(self.processes.items()):
+            if row.queued_run == run_id:
+                self._put(key, dropped(row, fact, began), event_id, run_id)
+            elif row.run_id == run_id and row.state is InstanceState.RUNNING:
+                self._put(key, over(row, fact), event_id)
+
+    def _put(self, key: ProcessKey, row: InstanceRecord, event_id: int, run_id: str | None = None) -> None:
+        """``run_id``: the run that ended without starting it, where one did."""
+        before, told = self.processes.get(key), _TOLD.get(row.state)
+        if told and row.ended and (before is None or (before.state, before.failures) != (row.state, row.failures)):
+            what = (told, "process", *key, row.ended, str(event_id), row.reason)
+            run = _run(row, run_id or row.run_id)
+            self.happened.append(Happening(*what, row.attempt, row.failures, event_id, run))
+        self.processes[key] = row
+        self.events[key] = event_id
+
+
+def _was_seen_before(row: FeedInstanceRow, fact: FeedInstanceAvailable) -> bool:
+    """Whether a collector says that of an evicted instance which it saw before it went."""
+    return fact.signature is not None and fact.signature == row.signature
+
+
+def _run(row: InstanceRecord, run_id: str | None) -> dict[str, str | int | None] | None:
+    """The run of an instance that is over, as JSON; None: none had it when it timed out, or was killed."""
+    if run_id is None or row.state is InstanceState.TIMED_OUT:
+        return None
+    if row.state is InstanceState.KILLED and row.started is None:
+        return None
+    started = row.started.isoformat() if row.started and run_id == row.run_id else None
+    return {"id": run_id, "started": started, "attempt": row.attempt, "definition": row.definition}

@@ -1,0 +1,49 @@
+"""Asset keys, and labels in the spelling that Dagster allows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import dagster as dg
+
+from falcon_assets.model.shared import Acl
+from falcon_assets.planning.dagster_names import identifier
+from falcon_assets.planning.workloads import Workload
+
+_NOT_TAG = re.compile(r"[^A-Za-z0-9_.-]")
+_TAG_LENGTH = 63
+
+
+def asset_key(cluster: str, feed: str) -> dg.AssetKey:
+    """The key of a feed on a cluster: ``cluster/feed``, names as they are."""
+    return dg.AssetKey([cluster, feed])
+
+
+def workload_keys(workload: Workload) -> list[dg.AssetKey]:
+    """The keys of its assets; what happens to an instance is recorded on the first."""
+    return [asset_key(workload.cluster, one) for one in workload.assets]
+
+
+def group_name(groups: tuple[str, ...]) -> str | None:
+    """The asset group: the first group in Dagster's spelling, None (Dagster's default group) where there is none."""
+    return identifier(groups[0]) if groups else None
+
+
+def tags(labels: Mapping[str, str]) -> dict[str, str]:
+    """Labels as Dagster tags: other characters become ``_`` and long ones are cut; the metadata keeps them whole.
+
+    A key may have one namespace before a ``/``.
+    """
+    return {"/".join(map(_tag, key.split("/", 1))): _tag(value) for key, value in labels.items()}
+
+
+def _tag(text: str) -> str:
+    return _NOT_TAG.sub("_", text)[:_TAG_LENGTH]
+
+
+def owners(acl: Acl | None) -> list[str]:
+    """The owner as Dagster writes it: an e-mail address as it is, any other name as a team."""
+    if acl is None:
+        return []
+    return [acl.owner if "@" in acl.owner else f"team:{_NOT_TAG.sub('_', acl.owner)}"]

@@ -1,0 +1,16 @@
+"""What alembic runs to bring the schema ``falcon`` up to date; the connection is given."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from falcon_assets.history.tables import METADATA, SCHEMA
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=METADATA,
+    version_table_schema=SCHEMA,
+    include_schemas=True,
+)
+with context.begin_transaction():
+    context.run_migrations()

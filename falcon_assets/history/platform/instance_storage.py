@@ -1,0 +1,94 @@
+"""The storage class that ``dagster.yaml`` names: Dagster's PostgreSQL storage with our database and a pool.
+
+Frequencies that no cron line can say (``hours(5)``, ``days(2)``, ``months(5)``) are dynamic partitions in Dagster.
+Their keys follow from the definition and the clock, so they are computed here instead of being stored: nothing has to
+register them, and none can be missing. By a simulated clock the same holds for all others: those of its future do not
+exist yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Self
+
+import sqlalchemy
+
+import falcon_assets.history.mapping.partition_mappings  # noqa: F401 - the daemon and the UI learn the class here
+from falcon_assets.history.dagster_internals.partitions import partitions_exist_by
+from falcon_assets.history.dagster_internals.storage import PooledStorage, has_tables
+from falcon_assets.history.database import require_clock
+from falcon_assets.history.mapping.partitions import instant_of_key, key_of_instant, timeline_of_dynamic
+from falcon_assets.history.platform.postgres import database_url, unreachable
+from falcon_assets.history.platform.reconnecting import wait_out_restarts
+from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.timeline import Timeline
+from falcon_assets.settings import load_settings
+
+
+@dataclass(frozen=True)
+class _KeysUpToNow(Collection[str]):
+    """The keys of the instances that exist by now, oldest first."""
+
+    timeline: Timeline
+    now: datetime
+
+    def __iter__(self) -> Iterator[str]:
+        return map(key_of_instant, self.timeline.until(self.now))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, key: object) -> bool:
+        instant = instant_of_key(str(key))
+        return instant is not None and self.timeline.contains(instant) and instant <= self.now
+
+
+def _computed_keys(definition: str) -> Collection[str] | None:
+    timeline = timeline_of_dynamic(definition)
+    return _KeysUpToNow(timeline, load_settings().now()) if timeline else None
+
+
+class FalconStorage(PooledStorage):
+    """Dagster's history on the PostgreSQL of the settings: FALCON_DATABASE_URL, else the embedded server."""
+
+    def __init__(self, url: str, inst_data: Any = None, clock: Clock | None = None) -> None:
+        """Opens it.
+
+        Args:
+            url: The database.
+            inst_data: How ``dagster.yaml`` declared this storage.
+            clock: What this process goes by, if it goes by a clock.
+
+        Raises:
+            SettingsError: the database cannot be reached, or goes by another clock.
+        """
+        # Dagster's own engine opens a connection per statement, four times slower. Those that are kept open are tested
+        # before use, so a restarted server is noticed and survived.
+        engine = sqlalchemy.create_engine(
+            url,
+            isolation_level="AUTOCOMMIT",
+            pool_size=2,
+            max_overflow=18,
+            pool_pre_ping=True,
+            pool_recycle=3600,
+            hide_parameters=True,
+        )
+        wait_out_restarts(engine, is_known=False)
+        try:
+            with engine.connect() as connection:
+                make_tables = not has_tables(connection)
+                if clock is not None:
+                    require_clock(connection, clock)
+        except sqlalchemy.exc.DBAPIError as error:
+            raise unreachable(url, error) from error
+        super().__init__(engine, _computed_keys, inst_data, make_tables=make_tables)
+
+    @classmethod
+    def from_config_value(cls, inst_data: Any, config_value: Mapping[str, Any]) -> Self:
+        """Built by Dagster from ``dagster.yaml``, with the database of the settings."""
+        settings = load_settings()
+        clock = settings.clock
+        partitions_exist_by(None if clock.origin is None else lambda: clock.at(datetime.now(UTC)))
+        return cls(database_url(settings), inst_data, clock)

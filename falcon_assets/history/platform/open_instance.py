@@ -1,0 +1,39 @@
+"""The Dagster instance of this installation, for commands that do not come from Dagster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import yaml
+
+from falcon_assets.errors import SettingsError
+from falcon_assets.settings import Settings
+
+_STORAGE = {"module": "falcon_assets.history.platform.instance_storage", "class": "FalconStorage", "config": {}}
+
+
+def open_instance(settings: Settings) -> dg.DagsterInstance:
+    """The instance that ``dagster`` itself uses in this folder; a context manager.
+
+    As for ``dagster dev``: DAGSTER_HOME if it is set, else the ``dagster.yaml`` of the working folder. Where there is
+    neither, the history is in the database of the settings all the same.
+
+    Raises:
+        SettingsError: ``dagster.yaml`` is not YAML, or the database cannot be reached.
+    """
+    if settings.environ.get("DAGSTER_HOME"):
+        return dg.DagsterInstance.get()
+    artifacts = settings.home / "dagster"
+    artifacts.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return dg.DagsterInstance.local_temp(str(artifacts), overrides=_declared(Path("dagster.yaml")))
+
+
+def _declared(file: Path) -> Any:
+    """What ``dagster.yaml`` says, with our storage where it names none."""
+    try:
+        declared = yaml.safe_load(file.read_text()) if file.exists() else {}
+    except (OSError, yaml.YAMLError) as error:
+        raise SettingsError(f"{file.absolute()} cannot be read: {error}") from error
+    return {"storage": {"custom": _STORAGE}, "telemetry": {"enabled": False}, **(declared or {})}

@@ -1,0 +1,189 @@
+"""The ledger of this installation: its database, up to date with Dagster's history."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import sqlalchemy
+
+from falcon_assets.errors import SettingsError
+from falcon_assets.history.dagster_internals.tables import (
+    EVENT_LOG,
+    has_tables,
+    newest_folded_type,
+    others_said_something,
+    sensors_tick,
+)
+from falcon_assets.history.database import is_remembered, remember_clock, upgrade
+from falcon_assets.history.folding.fold import fold, rebuild
+from falcon_assets.history.overview import folded_up_to
+from falcon_assets.history.platform.postgres import database_url, in_utc, unreachable
+from falcon_assets.history.platform.reconnecting import wait_out_restarts
+from falcon_assets.planning.clock import Clock
+from falcon_assets.settings import Settings, database_name
+from falcon_assets.shared_clock import keep_clock
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+    from falcon_assets.history.platform.dagster_history import DagsterHistory
+
+
+_ALIVE_SECONDS = 60
+"""Each part of the daemon gives a sign of life every half minute."""
+_PATIENCE_SECONDS = 1.0
+_POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The ledger beside the history of a Dagster instance.
+
+    Attributes:
+        engine: The database.
+        instance: Whose history is folded.
+    """
+
+    engine: sqlalchemy.Engine
+    instance: dg.DagsterInstance
+
+    @property
+    def url(self) -> str:
+        """Of the database, with its password."""
+        return self.engine.url.render_as_string(hide_password=False)
+
+    def catch_up(self) -> int:
+        """Folds in what happened since the last time; the number of facts."""
+        return fold(self.engine, self._history)
+
+    def catch_up_on_others(self, run_id: str) -> None:
+        """Folds in what happened, unless all that did is what this run said of its instances.
+
+        For a run that asks before each of its instances: to fold what it knows itself takes longer than to ask.
+        """
+        with self.engine.connect() as connection:
+            is_new = others_said_something(connection, folded_up_to(connection), run_id)
+        if is_new:
+            self.catch_up()
+
+    def rebuild(self) -> int:
+        """Makes the projection anew from all of history; the number of facts."""
+        return rebuild(self.engine, self._history)
+
+    def behind(self, event_id: int) -> int:
+        """How many events of the history would be read, had it been folded up to that event."""
+        with self.engine.connect() as connection:
+            return self._history.behind(connection, event_id)
+
+    @property
+    def _history(self) -> DagsterHistory:
+        from falcon_assets.history.platform.dagster_history import DagsterHistory  # noqa: PLC0415 - it imports Dagster
+
+        return DagsterHistory(self.instance)
+
+
+def open_ledger(settings: Settings, instance: dg.DagsterInstance) -> Ledger:
+    """The ledger, its tables up to date; the first clock that it is opened with is the clock of the database.
+
+    A process with another clock was refused when it opened Dagster's storage.
+    """
+    url = database_url(settings)
+    with suppress(SettingsError):
+        _remembered(url, settings.home, settings.clock, database_name(settings.database_url))
+    return Ledger(_engine(url), instance)
+
+
+def open_tables(settings: Settings) -> sqlalchemy.Engine | None:
+    """The tables of the ledger without Dagster; None where something is not there yet, or changes: open the ledger.
+
+    Raises:
+        SettingsError: the database cannot be reached.
+    """
+    engine = _engine(database_url(settings))
+    with engine.connect() as connection:
+        is_open = has_tables(connection) and is_remembered(connection, settings.clock)
+    if not (is_open and settings.home.is_dir()):
+        return None
+    if settings.clock.origin is not None:
+        keep_clock(settings.home, settings.clock, database_name(settings.database_url))
+    return engine
+
+
+def is_folded(engine: sqlalchemy.Engine) -> bool:
+    """Whether all of Dagster's history until now is in the tables.
+
+    Where sensors tick, they fold what is new every moment, and are waited for that long: whoever folds needs Dagster,
+    and loading it takes longer.
+    """
+    with engine.connect() as connection:
+        newest = newest_folded_type(connection, folded_up_to(connection))
+        if newest is None:
+            return True
+        if not sensors_tick(connection, _ALIVE_SECONDS):
+            return False
+        give_up = time.monotonic() + _PATIENCE_SECONDS
+        while time.monotonic() < give_up:
+            time.sleep(_POLL_SECONDS)
+            connection.rollback()
+            if folded_up_to(connection) >= newest:
+                return True
+    return False
+
+
+def ledger_engine(settings: Settings) -> sqlalchemy.Engine:
+    """The database with the ledger's tables, for whoever needs nothing of Dagster and does not wait for it."""
+    url = database_url(settings)
+    _engine(url)  # its tables are up to date
+    return sqlalchemy.create_engine(url, pool_size=1, pool_pre_ping=True, hide_parameters=True)
+
+
+def tables_engine(url: str) -> sqlalchemy.Engine:
+    """The ledger's tables in that database, up to date; one engine for all of a process.
+
+    Raises:
+        SettingsError: the database cannot be reached.
+    """
+    return _engine(url)
+
+
+def set_clock(settings: Settings, *, anew: bool) -> None:
+    """Lets the database go by the clock of the settings.
+
+    Args:
+        settings: The clock, and where everything lies.
+        anew: Also where another simulated clock ran, which nothing goes by any more.
+
+    Raises:
+        SettingsError: the database goes by another clock.
+    """
+    name = database_name(settings.database_url)
+    _remember(database_url(settings), settings.home, settings.clock, name, anew=anew)
+
+
+@lru_cache(maxsize=64)
+def _remembered(url: str, home: Path, clock: Clock, name: str) -> None:
+    _remember(url, home, clock, name)
+
+
+def _remember(url: str, home: Path, clock: Clock, name: str, *, anew: bool = False) -> None:
+    with _engine(url).begin() as connection:
+        remember_clock(connection, clock, EVENT_LOG, anew=anew)
+    if clock.origin is not None:
+        keep_clock(home, clock, name)
+
+
+@lru_cache(maxsize=4)
+def _engine(url: str) -> sqlalchemy.Engine:
+    engine = sqlalchemy.create_engine(
+        url, pool_size=2, max_overflow=8, pool_pre_ping=True, hide_parameters=True, connect_args=in_utc(url)
+    )
+    try:
+        upgrade(wait_out_restarts(engine, is_known=False))
+    except (sqlalchemy.exc.OperationalError, sqlalchemy.exc.InterfaceError) as error:
+        raise unreachable(url, error) from error
+    return engine

@@ -1,0 +1,123 @@
+"""Where Dagster's history lives: the PostgreSQL of FALCON_DATABASE_URL, else an embedded server under FALCON_HOME."""
+
+from __future__ import annotations
+
+import subprocess
+import warnings
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from psycopg2.errors import DiskFull
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from falcon_assets.base.home import require_space
+from falcon_assets.errors import LockedError, SettingsError
+from falcon_assets.settings import Settings, forget_other_servers, libpq_options
+
+SERVER_USER = "pgserver"
+"""As whom the embedded server runs where root starts it; its package makes the user."""
+
+_used: list[Any] = []
+
+
+def database_url(settings: Settings) -> str:
+    """The SQLAlchemy URL of the database; starts the embedded server when it is the one and not running.
+
+    The embedded server listens on a Unix socket only, lets in nobody but its user and root, and stops with the last
+    process that uses it.
+
+    Raises:
+        SettingsError: the embedded server cannot be started, or FALCON_DATABASE_URL is malformed.
+    """
+    if settings.database_url:
+        return _checked(settings.database_url)
+    forget_other_servers()
+    runtime = settings.environ.get("XDG_RUNTIME_DIR")
+    return _embedded_url(settings.home, Path(runtime) if runtime else None)
+
+
+def in_utc(url: str) -> dict[str, str]:
+    """Arguments of connections that give times in UTC; what the URL, or ``PGOPTIONS``, says else of sessions stays."""
+    said = make_url(url).normalized_query.get("options") or (libpq_options(),)
+    return {"options": " ".join([*filter(None, said), "-c timezone=utc"])}
+
+
+def has_embedded(home: Path) -> bool:
+    """Whether there are data of an embedded server in ``home``: else nothing has happened there yet."""
+    return (home / "postgres" / "PG_VERSION").is_file()
+
+
+def _checked(url: str) -> str:
+    """The URL; what is wrong with it is said without a part of it, which may be the password's."""
+    try:
+        host = make_url(url).host or ""
+    except (ArgumentError, ValueError):
+        host = "@"
+    if "@" in host:
+        raise SettingsError(
+            "FALCON_DATABASE_URL is not a URL: postgresql://user:password@host:port/database, with a port in digits, "
+            "and @ : / ? # % in user and password as %40 %3A %2F %3F %23 %25"
+        ) from None
+    return url
+
+
+def unreachable(url: str, error: BaseException) -> SettingsError:
+    """What to say when a database does not answer, or has no space left: which, without the password, and why."""
+    named = make_url(url).difference_update_query(("password", "sslpassword"))
+    where = named.render_as_string(hide_password=True)
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, DBAPIError):
+        cause = cause.__cause__
+    reason = str(cause.orig if cause else error).strip().partition("\n")[0] or "it does not answer"
+    if cause and isinstance(cause.orig, DiskFull):
+        return SettingsError(f"the disk of the database {where} is full: {reason}; free some space")
+    return SettingsError(f"the database {where} cannot be reached: {reason}")
+
+
+@lru_cache(maxsize=8)
+def _embedded_url(home: Path, runtime: Path | None) -> str:
+    require_space(home)
+    data = home.resolve() / "postgres"
+    with warnings.catch_warnings():
+        # It warns that XDG_RUNTIME_DIR is not set, which is so in every container and changes nothing here.
+        warnings.simplefilter("ignore")
+        # Imported here: with FALCON_DATABASE_URL set nothing of the embedded server is needed.
+        from falcon_assets.history.platform.embedded_server import EmbeddedServer  # noqa: PLC0415 - said above
+    try:
+        server = EmbeddedServer(data, runtime)
+        server.start()
+        _used.append(server)
+        return server.url()
+    except (OSError, RuntimeError, KeyError, subprocess.SubprocessError, LockedError) as error:
+        raise SettingsError(
+            f"the embedded PostgreSQL in {data} does not start: {error}; its log is {data / 'log'}, and "
+            "FALCON_DATABASE_URL can name another server"
+        ) from error
+
+
+def revive_embedded(engine_url: URL) -> None:
+    """Starts the embedded server again where it was killed and that is its URL; nobody else would."""
+    for server in _servers(engine_url):
+        if not server.is_alive():
+            # Why it does not start is in its log; whoever waits for it says that it is away.
+            with suppress(OSError, RuntimeError, SettingsError, LockedError):
+                server.revive()
+
+
+def is_embedded(engine_url: URL) -> bool:
+    """Whether that is the URL of an embedded server that this process uses."""
+    return bool(_servers(engine_url))
+
+
+def _servers(engine_url: URL) -> list[Any]:
+    return [one for one in list(_used) if engine_url.query.get("host") == str(one.get_postmaster_info().socket_dir)]
+
+
+def leave_embedded() -> None:
+    """Stops the embedded server, if nobody else uses it; for who cannot wait for the end of the interpreter."""
+    for server in list(_used):
+        _used.remove(server)
+        server.leave()

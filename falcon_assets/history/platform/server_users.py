@@ -1,0 +1,88 @@
+"""Who uses a server: a locked file for each process, which nobody can lose, forge or outlive."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from contextlib import suppress
+from pathlib import Path
+
+from filelock import lock_descriptor
+
+from falcon_assets.base.file_locks import PRIVATE_FOLDER, opened
+
+_SUFFIX = ".user"
+
+
+class ServerUsers:
+    """The processes that use a server, as files in a folder: a process is there as long as its file is locked.
+
+    The kernel drops the lock when the process ends, however it ends, and knows no number that was used before. A forked
+    child shares the lock with its parent, so the file stands for both until both have left. Nothing is ever
+    rewritten, so a process that is killed, or a full disk, takes nobody off the list.
+
+    All of it is for who holds a lock around it: a file is not looked at between its making and its locking.
+
+    Args:
+        folder: Made for its user alone; the folder above is there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file: Path | None = None
+        self._descriptor: int | None = None
+
+    def join(self) -> None:
+        """Makes this process one of them; nothing happens where it is.
+
+        Raises:
+            OSError: its file can be neither made nor locked.
+        """
+        if self._is_there():
+            return
+        self._folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+        self._close()
+        self._file = self._folder / f"{os.getpid()}-{uuid.uuid4().hex}{_SUFFIX}"  # the number is for people
+        self._descriptor = opened(self._file, new=True)
+        lock_descriptor(self._descriptor, blocking=False)
+
+    def leave(self) -> bool:
+        """Whether this process was one of them and is not any more, and nobody is left."""
+        was_there = self._descriptor is not None
+        self._close()
+        return was_there and not self._is_used()
+
+    def _close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)  # and not unlock: a forked child may still hold it
+            self._descriptor = None
+
+    def _is_there(self) -> bool:
+        """Whether this process's file is; somebody may have removed the folder with it."""
+        if self._descriptor is None or self._file is None:
+            return False
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), self._file.stat())
+        except OSError:
+            return False
+
+    def _is_used(self) -> bool:
+        """Whether any file is locked; those that are not go. What cannot be looked at may be somebody's."""
+        used = False
+        for file in list(self._folder.glob(f"*{_SUFFIX}")):
+            try:
+                descriptor = os.open(file, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            except FileNotFoundError:
+                continue
+            except OSError:
+                used = True
+                continue
+            try:
+                if lock_descriptor(descriptor, blocking=False):
+                    with suppress(OSError):
+                        file.unlink()
+                else:
+                    used = True
+            finally:
+                os.close(descriptor)
+        return used

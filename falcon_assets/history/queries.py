@@ -1,0 +1,262 @@
+"""What decisions ask the ledger; each answer is one statement, whatever the number of entities."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from sqlalchemy import (
+    ARRAY,
+    Column,
+    ColumnElement,
+    Connection,
+    DateTime,
+    Integer,
+    TableClause,
+    TableValuedAlias,
+    Text,
+    and_,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+    text,
+    true,
+    union_all,
+)
+
+from falcon_assets.history.database import upsert
+from falcon_assets.history.folding.fold import record_of
+from falcon_assets.history.tables import COLLECTED, FEED_INSTANCES, OPEN, PROCESS_INSTANCES, PROGRESS
+from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
+
+Name: TypeAlias = tuple[str, str]
+"""An entity on a cluster: (cluster, feed) or (cluster, process)."""
+
+_INSTANT = DateTime(timezone=True)
+_OPEN_STATES = (InstanceState.RUNNING, InstanceState.WAITING, InstanceState.SUSPENDED)
+
+
+def available(connection: Connection, spans: Mapping[Name, tuple[datetime, datetime]]) -> dict[Name, set[datetime]]:
+    """The available instances of feeds, each within its span (both ends included)."""
+    if not spans:
+        return {}
+    found = _within_spans(connection, spans, [FEED_INSTANCES.c.instance], FeedState.AVAILABLE)
+    return {(cluster, feed): set(instances) for cluster, feed, instances in found if instances}
+
+
+def known_instances(connection: Connection, kind: str, name: str) -> int:
+    """How many instances of a feed are or were there, or of a process are known, on all clusters."""
+    table, of = (
+        (FEED_INSTANCES, FEED_INSTANCES.c.feed) if kind == "feed" else (PROCESS_INSTANCES, PROCESS_INSTANCES.c.process)
+    )
+    return connection.execute(select(func.count()).select_from(table).where(of == name)).scalar_one()
+
+
+def available_feeds(connection: Connection, cluster: str) -> dict[str, int]:
+    """How many instances of each feed are on the cluster."""
+    table = FEED_INSTANCES.c
+    there = select(table.feed, func.count()).where(table.cluster == cluster, table.state == FeedState.AVAILABLE.value)
+    return {row[0]: row[1] for row in connection.execute(there.group_by(table.feed))}
+
+
+def evicted(
+    connection: Connection, spans: Mapping[Name, tuple[datetime, datetime]]
+) -> dict[Name, dict[datetime, datetime]]:
+    """Instance -> when it was evicted, of feeds, each within its span (both ends included)."""
+    if not spans:
+        return {}
+    columns = [FEED_INSTANCES.c.instance, FEED_INSTANCES.c.evicted_at]
+    found = _within_spans(connection, spans, columns, FeedState.EVICTED)
+    return {
+        (cluster, feed): dict(zip(*aggregated, strict=True)) for cluster, feed, *aggregated in found if all(aggregated)
+    }
+
+
+def signatures(
+    connection: Connection, spans: Mapping[Name, tuple[datetime, datetime]]
+) -> dict[Name, dict[datetime, str | None]]:
+    """The signatures of the instances of feeds, evicted or not, each within its span (both ends included).
+
+    What was taken back has none: it is looked for as what never was there.
+    """
+    if not spans:
+        return {}
+    columns = [FEED_INSTANCES.c.instance, FEED_INSTANCES.c.signature]
+    found = _within_spans(connection, spans, columns, FeedState.AVAILABLE, FeedState.EVICTED)
+    return {
+        (cluster, feed): dict(zip(*aggregated, strict=True)) for cluster, feed, *aggregated in found if all(aggregated)
+    }
+
+
+def seen(connection: Connection, cluster: str, since: Mapping[str, datetime]) -> dict[str, dict[datetime, datetime]]:
+    """Feed -> its available instance on a cluster -> when its present version was seen.
+
+    Of each feed those that were seen, or are dated, after a time.
+    """
+    if not since:
+        return {}
+    asked = _asked(feed=_texts(since), since=_instants(since.values()))
+    table = FEED_INSTANCES.c
+    own = and_(table.cluster == cluster, table.feed == asked.c.feed, table.state == FeedState.AVAILABLE.value)
+    young = or_(table.seen_at > asked.c.since, table.instance > asked.c.since)
+    found: dict[str, dict[datetime, datetime]] = {}
+    statement = select(table.feed, table.instance, table.seen_at).join_from(asked, FEED_INSTANCES, own).where(young)
+    for feed, instance, seen_at in connection.execute(statement):
+        found.setdefault(feed, {})[instance] = seen_at
+    return found
+
+
+def records(
+    connection: Connection,
+    cluster: str,
+    open_from: Mapping[str, datetime],
+    attempts: Mapping[str, int] | None = None,
+) -> dict[str, dict[datetime, InstanceRecord]]:
+    """The records of processes on a cluster, each from an instance on, and of those before it that are not over.
+
+    Those are in flight, or suspended, or wait again after a run that a person started; or they failed in it, no more
+    often than ``attempts`` says (process -> how often it is tried again; without an entry never).
+    """
+    if not open_from:
+        return {}
+    tried = [(attempts or {}).get(process, 0) for process in open_from]
+    asked = _asked(
+        process=_texts(open_from), first=_instants(open_from.values()), attempts=literal(tried, ARRAY(Integer))
+    )
+    table = PROCESS_INSTANCES.c
+    own = and_(table.cluster == cluster, table.process == asked.c.process)
+    is_open_state = table.state.in_([state.value for state in _OPEN_STATES])
+    is_queued = table.queued_run.is_not(None)
+    is_failed = and_(table.state == InstanceState.FAILED.value, table.failures <= asked.c.attempts)
+    # Process by process (OFFSET 0: PostgreSQL is not to join the tables as a whole instead), each part by its index:
+    # what is settled is not read, however much it is.
+    is_open = select(PROCESS_INSTANCES).where(own, table.nominal >= asked.c.first).offset(0).lateral("open")
+    before = select(PROCESS_INSTANCES).where(own, table.nominal < asked.c.first)
+    if any(tried):
+        earlier = [before.where(or_(is_queued, is_open_state, is_failed), text(f"({OPEN})"))]
+    else:  # those that failed are not read at all: by the state, and by the run
+        earlier = [before.where(is_open_state), before.where(is_queued, ~is_open_state)]
+    parts = [is_open, *(one.offset(0).lateral(f"before_{number}") for number, one in enumerate(earlier))]
+    statement = union_all(*(select(part).select_from(asked).join(part, true()) for part in parts))
+    found: dict[str, dict[datetime, InstanceRecord]] = {name: {} for name in open_from}
+    for row in connection.execute(statement):
+        found[row.process][row.nominal] = record_of(row)
+    return found
+
+
+def some_records(
+    connection: Connection, process: str, cluster: str, nominals: Sequence[datetime]
+) -> dict[datetime, InstanceRecord]:
+    """The records of those instances of a process; nothing about those that no run was given."""
+    table = PROCESS_INSTANCES.c
+    own = and_(table.process == process, table.cluster == cluster, table.nominal.in_(nominals))
+    return {row.nominal: record_of(row) for row in connection.execute(select(PROCESS_INSTANCES).where(own))}
+
+
+def begun(connection: Connection, run_ids: Sequence[str]) -> dict[str, set[Name]]:
+    """Run -> the (process, cluster) of which it is computing instances."""
+    table = PROCESS_INSTANCES.c
+    statement = (
+        select(table.run_id, table.process, table.cluster)
+        .where(table.run_id.in_(run_ids), table.state == InstanceState.RUNNING.value)
+        .distinct()
+    )
+    found: dict[str, set[Name]] = {}
+    for run_id, process, cluster in connection.execute(statement):
+        found.setdefault(run_id, set()).add((process, cluster))
+    return found
+
+
+def in_flight_without_run(
+    connection: Connection, processes: Collection[str], runs: TableClause
+) -> dict[Name, list[datetime]]:
+    """(process, cluster) -> instances that are in flight in a run that is not in Dagster any more.
+
+    Args:
+        connection: The database.
+        processes: Whose instances.
+        runs: Dagster's runs, with their ``run_id``.
+    """
+    own = PROCESS_INSTANCES.c
+    in_flight = or_(own.queued_run.is_not(None), own.state == InstanceState.RUNNING.value)
+    run = runs.c.run_id == func.coalesce(own.queued_run, own.run_id)
+    statement = (
+        select(own.process, own.cluster, func.array_agg(own.nominal))
+        .where(own.process.in_(processes), text(f"({OPEN})"), in_flight, ~exists().select_from(runs).where(run))
+        .group_by(own.process, own.cluster)
+    )
+    return {(process, cluster): sorted(nominals) for process, cluster, nominals in connection.execute(statement)}
+
+
+def progress(connection: Connection, cluster: str) -> dict[tuple[str, str], datetime]:
+    """(process, its timeline) -> the instance before which everything is settled, as the coordinators remember it."""
+    table = PROGRESS.c
+    statement = select(table.process, table.timeline, table.first_open).where(table.cluster == cluster)
+    return {(process, timeline): first_open for process, timeline, first_open in connection.execute(statement)}
+
+
+def set_progress(connection: Connection, cluster: str, first_open: Mapping[tuple[str, str], datetime]) -> None:
+    """Remembers it."""
+    rows = [
+        {"process": process, "cluster": cluster, "timeline": timeline, "first_open": at}
+        for (process, timeline), at in first_open.items()
+    ]
+    upsert(connection, PROGRESS, rows)
+
+
+def last_collected(connection: Connection, cluster: str) -> dict[str, datetime]:
+    """Feed -> when its collector last went through all that was due."""
+    statement = select(COLLECTED.c.feed, COLLECTED.c.looked_at).where(COLLECTED.c.cluster == cluster)
+    return {row.feed: row.looked_at for row in connection.execute(statement)}
+
+
+def set_last_collected(connection: Connection, cluster: str, times: Mapping[str, datetime]) -> None:
+    """Remembers it."""
+    upsert(connection, COLLECTED, [{"cluster": cluster, "feed": feed, "looked_at": at} for feed, at in times.items()])
+
+
+def _within_spans(
+    connection: Connection,
+    spans: Mapping[Name, tuple[datetime, datetime]],
+    columns: Sequence[Column[Any]],
+    *states: FeedState,
+) -> Iterable[Sequence[Any]]:
+    """(cluster, feed, all values of each column in its span) of each feed; None where there are none."""
+    clusters, feeds = zip(*spans, strict=True)
+    first, last = zip(*spans.values(), strict=True)
+    asked = _asked(cluster=_texts(clusters), feed=_texts(feeds), first=_instants(first), last=_instants(last))
+    table = FEED_INSTANCES.c
+    values = (
+        select(*(func.array_agg(column).label(column.name) for column in columns))
+        .where(
+            table.cluster == asked.c.cluster,
+            table.feed == asked.c.feed,
+            table.instance.between(asked.c.first, asked.c.last),
+            table.state.in_([one.value for one in states]),
+        )
+        .lateral("found")
+    )
+    return connection.execute(select(asked.c.cluster, asked.c.feed, *values.c).join_from(asked, values, true())).all()
+
+
+def _asked(**columns: ColumnElement[Any]) -> TableValuedAlias:
+    """Rows of arrays: VALUES would be compiled anew in every tick, row by row."""
+    return func.unnest(*columns.values()).table_valued(*columns).render_derived(name="asked")
+
+
+def _texts(items: Iterable[str]) -> ColumnElement[Any]:
+    return literal(list(items), ARRAY(Text))
+
+
+def _instants(items: Iterable[datetime]) -> ColumnElement[Any]:
+    return literal(list(items), ARRAY(_INSTANT))
+
+
+def counts(connection: Connection, run_id: str) -> dict[InstanceState, int]:
+    """How many of the instances that a run has started are in which state."""
+    table = PROCESS_INSTANCES.c
+    statement = select(table.state, func.count()).where(table.run_id == run_id).group_by(table.state)
+    return {InstanceState(state): count for state, count in connection.execute(statement)}

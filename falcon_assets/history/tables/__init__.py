@@ -1,0 +1,108 @@
+"""The tables of the ledger, in the PostgreSQL schema ``falcon``; the migrations create them.
+
+Everything but ``entity_status``, ``reruns``, ``evictions``, ``collected``, ``passes``, ``incomplete``, ``looks``,
+``clock``, ``audit``, ``data_roots``, ``version_lifecycle``, SLAs, notifications and the versions of definitions is a
+projection of Dagster's history: ``falcon ledger rebuild`` makes it anew.
+"""
+
+from __future__ import annotations
+
+from falcon_assets.history.tables.definitions import (
+    AUDIT,
+    DEFINITION_TREES,
+    DEFINITION_VERSIONS,
+    FILE_CONTENTS,
+    WORKFLOW_FILES,
+)
+from falcon_assets.history.tables.instances import (
+    CONSUMED,
+    FEED_INSTANCES,
+    FOLD,
+    OPEN,
+    PROCESS_INSTANCES,
+    PUSHED,
+    TOTALS,
+)
+from falcon_assets.history.tables.metadata import METADATA, SCHEMA
+from falcon_assets.history.tables.notifications import (
+    NOTIFICATION_EVENTS,
+    NOTIFICATION_RECEIVERS,
+    NOTIFICATIONS,
+    NOTIFIED,
+)
+from falcon_assets.history.tables.scheduling import (
+    CLOCK,
+    COLLECTED,
+    DATA_ROOTS,
+    ENTITY_STATUS,
+    EVICTIONS,
+    INCOMPLETE,
+    LOOKS,
+    PASSES,
+    PROGRESS,
+    RERUNS,
+)
+from falcon_assets.history.tables.sla import SLA_BREACHES, SLA_EVALUATIONS, SLA_PROGRESS, SLA_TOTALS
+from falcon_assets.history.tables.versions import (
+    DATA_VERSIONS,
+    KEPT_VERSIONS,
+    VERSION_COLUMNS,
+    VERSION_EDGES,
+    VERSION_LIFECYCLE,
+)
+
+__all__ = [
+    "AUDIT",
+    "CLOCK",
+    "COLLECTED",
+    "CONSUMED",
+    "DATA_ROOTS",
+    "DATA_VERSIONS",
+    "DEFINITION_TREES",
+    "DEFINITION_VERSIONS",
+    "ENTITY_STATUS",
+    "EVICTIONS",
+    "FEED_INSTANCES",
+    "FILE_CONTENTS",
+    "FOLD",
+    "INCOMPLETE",
+    "KEPT_VERSIONS",
+    "LOOKS",
+    "METADATA",
+    "NOTIFICATIONS",
+    "NOTIFICATION_EVENTS",
+    "NOTIFICATION_RECEIVERS",
+    "NOTIFIED",
+    "OPEN",
+    "PASSES",
+    "PROCESS_INSTANCES",
+    "PROGRESS",
+    "PROJECTION",
+    "PUSHED",
+    "RERUNS",
+    "SCHEMA",
+    "SLA_BREACHES",
+    "SLA_EVALUATIONS",
+    "SLA_PROGRESS",
+    "SLA_TOTALS",
+    "TOTALS",
+    "VERSION_COLUMNS",
+    "VERSION_EDGES",
+    "VERSION_LIFECYCLE",
+    "WORKFLOW_FILES",
+]
+
+PROJECTION = (
+    FEED_INSTANCES,
+    PROCESS_INSTANCES,
+    CONSUMED,
+    DATA_VERSIONS,
+    KEPT_VERSIONS,
+    VERSION_EDGES,
+    VERSION_COLUMNS,
+    PUSHED,
+    FOLD,
+    PROGRESS,
+    TOTALS,
+)
+"""What a rebuild makes anew."""

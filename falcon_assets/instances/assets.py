@@ -1,0 +1,261 @@
+"""Processes without outputs as Dagster asset specs: an asset of their own stands for what they effect."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.history.mapping import asset_keys as names
+from falcon_assets.history.mapping import run_tags
+from falcon_assets.history.mapping.partition_mappings import mapping_for, self_mapping
+from falcon_assets.history.mapping.partitions import AssetPartitions, partitions_of
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.instances.runs.instance_claims import InstanceClaims
+from falcon_assets.instances.runs.instance_run import InstanceRunner
+from falcon_assets.instances.runs.instance_work import ProcessWork
+from falcon_assets.instances.runs.run_definitions import (
+    DefinitionRecording,
+    OldDefinitions,
+    RunDefinitions,
+    recorded_versions,
+)
+from falcon_assets.instances.runs.workload_execution import WorkloadExecution
+from falcon_assets.instances.spark_resource import resource_key
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.process import Process
+from falcon_assets.operations.data_roots import roots_of
+from falcon_assets.planning.timeline import Timeline
+from falcon_assets.planning.workloads import ProcessWorkload
+from falcon_assets.settings import Settings
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.feed_store import StoresOf
+
+
+def effect_spec(
+    process: Process,
+    cluster: Cluster,
+    timeline: Timeline,
+    *,
+    deps: Sequence[dg.AssetDep],
+    kinds: Collection[str],
+    tags: Mapping[str, str],
+    metadata: Mapping[str, Any],
+) -> dg.AssetSpec:
+    """The asset ``cluster/process``, in the group of its pipeline, with one partition per instance of the process."""
+    return dg.AssetSpec(
+        key=names.asset_key(cluster.name, process.name),
+        description=process.description or None,
+        group_name=names.group_name(process.pipelines),
+        tags=names.tags({**tags, "falcon/cluster": cluster.name, "falcon/colo": cluster.colo}),
+        owners=names.owners(process.acl),
+        kinds={cluster.name, *kinds},
+        partitions_def=partitions_of(timeline),
+        metadata={
+            "falcon/frequency": str(process.frequency),
+            "falcon/timezone": process.timezone,
+            "falcon/validity_start": timeline.start.isoformat(),
+            "falcon/validity_end": timeline.end.isoformat(),
+            **metadata,
+            **{f"tag/{key}": value for key, value in process.tags.items()},
+        },
+        deps=deps,
+        skippable=True,
+    )
+
+
+def feed_spec(
+    feed: Feed,
+    cluster: Cluster,
+    timeline: Timeline,
+    *,
+    deps: Sequence[dg.AssetDep] = (),
+    kinds: Sequence[str] = (),
+    tags: Mapping[str, str] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    skippable: bool = False,
+) -> dg.AssetSpec:
+    """The asset of ``feed`` on ``cluster``, partitioned by ``timeline``, with tags and metadata of its producer."""
+    return dg.AssetSpec(
+        key=names.asset_key(cluster.name, feed.name),
+        description=feed.description or None,
+        group_name=names.group_name(feed.groups),
+        tags=names.tags({**(tags or {}), **feed.tags, "falcon/cluster": cluster.name, "falcon/colo": cluster.colo}),
+        owners=names.owners(feed.acl),
+        kinds={cluster.name, feed.format.lower(), *kinds},  # three at most, and the graph shows them on the node
+        partitions_def=partitions_of(timeline),
+        metadata={**_metadata(feed, cluster), **(metadata or {})},
+        deps=deps,
+        skippable=skippable,
+    )
+
+
+def _metadata(feed: Feed, cluster: Cluster) -> dict[str, Any]:
+    """The definition as people wrote it; whatever is not declared is left out."""
+    locations, table = feed.locations_on(cluster.name), feed.table_on(cluster.name)
+    sla, entry = feed.sla_on(cluster.name), next(one for one in feed.clusters if one.name == cluster.name)
+    retention = f"{entry.retention.action} after {entry.retention.limit}" if entry.retention else None
+    shown = {
+        "falcon/frequency": feed.frequency,
+        "falcon/timezone": feed.timezone,
+        "falcon/path_timezone": entry.path_timezone or feed.path_timezone,
+        "falcon/validity_start": entry.validity.start.isoformat(),
+        "falcon/validity_end": entry.validity.end.isoformat(),
+        "falcon/location": locations.data,
+        "falcon/table": table.uri if table else None,
+        "falcon/availability_flag": feed.availability_flag,
+        "falcon/late_cut_off": feed.late_arrival.cut_off if feed.late_arrival else None,
+        "falcon/sla": f"low {sla.low}, high {sla.high}" if sla else None,
+        "falcon/retention": retention,
+        "falcon/replication": entry.type,
+        "falcon/partitions": ", ".join(feed.partitions) or None,
+        "falcon/groups": ", ".join(feed.groups) or None,
+        "falcon/schema": feed.schema_,
+        **{f"tag/{key}": value for key, value in feed.tags.items()},
+        **{f"property/{key}": value for key, value in feed.properties.items()},
+    }
+    return {key: str(value) for key, value in shown.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class ProcessAssets:
+    """Builds the assets of processes.
+
+    Attributes:
+        store: The entities.
+        settings: The clock, and where everything lies.
+        partitions: How the assets of feeds are partitioned.
+        recording: Writes down which definitions were loaded.
+    """
+
+    store: EntityStore
+    settings: Settings
+    partitions: AssetPartitions
+    recording: DefinitionRecording
+
+    def build(self, workload: ProcessWorkload) -> dg.AssetsDefinition:
+        """The assets that a process produces on a cluster, with the op that computes them.
+
+        A run may carry any range of partitions: every instance in it is read, computed, published and recorded on
+        its own, and fails on its own; the run fails at its end if any did.
+        """
+        process, cluster = workload.entity, self.store.clusters[workload.cluster]
+        stores = cache(partial(self._stores, cluster))
+        elsewhere = self._elsewhere(cluster)
+        clock = partial(self.store.landing_clock, cluster_name=cluster.name, clock=self.settings.clock)
+
+        def work(context: dg.AssetExecutionContext, claims: InstanceClaims) -> ProcessWork:
+            ledger, run = claims.ledger, context.run
+
+            def runner(declared: Process, root: Path) -> InstanceRunner:
+                user = declared.acl.owner if declared.acl else self.settings.user
+                where = (self.store.feeds, *stores(), root)
+                told = (run.run_id, self.settings.home, clock, elsewhere)
+                return InstanceRunner(declared, cluster, *where, user, *told)
+
+            versions, number = recorded_versions(ledger, self.recording, process)
+            old = OldDefinitions(process.name, cluster.name, self.store, self.settings.home, ledger.engine)
+            told = (run_tags.uses_latest(run.tags), lambda one: runner(*old.of(one)), context.log.info)
+            present = RunDefinitions(runner(process, self.store.root), number, versions, *told)
+            return ProcessWork(present, workload, ledger, self.settings.environ)
+
+        execution = WorkloadExecution(workload, self.settings.now, partial(open_ledger, self.settings), work)
+        spark = resource_key(cluster)
+
+        @dg.multi_asset(
+            name=workload.op_name,
+            specs=list(self._specs(workload, cluster)),
+            description=process.description or None,
+            backfill_policy=dg.BackfillPolicy.single_run(),
+            op_tags=names.tags({"falcon/process": process.name, "falcon/cluster": cluster.name}),
+            required_resource_keys={spark},
+        )
+        def compute(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
+            execution.run(context, lambda: getattr(context.resources, spark).spark_session)
+            # A generator without results: the events are recorded already, instance by instance, and returning None
+            # would make Dagster record another event for every partition.
+            yield from ()
+
+        return compute
+
+    def _stores(self, cluster: Cluster) -> tuple[ClusterStore, StoresOf]:
+        home, environ, roots = self.settings.home, self.settings.environ, roots_of(self.settings)
+        return ClusterStore(cluster, home, environ, roots=roots), StoresOf(cluster, home, environ, roots)
+
+    def _elsewhere(self, cluster: Cluster) -> list[StoresOf]:
+        """The stores of all other clusters, those of other colos included: none is opened before it is looked at."""
+        told = (self.settings.home, self.settings.environ, roots_of(self.settings))
+        return [StoresOf(one, *told) for one in self.store.everywhere.values() if one.name != cluster.name]
+
+    def _specs(self, workload: ProcessWorkload, cluster: Cluster) -> Iterator[dg.AssetSpec]:
+        process, own, timeline = workload.entity, workload.own_feeds, workload.partitions.timeline
+        deps = self._deps(workload)
+        shown = [one for one in deps if one.asset_key.path[1] not in own]
+        kinds, metadata = process.workflow.kinds, _metadata_of_process_asset(process) | _not_shown(workload, deps)
+        tags = {**process.tags, "falcon/process": process.name, "falcon/pipeline": process.pipelines[0]}
+        if not process.outputs:
+            yield effect_spec(process, cluster, timeline, deps=shown, kinds=kinds, tags=tags, metadata=metadata)
+        for output in process.outputs:
+            feed = self.store.feeds[output.feed]
+            yield feed_spec(
+                feed,
+                cluster,
+                timeline,
+                deps=[*shown, *(one for one in deps if one.asset_key.path[1] in own & {feed.name})],
+                kinds=kinds,
+                tags=tags,
+                metadata=metadata,
+                skippable=True,
+            )
+
+    def _deps(self, workload: ProcessWorkload) -> list[dg.AssetDep]:
+        """A dependency per input feed.
+
+        Dagster knows one edge per pair of assets: where two inputs read different windows of one feed, the edge says
+        that any instance may be meant. What the process reads of an output of its own is a dependency of that output on
+        itself. What would make a cycle of different assets is left out, for Dagster has none; instances are none.
+        """
+        deps: dict[dg.AssetKey, dg.PartitionMapping] = {}
+        cluster, partitions = workload.cluster, workload.partitions
+        reader = ("process", workload.name, cluster)
+        for declared in workload.inputs:
+            if (("feed", declared.feed, cluster), reader) in self.store.left_out:
+                continue
+            key = names.asset_key(cluster, declared.feed)
+            upstream = self.partitions.of_feed(self.store.feeds[declared.feed], cluster)
+            mapping = mapping_for(declared, workload.timezone, partitions, upstream)
+            deps[key] = mapping if deps.get(key, mapping) == mapping else dg.AllPartitionMapping()
+        of_itself = {key: self_mapping(deps[key], partitions) for key in deps if key.path[1] in workload.own_feeds}
+        shown = {**deps, **of_itself}.items()
+        return [dg.AssetDep(key, partition_mapping=mapping) for key, mapping in shown if mapping is not None]
+
+
+def _not_shown(workload: ProcessWorkload, deps: Sequence[dg.AssetDep]) -> dict[str, str]:
+    """What the assets are made from besides, as metadata."""
+    shown = {one.asset_key for one in deps}
+    keys = dict.fromkeys(names.asset_key(workload.cluster, declared.feed) for declared in workload.inputs)
+    besides = [key.to_user_string() for key in keys if key not in shown]
+    return {"falcon/not_in_graph": f"{', '.join(besides)}: made from earlier instances of this"} if besides else {}
+
+
+def _metadata_of_process_asset(process: Process) -> dict[str, Any]:
+    workflow = process.workflow
+    retry = f"{process.retry.policy}, {process.retry.attempts} attempts, {process.retry.delay} apart"
+    windows = [
+        f"{one.name} = {one.feed} {one.start}..{one.end}" + " (optional)" * one.optional for one in process.inputs
+    ]
+    return {
+        "falcon/process": process.name,
+        "falcon/process_frequency": str(process.frequency),
+        "falcon/pipelines": ", ".join(process.pipelines),
+        "falcon/workflow": " ".join(filter(None, (workflow.engine, workflow.program, workflow.name, workflow.version))),
+        "falcon/inputs": "; ".join(windows) or "none",
+        "falcon/order": f"{process.order}, {process.parallel} at once",
+        "falcon/retry": retry,
+    }

@@ -1,0 +1,1 @@
+"""Which runs to start now, decided from sensors and in the foreground."""

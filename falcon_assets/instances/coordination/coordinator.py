@@ -1,0 +1,198 @@
+"""Coordinators: which runs to start now, from the entities, the ledger and the clock."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.entities.status import statuses
+from falcon_assets.errors import FalconError
+from falcon_assets.features.triage.timeout_causes import timeout_causes
+from falcon_assets.history.events.process_instances import InstanceChanged
+from falcon_assets.history.mapping import asset_keys as names
+from falcon_assets.history.mapping import run_tags
+from falcon_assets.history.mapping.partitions import key_of
+from falcon_assets.history.platform.open_ledger import Ledger
+from falcon_assets.history.queries import Name
+from falcon_assets.instances.coordination.cluster_reruns import reruns_on
+from falcon_assets.instances.coordination.cluster_snapshot import ClusterSnapshot
+from falcon_assets.instances.coordination.producer_situations import ProducerSituations, Writers, writers
+from falcon_assets.instances.rules.coordination import decide
+from falcon_assets.instances.rules.readiness import Readiness
+from falcon_assets.instances.rules.situation import Decision, Launch
+from falcon_assets.instances.runs.dead_runs import unfinished_runs
+from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+from falcon_assets.planning.workloads import Workload
+from falcon_assets.settings import Settings
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run to start."""
+
+    workload: Workload
+    launch: Launch
+    run_key: str
+    tags: Mapping[str, str]
+
+    @property
+    def job_name(self) -> str:
+        """Its job."""
+        return self.workload.job_name
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What a coordinator decided.
+
+    Attributes:
+        runs: Runs to start now.
+        decisions: What was decided about each workload, by (name, cluster).
+        problems: Workloads that could not be decided on, and why.
+    """
+
+    runs: tuple[PlannedRun, ...]
+    decisions: Mapping[tuple[str, str], Decision]
+    problems: Mapping[tuple[str, str], str]
+
+
+@dataclass(frozen=True)
+class Coordinator:
+    """Decides for some workloads.
+
+    Attributes:
+        store: The entities.
+        settings: The clock, and who runs this.
+        workloads: What to decide on.
+    """
+
+    store: EntityStore
+    settings: Settings
+    workloads: Sequence[Workload]
+    _members: dict[str, list[Readiness]] = field(default_factory=dict, init=False)
+    _refused: dict[tuple[str, str], str] = field(default_factory=dict, init=False)
+    """Workloads that nothing can be said about, and why."""
+    _writers: Writers = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Prepares what does not change from tick to tick."""
+        object.__setattr__(self, "_writers", writers(self.store.workloads))
+        for workload in self.workloads:
+            try:
+                _ = workload.partitions
+            except FalconError as error:
+                self._refused[workload.name, workload.cluster] = str(error)
+            else:
+                self._members.setdefault(workload.cluster, []).append(Readiness(workload))
+
+    def decide(
+        self,
+        ledger: Ledger,
+        *,
+        until: datetime | None = None,
+        budget: int = 1000,
+        without: Collection[str] = (),
+    ) -> Outlook:
+        """Decides on everything that is due, records what timed out or is skipped, and says which runs to start.
+
+        Args:
+            ledger: Is brought up to date first.
+            until: No instance after it is due.
+            budget: How many instances may be admitted at most.
+            without: Clusters that are left out.
+
+        The caller must be the only one that starts runs for these workloads (see the pipeline's lock), and start them
+        before it asks again.
+        """
+        ledger.catch_up()
+        now = self.settings.now()
+        unfinished = unfinished_runs(ledger.instance)
+        runs: list[PlannedRun] = []
+        decisions: dict[tuple[str, str], Decision] = {}
+        problems = dict(self._refused)
+        with ledger.engine.begin() as connection:
+            status = statuses(connection, [one.entity for one in self.workloads], now)
+        for cluster, members in self._members.items():
+            if cluster in without:
+                continue
+            with ledger.engine.begin() as connection:
+                reruns = reruns_on(connection, self.store, cluster, [one.workload.name for one in members], now)
+                producers = ProducerSituations(connection, self.store, self._writers, unfinished, now, until)
+                what = (connection, cluster, members, status, unfinished, now, until, reruns)
+                snapshot = ClusterSnapshot(*what, producers=producers.of)
+                producers.add(snapshot, cluster, members)
+                for member in members:
+                    key = (member.workload.name, cluster)
+                    try:
+                        situation = snapshot.situation(member, budget)
+                        decision = decide(situation)
+                        runs += [self._planned(member.workload, one, situation.records) for one in decision.launches]
+                    except FalconError as error:
+                        problems[key] = str(error)
+                        continue
+                    decisions[key] = decision
+                    budget -= sum(len(launch.nominals) for launch in decision.launches)
+                snapshot.remember(decisions)
+            for member in members:
+                if (member.workload.name, cluster) in decisions:
+                    decision = decisions[member.workload.name, cluster]
+                    self._record(ledger, member.workload, decision, now)
+        return Outlook(tuple(runs), decisions, problems)
+
+    def waited_for(self, ledger: Ledger, until: datetime | None) -> dict[Name, tuple[datetime, datetime]]:
+        """(cluster, feed) -> between which times it matters to instances that are not settled what of it is there.
+
+        Args:
+            ledger: Is brought up to date first.
+            until: No instance after it is due.
+        """
+        ledger.catch_up()
+        now = self.settings.now()
+        spans: dict[Name, tuple[datetime, datetime]] = {}
+        for cluster, members in self._members.items():
+            with ledger.engine.begin() as connection:
+                reruns = reruns_on(connection, self.store, cluster, [one.workload.name for one in members], now)
+                snapshot = ClusterSnapshot(connection, cluster, members, {}, (), now, until, reruns)
+            for key, (first, last) in snapshot.waited_for().items():
+                spans[key] = (min(first, spans[key][0]), max(last, spans[key][1])) if key in spans else (first, last)
+        return spans
+
+    def _planned(self, workload: Workload, launch: Launch, records: Mapping[datetime, InstanceRecord]) -> PlannedRun:
+        attempts = [records[one].attempt + 1 if one in records else 1 for one in launch.nominals]
+        said = f"attempt {attempts[0]}" if len(set(attempts)) == 1 else f"attempts {_digest(attempts)}"
+        times = " to ".join(map(format_instant, dict.fromkeys((launch.nominals[0], launch.nominals[-1]))))
+        tags = run_tags.launch_tags(workload, launch, attempts, self.settings.clock.tag)
+        return PlannedRun(workload, launch, f"{workload.name} on {workload.cluster}, {times}, {said}", tags)
+
+    def _record(self, ledger: Ledger, workload: Workload, decision: Decision, now: datetime) -> None:
+        """Instances that will not run by themselves any more, as events: the ledger has them from there."""
+        if not (decision.timed_out or decision.skipped):
+            return
+        key = names.workload_keys(workload)[0]
+        timed_out = (nominal for nominal, _ in decision.timed_out)
+        causes = timeout_causes(ledger, self.store, self.settings, workload, timed_out)
+        ended = [(InstanceState.TIMED_OUT, decision.timed_out), (InstanceState.SKIPPED, decision.skipped)]
+        for state, instances in ended:
+            for nominal, reason in instances:
+                partition = key_of(workload.partitions.timeline, workload.partitions.partition_of(nominal))
+                changed = InstanceChanged(
+                    *(workload.name, workload.cluster, nominal, state, now, str(reason)),
+                    reason_data=reason.as_data(),
+                )
+                ledger.instance.report_runless_asset_event(changed.event(key, partition, causes.get(nominal)))
+
+
+def _digest(attempts: Sequence[int]) -> str:
+    return hashlib.blake2b(repr(attempts).encode(), digest_size=6).hexdigest()
+
+
+def pipelines(workloads: Iterable[Workload]) -> dict[str, list[Workload]]:
+    """Pipeline -> its workloads; one of several pipelines is coordinated in its first one."""
+    found: dict[str, list[Workload]] = {}
+    for workload in workloads:
+        found.setdefault(workload.pipelines[0], []).append(workload)
+    return found

@@ -1,0 +1,100 @@
+"""What is known of the workloads that write what others read, wherever they are: asked when somebody waits for them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, TypeAlias
+
+from sqlalchemy import Connection
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.entities.status import statuses
+from falcon_assets.errors import FalconError
+from falcon_assets.history.queries import Name
+from falcon_assets.instances.coordination.cluster_reruns import reruns_on
+from falcon_assets.instances.coordination.cluster_snapshot import ClusterSnapshot
+from falcon_assets.instances.rules.readiness import Readiness
+from falcon_assets.instances.rules.situation import Situation
+from falcon_assets.planning.workloads import Workload
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+
+Writers: TypeAlias = Mapping[Name, Sequence[Workload]]
+"""(cluster, feed) -> the workloads that write it there."""
+
+
+def writers(workloads: Iterable[Workload]) -> Writers:
+    """Who of the workloads writes what."""
+    found: dict[Name, list[Workload]] = {}
+    for workload in workloads:
+        for output in workload.outputs:
+            found.setdefault((workload.cluster, output.feed), []).append(workload)
+    return found
+
+
+@dataclass(frozen=True)
+class ProducerSituations:
+    """The situations of producers at a moment.
+
+    Attributes:
+        connection: The database.
+        store: The entities.
+        writers: Who writes what.
+        unfinished: The runs that are not over.
+        now: The time.
+        until: No instance after it matters.
+    """
+
+    connection: Connection
+    store: EntityStore
+    writers: Writers
+    unfinished: Collection[dg.DagsterRun]
+    now: datetime
+    until: datetime | None = None
+    _known: dict[tuple[str, str], Situation | None] = field(default_factory=dict, init=False)
+    _found: dict[Name, Sequence[Situation]] = field(default_factory=dict, init=False)
+    _snapshots: dict[tuple[str, str], tuple[ClusterSnapshot, Readiness]] = field(default_factory=dict, init=False)
+
+    def add(self, snapshot: ClusterSnapshot, cluster: str, members: Iterable[Readiness]) -> None:
+        """A snapshot that was made for other reasons, and serves for these, too."""
+        for one in members:
+            self._snapshots.setdefault((one.workload.name, cluster), (snapshot, one))
+
+    def of(self, cluster: str, feed: str) -> Sequence[Situation]:
+        """What is known of those that write the feed there, of those of which anything can be said."""
+        if (cluster, feed) not in self._found:
+            found = (self._situation(one) for one in self.writers.get((cluster, feed), ()))
+            self._found[cluster, feed] = [one for one in found if one is not None]
+        return self._found[cluster, feed]
+
+    def _situation(self, workload: Workload) -> Situation | None:
+        key = (workload.name, workload.cluster)
+        if key not in self._known:
+            try:
+                if key not in self._snapshots:
+                    self._add_upstream(workload)
+                snapshot, readiness = self._snapshots[key]
+                self._known[key] = snapshot.situation(readiness, 0)
+            except FalconError:  # it is said where it is decided on
+                self._known[key] = None
+        return self._known[key]
+
+    def _add_upstream(self, workload: Workload) -> None:
+        """Makes one snapshot of all on its cluster that it depends on, itself included."""
+        found: dict[str, Workload] = {}
+        new = [workload]
+        while new:
+            found.update((one.name, one) for one in new)
+            inputs = {(one.reads_on, declared.feed) for one in new for declared in one.inputs}
+            makers = (one for key in inputs for one in self.writers.get(key, ()) if one.cluster == workload.cluster)
+            new = [one for one in {one.name: one for one in makers}.values() if one.name not in found]
+        members = [Readiness(one) for one in found.values() if (one.name, one.cluster) not in self._snapshots]
+        cluster, connection, now = workload.cluster, self.connection, self.now
+        status = statuses(connection, [one.workload.entity for one in members], now)
+        reruns = reruns_on(connection, self.store, cluster, (), now)
+        what = (connection, cluster, members, status, self.unfinished, now, self.until, reruns)
+        self.add(ClusterSnapshot(*what, producers=self.of), cluster, members)

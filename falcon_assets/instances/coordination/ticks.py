@@ -1,0 +1,124 @@
+"""What the ticks of sensors say in the UI: what they did, and what waits for what."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from falcon_assets.errors import count_of
+from falcon_assets.instances.coordination.coordinator import Outlook
+from falcon_assets.instances.rules.situation import Decision, Launch
+from falcon_assets.instances.rules.waiting import InRun
+from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.clock import Clock
+
+_SHOWN = 5
+"""How many workloads a tick names where it started nothing."""
+_LOGGED = 20
+"""How many waiting instances of a workload are in the log of a tick."""
+
+
+def nothing_started(outlook: Outlook) -> str:
+    """Why a coordinator started nothing: for each workload how many instances wait, and for what the first does."""
+    waiting = {key: list(decision.waiting.items()) for key, decision in outlook.decisions.items()}
+    running = sum(isinstance(reason, InRun) for instances in waiting.values() for _, reason in instances)
+    waiting = {key: [one for one in instances if not isinstance(one[1], InRun)] for key, instances in waiting.items()}
+    waiting = {key: instances for key, instances in waiting.items() if instances}
+    further = {key: decision.further for key, decision in outlook.decisions.items()}
+    total = sum(map(len, waiting.values())) + sum(further.values())
+    in_runs = count_of(running, "instance is in a run", "instances are in runs")
+    lines = [f"nothing is ready; {in_runs}, {count_of(total, 'waits', 'wait')}"]
+    lines += [f"{name} on {cluster}: {why}" for (name, cluster), why in list(outlook.problems.items())[:_SHOWN]]
+    for (name, cluster), instances in list(waiting.items())[:_SHOWN]:
+        nominal, reason = instances[0]
+        others = len(instances) - 1 + further[name, cluster]
+        more = f", and {count_of(others, 'more waits', 'more wait')}" if others else ""
+        lines.append(f"{name} on {cluster} {format_instant(nominal)} {reason}{more}")
+    if len(waiting) > _SHOWN:
+        more = count_of(len(waiting) - _SHOWN, "more process", "more processes")
+        lines.append(f"... and instances of {more}: see the log of earlier ticks")
+    return "\n".join(lines)
+
+
+def done(outlook: Outlook) -> Iterator[str]:
+    """What a coordinator did, a line for each run, and for each instance that will not run by itself any more."""
+    for run in outlook.runs:
+        late = "late rerun of " if run.launch.late else ""
+        yield f"starts {late}{run.workload.name} on {run.workload.cluster} {_times(run.launch)}"
+    for (name, cluster), decision in outlook.decisions.items():
+        for word, instances in (("timed out", decision.timed_out), ("is skipped", decision.skipped)):
+            for nominal, reason in instances[:_LOGGED]:
+                yield f"{name} on {cluster} {format_instant(nominal)} {word}: {reason}"
+            if len(instances) > _LOGGED:
+                yield f"... and {count_of(len(instances) - _LOGGED, 'more instance')} of {name} on {cluster}"
+
+
+def further_wait(others: int, name: str, cluster: str) -> str:
+    """That so many more instances of a workload wait."""
+    where = f"{name} on {cluster}"
+    return f"... and {count_of(others, f'more instance of {where} waits', f'more instances of {where} wait')}"
+
+
+@dataclass
+class WaitingNews:
+    """What waits for what, said when it is new: a tick every five seconds would say the same all day."""
+
+    _before: set[str] = field(default_factory=set)
+
+    def news(self, decisions: Mapping[tuple[str, str], Decision]) -> list[str]:
+        """The lines that the tick before had not."""
+        lines = list(_waiting(decisions))
+        new = [line for line in lines if line not in self._before]
+        self._before = set(lines)
+        return new
+
+
+def _waiting(decisions: Mapping[tuple[str, str], Decision]) -> Iterator[str]:
+    for (name, cluster), decision in decisions.items():
+        for nominal, reason in list(decision.waiting.items())[:_LOGGED]:
+            yield f"{name} on {cluster} {format_instant(nominal)} {reason}"
+        others = max(len(decision.waiting) - _LOGGED, 0) + decision.further
+        if others:
+            yield further_wait(others, name, cluster)
+
+
+def _times(launch: Launch) -> str:
+    times: Sequence[str] = list(dict.fromkeys(map(format_instant, (launch.nominals[0], launch.nominals[-1]))))
+    return " to ".join(times)
+
+
+INTERVAL_SECONDS = 4
+"""Between the beginnings of two ticks at least; Dagster's loop over all sensors makes five of it."""
+_TICK_SECONDS = 4.5
+"""How long a tick begins new rounds: until just before the next tick."""
+_PAUSE_SECONDS = 0.5
+_SHARE = 20
+"""Rounds take one part in so many of the time at most, so that a round that takes long is not repeated."""
+_waiting_of_tick_round = threading.BoundedSemaphore(min(32, (os.cpu_count() or 1) + 4) // 2)
+"""Ticks that wait: each needs a thread of the code server, which has (cores + 4), and needs them for the UI too."""
+
+
+def rounds(clock: Clock) -> Iterator[None]:
+    """Yields when it is time for a round: at once, and then every half second until the tick has to end.
+
+    Only once where the clock stands still, where rounds take long, or where too many ticks wait already.
+    """
+    end = time.monotonic() + _TICK_SECONDS
+    began = time.monotonic()
+    yield
+    stands_still = clock.origin is not None and not clock.runs
+    if stands_still or not _waiting_of_tick_round.acquire(blocking=False):
+        return
+    try:
+        while True:
+            pause = max(_PAUSE_SECONDS, (_SHARE - 1) * (time.monotonic() - began))
+            if time.monotonic() + pause > end:
+                return
+            time.sleep(pause)
+            began = time.monotonic()
+            yield
+    finally:
+        _waiting_of_tick_round.release()

@@ -1,0 +1,1 @@
+"""What people do to instances: run, rerun, stop, wait for."""

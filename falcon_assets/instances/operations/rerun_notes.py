@@ -1,0 +1,72 @@
+"""What who asks for reruns should know: why they wait, or come to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import groupby, islice
+
+from sqlalchemy import Connection
+
+from falcon_assets.entities.status import Status, statuses
+from falcon_assets.errors import FalconError, count_of
+from falcon_assets.instances.coordination.cluster_reruns import ClusterReruns
+from falcon_assets.instances.coordination.cluster_snapshot import ClusterSnapshot
+from falcon_assets.instances.operations.selection import Selected
+from falcon_assets.instances.rules.readiness import Readiness
+from falcon_assets.instances.rules.replaced_outputs import replaced_by
+from falcon_assets.instances.rules.waiting import InputEvicted, InputsMissing
+from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.workloads import Workload
+
+_CHECKED = 1_000
+"""Of how many instances of a workload it is found out whether their inputs were evicted: the oldest, if any, were."""
+
+
+def rerun_notes(connection: Connection, again: Sequence[Selected], now: datetime) -> list[str]:
+    """A sentence for each entity that starts nothing now, and for each workload whose inputs are gone.
+
+    Args:
+        connection: To the ledger, brought up to date.
+        again: The instances that are to run again, by entity, cluster and time.
+        now: The time.
+    """
+    status = statuses(connection, [one.workload.entity for one in again], now)
+    notes = [note for (kind, name), one in status.items() if (note := _held(kind, name, one.status))]
+    for workload, own in groupby(again, key=lambda one: one.workload):
+        nominals = [one.nominal for one in islice(own, _CHECKED)]
+        notes += _in_vain(connection, workload, nominals, now)
+    return notes
+
+
+def _held(kind: str, name: str, status: Status) -> str | None:
+    if status is Status.SUSPENDED:
+        return f"{kind} {name} is suspended: its instances run again once it is resumed (falcon entity resume {name})"
+    if status is Status.SUBMITTED:
+        wait = "its instances run again once it is scheduled"
+        return f"{kind} {name} is not scheduled: {wait} (falcon entity schedule {name})"
+    return None
+
+
+def _in_vain(connection: Connection, workload: Workload, nominals: Sequence[datetime], now: datetime) -> Iterator[str]:
+    try:
+        readiness = Readiness(workload)
+        status = statuses(connection, [workload.entity], now)
+        since = {workload.name: nominals[0]}
+        nothing = ClusterReruns()
+        snapshot = ClusterSnapshot(
+            connection, workload.cluster, [readiness], status, (), now, nominals[-1], nothing, since
+        )
+        at = snapshot.situation(readiness, budget=0)
+        lacking = [(one, missing) for one in nominals if (missing := InputsMissing.find(at, one, None))]
+        gone = [(one, found) for one, missing in lacking if (found := InputEvicted.find(at, one, missing))]
+        passed = [(one, newer) for one in nominals if (newer := replaced_by(workload, one, at.newest_written))]
+    except FalconError:  # the coordinator says it of the instances
+        return
+    reasons = [(one, f"{found.input} was evicted on {format_instant(found.evicted)}") for one, found in gone]
+    for instances in (reasons, [(one, str(newer)) for one, newer in passed]):
+        if instances:
+            first, why = instances[0]
+            number = count_of(len(instances), "instance", "instances")
+            what = f"{number} of {workload.name} on {workload.cluster}"
+            yield f"{what} will not run, the first {format_instant(first)}: {why}"

@@ -1,0 +1,231 @@
+"""With which version of its definition what runs again will run: who has just mended it means the latest one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from falcon_assets.base.texts import hidden
+from falcon_assets.catalog.stored_tree import Key as Entity
+from falcon_assets.entities.definition_versions import EntityVersions, VersionSince, unrecorded_versions
+from falcon_assets.errors import DefinitionStoreError, InvalidDefinitionsError, QueryError, count_of
+from falcon_assets.instances.operations.downstream import downstream_of
+from falcon_assets.instances.operations.rerun_notes import rerun_notes
+from falcon_assets.instances.operations.selection import (
+    CommandResult,
+    InstanceRequest,
+    Outcome,
+    Selected,
+    operation_name,
+    require_instances,
+    select_instances,
+)
+from falcon_assets.instances.rules.instance_commands import FAILED_STATES, InstanceCommand, runs_again
+from falcon_assets.instances.rules.unlaunched import OffTimeline, RerunRequested
+from falcon_assets.instances.store import reruns
+from falcon_assets.instances.store.instance_pages import Key
+from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
+from falcon_assets.model.instant import format_instant
+from falcon_assets.model.process import Process
+from falcon_assets.operations.auditing import audited
+from falcon_assets.operations.installation import Installation
+from falcon_assets.planning.instance_record import RERUN, InstanceState, RerunRequest
+from falcon_assets.planning.process_instance import AskedProperties, require_usable, said_properties
+
+
+def definition_notes(
+    connection: Connection, root: Path, again: Sequence[Selected], latest: Collection[Key], now: datetime
+) -> list[str]:
+    """For each process a sentence on the versions that its instances will run with, and how to take the latest.
+
+    Args:
+        connection: To the ledger.
+        root: The folder of the definitions: what has changed there is a version as soon as something runs.
+        again: The instances that are to run again, by entity, cluster and time.
+        latest: Those of them that are to run with the latest version.
+        now: The time.
+    """
+    new: Mapping[Entity, int] = {}
+    with suppress(InvalidDefinitionsError, DefinitionStoreError):  # validation says it
+        new = unrecorded_versions(connection, root)
+    return [note for _, own in groupby(again, key=_process) for note in _notes(list(own), new, latest, now)]
+
+
+def _process(one: Selected) -> str:
+    return one.workload.entity.name
+
+
+def _notes(own: Sequence[Selected], new: Mapping[Entity, int], latest: Collection[Key], now: datetime) -> Iterator[str]:
+    entity = own[0].workload.entity
+    key = (entity.kind, entity.name)
+    known = own[0].versions.get(key)
+    if entity.kind != "process" or known is None:  # copies have no version of their own
+        return
+    if key in new:
+        known = replace(known, versions=(*known.versions, VersionSince(new[key], now)))
+    numbers = Counter(known.present if one.key in latest else known.of(one.nominal) for one in own)
+    for number, many in sorted(numbers.items(), key=lambda item: item[0] or 0):
+        yield _note(entity.name, number, many, known, is_new=key in new)
+
+
+def _note(process: str, number: int | None, many: int, known: EntityVersions, *, is_new: bool) -> str:
+    changed = ", which was changed since and is recorded when something runs" if is_new else ""
+    with_it = f"with version {number} of the definition"
+    what = count_of(many, f"instance of {process} runs", f"instances of {process} run")
+    if number == known.present:
+        return f"{what} {with_it}, the latest{changed}"
+    return f"{what} {with_it}, as before, not with the latest, {known.present}{changed}: --use-latest takes that one"
+
+
+@dataclass(frozen=True)
+class RerunOptions:
+    """How instances run again.
+
+    Attributes:
+        force: Whether those that succeeded are computed once more.
+        late: Whether with the workflow that late data has: of the late inputs that have changed since they were read,
+            or where nobody knows what has, of the first that declares one.
+        from_failed: Whether only those are asked for that failed, timed out or were killed.
+        use_latest: Whether with the present definition, not with the version that they had.
+        downstream: Whether what reads their outputs runs again, too, over processes and replications, and what reads
+            theirs; each waits until what it reads is there.
+        properties: With which those run that are asked for, retries included, over what is declared.
+    """
+
+    force: bool = False
+    late: bool = False
+    from_failed: bool = False
+    use_latest: bool = False
+    downstream: bool = False
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def asked(self) -> AskedProperties:
+        """The properties, by name."""
+        return tuple(sorted(self.properties.items()))
+
+
+def rerun_instances(
+    installation: Installation, request: InstanceRequest, options: RerunOptions | None = None
+) -> CommandResult:
+    """Asks that what is over runs again: what failed for good or for now, timed out, was killed or skipped.
+
+    All are asked for, or none: a command that is killed has done nothing, or everything. What is asked for already
+    stays so.
+
+    Raises:
+        DeniedError: an entity belongs to others.
+        QueryError: ``late``, and nothing is declared for late data; properties that an instance cannot be told; more
+            than 100,000 instances downstream; or as
+            :func:`falcon_assets.instances.operations.selection.select_instances`, like the others.
+        UnknownInstanceError, UnknownEntityError: as there.
+    """
+    options = options or RerunOptions()
+    ledger, now = installation.ledger, installation.settings.now()
+    query = _only_failed(request.query) if options.from_failed else request.query
+    ledger.catch_up()
+    with (
+        audited(installation, operation_name(InstanceCommand.RERUN), _recorded(options, request)) as audit,
+        ledger.engine.begin() as connection,
+    ):
+        actor = audit.principal.name
+        chosen, off = _on_timelines(select_instances(installation, connection, query, now), query)
+        _require_late(options, chosen)
+        _require_told(installation, options, chosen)
+        asked = {one.key: _request(one, options, actor, request.reason, now) for one in chosen}
+        again = [one for one in chosen if runs_again(one.record, one.request, asked[one.key], force=options.force)]
+        if options.downstream:
+            following = downstream_of(connection, installation.entities, again, now)
+            way = RerunOptions(use_latest=options.use_latest)
+            asked |= {one.key: _request(one, way, actor, request.reason, now) for one in following}
+            again += following
+            chosen = list({one.key: one for one in (*chosen, *following)}.values())
+        require_instances(audit, InstanceCommand.RERUN, chosen, again)
+        if not request.dry_run:
+            reruns.request(connection, {one.key: asked[one.key] for one in again})
+        latest = {one.key for one in again if asked[one.key].use_latest}
+        notes = definition_notes(connection, installation.settings.entity_defs, again, latest, now)
+        notes += rerun_notes(connection, again, now)
+        if off:
+            told = count_of(len(off), "instance is", "instances are")
+            first = OffTimeline.of(off[0].workload.timeline, off[0].nominal)
+            notes.append(f"{told} left alone: {off[0].workload.name} {format_instant(off[0].nominal)} {first}")
+        audit.result(bool(again), connection)
+    changed = {one.key for one in again}
+    after = {} if request.dry_run else {key: asked[key] for key in changed}
+    items = tuple(Outcome(_info(one, after.get(one.key, one.request)), one.key in changed) for one in chosen)
+    left = sum(
+        one.record.state is InstanceState.SUCCEEDED and one.key not in changed and not one.request for one in chosen
+    )
+    if left and not options.force:
+        succeeded = count_of(left, "instance that succeeded is", "instances that succeeded are")
+        notes.append(f"{succeeded} left alone: --force runs them again")
+    return CommandResult(InstanceCommand.RERUN.value, actor, request.reason, now, request.dry_run, items, tuple(notes))
+
+
+def _on_timelines(found: Sequence[Selected], query: InstanceQuery) -> tuple[list[Selected], list[Selected]]:
+    """Those that the present definitions have, and those that they do not have any more.
+
+    Raises:
+        UnknownInstanceError: one instance is asked for, and it is one of those.
+    """
+    off = [one for one in found if not one.workload.timeline.contains(one.nominal)]
+    if query.alone and off:
+        one = off[0]
+        one.workload.timeline.require(one.nominal, f"{one.workload.name!r} on cluster {one.workload.cluster!r}")
+    return [one for one in found if one not in off] if off else list(found), off
+
+
+def _only_failed(query: InstanceQuery) -> InstanceQuery:
+    states = query.states
+    wanted = [one for one in FAILED_STATES if states is None or one in states]
+    if not wanted:
+        raise QueryError(f"--from-failed asks for {', '.join(one.value for one in FAILED_STATES)} only")
+    others = tuple(one for one in query.filters if one[0] != "state")
+    return replace(query, filters=(*others, *(("state", one.value) for one in wanted)))
+
+
+def _require_late(options: RerunOptions, chosen: Sequence[Selected]) -> None:
+    without = sorted({one.workload.name for one in chosen if one.workload.late is None}) if options.late else []
+    if without:
+        raise QueryError(f"{without[0]} declares nothing for late data: it cannot run again with --late")
+
+
+def _require_told(installation: Installation, options: RerunOptions, chosen: Sequence[Selected]) -> None:
+    for workload in {one.workload.name: one.workload for one in chosen if options.properties}.values():
+        if not isinstance(workload.entity, Process):
+            raise QueryError(f"{workload.name} is a copy: it takes no properties")
+        require_usable(workload.entity, installation.all_entities.clusters[workload.cluster], options.asked)
+
+
+def _request(one: Selected, options: RerunOptions, actor: str, reason: str, now: datetime) -> RerunRequest:
+    way = (options.late, options.use_latest, actor, _why(options, reason), options.asked)
+    told = RerunRequest(RERUN, one.record.attempt, one.record.failures, now, (), *way)
+    # What late data asked for is run for that, too.
+    return (
+        replace(told, changes=one.request.changes, late_workflow=True) if one.request and one.request.is_late else told
+    )
+
+
+def _recorded(options: RerunOptions, request: InstanceRequest) -> InstanceRequest:
+    return replace(request, reason=_why(options, request.reason))
+
+
+def _why(options: RerunOptions, reason: str) -> str:
+    """The reason as it is recorded: without secrets, with the properties, which decide as much of what comes out."""
+    reason = hidden(reason)
+    told = f"with {said_properties(options.asked)}" if options.properties else ""
+    return f"{reason} ({told})" if reason and told else reason or told
+
+
+def _info(one: Selected, request: RerunRequest | None) -> InstanceInfo:
+    if request is None:
+        return one.info()
+    return one.info(RerunRequested(request.by, request.reason, None), again=request)

@@ -1,0 +1,285 @@
+"""Which of the ready instances start now: stretches of neighbours, a run for each, as far as slots and budget last."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import chain, islice
+from typing import TypeAlias
+
+from falcon_assets.instances.rules.backlog import Backlog, first_reason
+from falcon_assets.instances.rules.own_outputs import OwnChain
+from falcon_assets.instances.rules.replaced_outputs import replaced_by
+from falcon_assets.instances.rules.situation import Decision, Launch, Situation
+from falcon_assets.instances.rules.waiting import (
+    GIVEN_UP,
+    NOT_READY,
+    TAKEN,
+    InputsMissing,
+    NewerIsReady,
+    NoFreeSlot,
+    OptionalInputPending,
+    RerunPending,
+    RetryDelayed,
+    TurnPending,
+    Waiting,
+    gives_up,
+)
+from falcon_assets.planning.input_windows import InstanceSet
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.retries import later, reopened
+
+LONGEST_LAUNCH = 100
+"""How many instances one run may be given."""
+
+Ready: TypeAlias = Sequence[tuple[int, datetime]]
+"""Ready instances in the order of the workload: index in the timeline, and nominal time."""
+
+
+def without_older(at: Situation, ready: Ready) -> tuple[Ready, list[tuple[datetime, Reason]]]:
+    """What is left of the ready instances where only the newest runs, and why the others are skipped."""
+    if at.workload.order != "LAST_ONLY":
+        return ready, []
+    first_runs = [one for one in ready if one[1] not in at.requests]
+    if not first_runs:
+        return ready, []
+    newer = NewerIsReady(first_runs[0][1])
+    # What has run before is asked for by name: it is neither too old nor in the way of others.
+    left = [one for one in ready if one is first_runs[0] or one[1] in at.requests]
+    return left, [(nominal, newer) for _, nominal in first_runs[1:]]
+
+
+def launches(backlog: Backlog, ready: Ready, given_up: Collection[datetime]) -> list[Launch]:
+    """Shares the free slots out among stretches of ready instances; the backlog is told why the others wait.
+
+    Args:
+        backlog: Where the instances are from.
+        ready: The ready instances.
+        given_up: Instances that are not to run, whatever comes before them.
+    """
+    at = backlog.at
+    ready = _without_rivals(backlog, ready)
+    free, budget, taken = at.at_once - at.slots_in_use, at.budget, 0
+    found = []
+    while taken < len(ready) and free > 0 and budget > 0:
+        longest = min(LONGEST_LAUNCH, budget)
+        stretch = _stretch(at, ready, taken, longest)
+        taken += len(stretch)
+        slots = min(free, len(stretch))
+        if at.chain and at.newer is None:  # in a run they go one after the other
+            taboo = {*given_up, *(nominal for _, nominal in ready)}
+            stretch, slots = [*stretch, *_following(backlog, at.chain, stretch, longest, taboo)], 1
+            for nominal in stretch:
+                backlog.waiting.pop(nominal, None)
+        found.append(Launch(tuple(sorted(stretch)), slots, *_way(at, stretch[0])))
+        free -= slots
+        budget -= len(stretch)
+    parallel = at.workload.parallel
+    reason: Reason = NoFreeSlot(parallel, at.at_once < parallel) if free <= 0 else TurnPending(at.budget)
+    for _, nominal in ready[taken:]:
+        backlog.waiting[nominal] = reason
+    return found
+
+
+def _without_rivals(backlog: Backlog, ready: Ready) -> Ready:
+    """What is left where each version of an input is used once: the first, and what is asked for by name."""
+    at = backlog.at
+    first = next((nominal for _, nominal in ready if nominal not in at.requests), None)
+    if at.newer is None or first is None:
+        return ready
+    missing = tuple(at.newer.left_to(first))
+    left = [one for one in ready if one[1] == first or one[1] in at.requests]
+    for nominal in {nominal for _, nominal in ready} - {nominal for _, nominal in left}:
+        over = gives_up(at, nominal, at.records.get(nominal))
+        backlog.waiting[nominal] = InputsMissing(missing, 0, over)
+    return left
+
+
+def _way(at: Situation, nominal: datetime) -> tuple[bool, bool]:
+    """Whether it runs as late data is run again, and with the present definition."""
+    request = at.requests.get(nominal)
+    return (request.is_late, request.use_latest) if request else (False, False)
+
+
+def _stretch(at: Situation, ready: Ready, first: int, longest: int) -> list[datetime]:
+    """The instances from ``first`` on that are neighbours in the timeline and run the same way."""
+    last, way = first, _way(at, ready[first][1])
+    while (
+        last + 1 < min(len(ready), first + longest)
+        and abs(ready[last + 1][0] - ready[last][0]) == 1
+        and _way(at, ready[last + 1][1]) == way
+    ):
+        last += 1
+    return [nominal for _, nominal in ready[first : last + 1]]
+
+
+def _following(
+    backlog: Backlog, chain: OwnChain, stretch: Sequence[datetime], longest: int, taboo: Collection[datetime]
+) -> Iterator[datetime]:
+    """The instances after a stretch that are ready once those before them in the run are done."""
+    at, written = backlog.at, chain.written(stretch)
+    first = at.timeline.index_at_or_before(max(stretch)) + 1
+    for nominal in map(at.timeline.instance, range(first, min(backlog.due, first + longest - len(stretch)))):
+        if nominal in taboo or nominal in at.requests or backlog.is_settled(nominal):
+            return
+        if first_reason((*TAKEN, RetryDelayed), at, nominal) or not chain.may_follow(nominal, written, at.available):
+            return
+        if RerunPending.find(at, nominal, None) or OptionalInputPending.find(at, nominal, None):
+            return
+        written |= chain.written([nominal])
+        yield nominal
+
+
+CONSIDERED = 1000
+"""How many pending instances a decision considers in the order of the workload, whatever they wait for.
+
+Of the others it finds those that are ready, and the oldest that have waited too long; the rest is counted.
+"""
+
+
+def decide(situation: Situation) -> Decision:
+    """Decides on every due instance that is neither settled nor in a run.
+
+    What is ready starts, however many others wait; why they wait is said of :data:`CONSIDERED` of them.
+
+    Raises:
+        UnknownEntityError: a feed of a required input is not defined on the cluster.
+        ExpressionError: an input window lies beyond the years 1 to 9999.
+    """
+    at = _with_requests(situation)
+    backlog = Backlog(at)
+    found = _Decider(at, backlog)
+    rest = found.consider_first(backlog.spans)
+    if rest:
+        found.consider_ready(rest)
+        found.give_up_oldest(rest)
+    given_up = [nominal for nominal, _ in (*found.timed_out, *found.replaced)]
+    ready, skipped = without_older(at, found.ready)
+    started = launches(backlog, ready, given_up)
+    further = 0
+    if rest:
+        dropped, begun = (nominal for nominal, _ in skipped), (launch.nominals for launch in started)
+        further = backlog.count(rest, chain(backlog.waiting, given_up, dropped, *begun))
+    return Decision(
+        launches=tuple(started),
+        timed_out=tuple(found.timed_out),
+        skipped=(*found.replaced, *skipped),
+        waiting=backlog.waiting,
+        first_open=backlog.first_open,
+        wake_at=found.wake_at(),
+        retry_at=min(found.retries, default=None),
+        further=further,
+    )
+
+
+def _with_requests(at: Situation) -> Situation:
+    """The same, with sets for what is available, and with the instances pending again that are asked for."""
+    available = {feed: InstanceSet.of(there) for feed, there in at.available.items()}
+    if not at.requests and all(available[feed] is there for feed, there in at.available.items()):
+        return at
+    pending = ((T, at.records.get(T) or InstanceRecord(T, InstanceState.WAITING)) for T in at.requests)
+    records = {**at.records, **{T: reopened(at.requests[T], record) for T, record in pending}}
+    return replace(at, records=records, available=available)
+
+
+@dataclass
+class _Decider:
+    """A decision, while it is being made."""
+
+    at: Situation
+    backlog: Backlog
+    ready: list[tuple[int, datetime]] = field(default_factory=list)
+    timed_out: list[tuple[datetime, Reason]] = field(default_factory=list)
+    replaced: list[tuple[datetime, Reason]] = field(default_factory=list)
+    alarms: set[datetime] = field(default_factory=set)
+    retries: set[datetime] = field(default_factory=set)
+
+    def consider_first(self, spans: Sequence[range]) -> list[range]:
+        """Considers the first of the pending instances; those after them, in rising order, are the answer."""
+        for considered, (index, nominal) in enumerate(self.backlog.pending(spans, self.backlog.is_fifo)):
+            if considered == CONSIDERED:
+                return self.backlog.following(index, spans)
+            self.consider(index, nominal)
+        return []
+
+    def consider_ready(self, rest: Sequence[range]) -> None:
+        """Considers those of the others that have all their inputs, as many as may start."""
+        at = self.at
+        drops = at.workload.order == "LAST_ONLY"
+        room = at.budget if at.at_once > at.slots_in_use else 0
+        if at.since is None or not (drops or len(self.ready) < room):
+            return
+        if at.newer and (at.newer.used or (self.ready and not drops)):
+            return  # of those that use each version once only the first starts
+        available = {feed: InstanceSet.of(there) for feed, there in at.available.items()}
+        for index, nominal in self.backlog.pending(at.readiness.ready(rest, available), self.backlog.is_fifo):
+            self.consider(index, nominal)
+            if len(self.ready) >= room and not drops:
+                return
+
+    def give_up_oldest(self, rest: Sequence[range]) -> None:
+        """Gives up those of the others that have waited too long: the oldest have waited longest."""
+        at = self.at
+        if at.since is None:
+            return
+        last = at.timeline.instance(rest[-1].stop - 1)
+        for nominal, record in at.records.items():
+            if nominal <= last and at.timeline.contains(nominal):
+                self._note(RetryDelayed.find(at, nominal, record))
+        for _, nominal in islice(self.backlog.pending(rest, oldest_first=True), CONSIDERED):
+            if len(self.timed_out) >= CONSIDERED:
+                return
+            known = at.records.get(nominal)
+            over = gives_up(at, nominal, known)
+            missing = InputsMissing.find(at, nominal, known) if over <= at.now else None
+            if missing:
+                self._lacks(nominal, missing)
+            elif over > at.now:
+                self.alarms.add(over)
+                if known is None:
+                    return  # what is younger, or is tried again, waits longer
+
+    def consider(self, index: int, nominal: datetime) -> None:
+        """Finds out what is to be said about a pending instance."""
+        at = self.at
+        newer = replaced_by(at.workload, nominal, at.newest_written) if at.newest_written else None
+        if newer and at.since is not None:
+            # What somebody asked for is over with that, as where its inputs were evicted.
+            (self.timed_out if nominal in at.requests else self.replaced).append((nominal, newer))
+            return
+        reason = first_reason(NOT_READY, self.at, nominal)
+        self._note(reason)
+        if reason is None:
+            self.ready.append((index, nominal))
+        elif isinstance(reason, InputsMissing):
+            self._lacks(nominal, reason)
+        else:
+            self.backlog.waiting[nominal] = reason
+
+    def wake_at(self) -> datetime | None:
+        """The earliest of the alarms and the next instance to become due."""
+        at = self.at
+        if at.since is None:
+            return None
+        index = max(self.backlog.due, at.timeline.first)
+        following = {at.timeline.instance(index)} if index < at.timeline.count else set()
+        wanted = {T for T in following if at.until is None or at.until >= T}
+        return min(self.alarms | {later(T, at.workload.delay) for T in wanted}, default=None)
+
+    def _note(self, reason: Waiting | None) -> None:
+        """Somebody may want to know when an instance is tried again, while that lies ahead."""
+        if isinstance(reason, RetryDelayed):
+            self.alarms.add(reason.until)
+            self.retries.add(reason.until)
+
+    def _lacks(self, nominal: datetime, missing: InputsMissing) -> None:
+        """Says of an instance without its inputs whether it goes on waiting."""
+        over = next((found for rule in GIVEN_UP if (found := rule.find(self.at, nominal, missing))), None)
+        if over:
+            self.timed_out.append((nominal, over))
+            return
+        self.backlog.waiting[nominal] = missing
+        if missing.until:
+            self.alarms.add(missing.until)

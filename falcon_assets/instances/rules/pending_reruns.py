@@ -1,0 +1,113 @@
+"""Who waits for reruns: feed instances that are about to be replaced, so that what reads them runs once, after them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TypeAlias
+
+from falcon_assets.errors import ExpressionError
+from falcon_assets.model.process import Input
+from falcon_assets.planning.input_windows import input_instances, latest_instances, output_instance
+from falcon_assets.planning.timeline import feed_timeline
+from falcon_assets.planning.workloads import Workload
+
+Rerun: TypeAlias = tuple[str, str, datetime]
+"""A workload, its cluster, and the nominal time of its instance."""
+FeedInstance: TypeAlias = tuple[str, str, datetime]
+"""A cluster, a feed and its instance."""
+
+_DEEPEST = 100
+"""How many steps down the graph a change is followed; only a workload that reads its own output goes so deep."""
+
+
+@dataclass(frozen=True)
+class PendingReruns:
+    """The feed instances on a cluster that reruns are about to replace.
+
+    Attributes:
+        by_feed: Feed -> its instance -> the workload, and its nominal time, whose rerun there replaces it.
+    """
+
+    by_feed: Mapping[str, Mapping[datetime, tuple[str, datetime]]] = field(default_factory=dict)
+
+    def awaited(
+        self,
+        workload: Workload,
+        nominal: datetime,
+        available: Mapping[str, Collection[datetime]],
+    ) -> tuple[str, datetime] | None:
+        """The workload, and its nominal time, whose rerun is about to replace what that instance of another reads.
+
+        None where it reads nothing of that kind.
+
+        Raises:
+            UnknownEntityError: a feed that is about to be replaced is not on the cluster.
+            ExpressionError: an input window lies beyond the years 1 to 9999.
+        """
+        for declared in workload.inputs:
+            replaced = self.by_feed.get(declared.feed)
+            if replaced:
+                window = _window(workload, declared, nominal, available)
+                rerun = next((replaced[one] for one in window if one in replaced), None)
+                if rerun is not None and rerun != (workload.name, nominal):
+                    return rerun
+        return None
+
+
+def pending_reruns(
+    reruns: Iterable[Rerun],
+    workload_on: Callable[[str, str], Workload | None],
+    late_consumers: Callable[[Collection[FeedInstance]], Iterable[Rerun]],
+) -> dict[str, PendingReruns]:
+    """Cluster -> what these reruns are about to replace there, and the reruns that will follow from them.
+
+    They follow through replications too: what is to be replaced on a source is to be replaced on its targets.
+
+    Args:
+        reruns: What is to run again.
+        workload_on: The workload of a name on a cluster; reruns of others are passed over.
+        late_consumers: The instances that read one of the feed instances as a late input: they run again when
+            it changes.
+    """
+    found: dict[str, dict[str, dict[datetime, tuple[str, datetime]]]] = {}
+    seen: set[Rerun] = set()
+    following = sorted(set(reruns))
+    for _ in range(_DEEPEST):
+        replaced: set[FeedInstance] = set()
+        for name, cluster, nominal in following:
+            workload = workload_on(name, cluster)
+            if workload is None:
+                continue
+            for made in replaced_by(workload, nominal):
+                _, feed, instance = made
+                by_instance = found.setdefault(cluster, {}).setdefault(feed, {})
+                by_instance.setdefault(instance, (name, nominal))
+                replaced.add(made)
+        seen.update(following)
+        following = sorted(set(late_consumers(replaced)) - seen) if replaced else []
+        if not following:
+            break
+    return {cluster: PendingReruns(by_feed) for cluster, by_feed in found.items()}
+
+
+def replaced_by(workload: Workload, nominal: datetime) -> Iterator[FeedInstance]:
+    """The feed instances that an instance of the workload writes."""
+    for declared in workload.outputs:
+        timeline = feed_timeline(workload.feeds[declared.feed], workload.cluster)
+        try:
+            instance = output_instance(declared, timeline, nominal, workload.timezone)
+        except ExpressionError:  # there is no such instance, and what is wrong is said of the instance itself
+            continue
+        if instance is not None:
+            yield workload.cluster, declared.feed, instance
+
+
+def _window(
+    workload: Workload, declared: Input, nominal: datetime, available: Mapping[str, Collection[datetime]]
+) -> list[datetime]:
+    timeline, zone = feed_timeline(workload.feeds[declared.feed], workload.cluster), workload.timezone
+    if declared.is_of_times:
+        return input_instances(declared, timeline, nominal, zone)
+    return latest_instances(declared, timeline, nominal, available.get(declared.feed, ()), zone) or []

@@ -1,0 +1,133 @@
+"""What becomes of the instances that make what others lack: nobody gives up what is being made, or is about to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, TypeAlias
+
+from falcon_assets.errors import FalconError
+from falcon_assets.instances.rules.readiness import MissingInput
+from falcon_assets.planning.input_windows import input_instances
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+from falcon_assets.planning.retries import opens_at, settled
+from falcon_assets.planning.timeline import feed_timeline
+from falcon_assets.planning.workloads import makers
+
+if TYPE_CHECKING:
+    from falcon_assets.instances.rules.situation import Situation
+
+
+Producers: TypeAlias = "Callable[[str], Sequence[Situation]]"
+"""By the name of a feed: what is known of the workloads that write it where a workload reads it."""
+
+_DEEPEST = 50
+"""How many steps up the graph it is asked whether something is about to be made."""
+
+
+def no_producers(feed: str) -> Sequence[Situation]:
+    """What is said where nobody knows of any."""
+    return ()
+
+
+def never(thing: object) -> None:
+    """What is said of times where nobody knows of any."""
+
+
+def settled_since(at: Situation, nominal: datetime, lacking: MissingInput) -> datetime | None:
+    """When all that was to make what an instance lacks came to an end without having made it; None: it goes on.
+
+    The beginning of the instance's own time where nobody makes it, or nobody knows when that ended.
+    """
+    latest = nominal
+    for producer, made_by in _makers(at, nominal, lacking):
+        record = producer.records.get(made_by)
+        if _goes_on(producer, made_by, record):
+            return None
+        ended = record.ended if record else producer.ended(made_by)
+        latest = max(latest, ended or latest)
+    return latest
+
+
+def being_made(at: Situation, nominal: datetime) -> MissingInput | None:
+    """The first instance that an optional input of windows of times lacks, and that is being or about to be made.
+
+    What has to wait itself, for data from outside or to be tried again, is not waited for.
+
+    Raises:
+        UnknownEntityError: a feed is not defined on the cluster.
+        ExpressionError: an input window lies beyond the years 1 to 9999.
+    """
+    workload = at.workload
+    for declared in workload.inputs:
+        if not (declared.optional and declared.is_of_times) or declared.feed in workload.own_feeds:
+            continue
+        if not at.producers(declared.feed):
+            continue
+        there = at.available.get(declared.feed, ())
+        line = feed_timeline(workload.feeds[declared.feed], workload.reads_on)
+        for instance in input_instances(declared, line, nominal, workload.timezone):
+            if instance not in there and instance not in at.evicted.get(declared.feed, {}):
+                lacking = MissingInput(declared.name, declared.feed, instance)
+                if _is_made(at, nominal, lacking, set(), _DEEPEST):
+                    return lacking
+    return None
+
+
+def _is_made(
+    at: Situation, nominal: datetime, lacking: MissingInput, seen: Collection[tuple[str, datetime]], left: int
+) -> bool:
+    """Whether one of its makers has it in hand, or lacks nothing but what is about to be made itself."""
+    for producer, made_by in _makers(at, nominal, lacking):
+        record = producer.records.get(made_by)
+        if record is not None and record.in_flight:
+            return True
+        key = (producer.workload.name, made_by)
+        if left and key not in seen and _may_start(producer, made_by, record):
+            missing = producer.readiness.missing(made_by, producer.available)
+            if all(_is_made(producer, made_by, one, {*seen, key}, left - 1) for one in missing):
+                return True
+    return False
+
+
+def _may_start(producer: Situation, nominal: datetime, record: InstanceRecord | None) -> bool:
+    """Whether a maker is due and nothing but its inputs can be in its way."""
+    if producer.since is None or (producer.until is not None and nominal > producer.until):
+        return False
+    if nominal + producer.workload.delay > producer.now or not _goes_on(producer, nominal, record):
+        return False
+    if record is None or nominal in producer.requests:
+        return True
+    opens = opens_at(record, producer.workload.retry)
+    return record.state is not InstanceState.SUSPENDED and (opens is None or opens <= producer.now)
+
+
+def _makers(at: Situation, nominal: datetime, lacking: MissingInput) -> Iterator[tuple[Situation, datetime]]:
+    """The instances that make what is lacking; of what is not named by its time, those that are due till then."""
+    for producer in at.producers(lacking.feed):
+        if producer.workload.name == at.workload.name and producer.workload.cluster == at.workload.cluster:
+            continue  # those wait for their turn: see OwnChain
+        if isinstance(lacking.instance, datetime):
+            try:
+                found = makers([producer.workload], lacking.feed, producer.workload.cluster, lacking.instance)
+            except FalconError:  # it is said of the maker itself
+                continue
+            yield from ((producer, made_by) for _, made_by in found)
+            continue
+        last = min(nominal, producer.now)
+        open_ones = producer.timeline.indexes(producer.timeline.start, last)
+        for index in range(max(producer.first_open, open_ones.start), open_ones.stop):
+            yield producer, producer.timeline.instance(index)
+
+
+def _goes_on(producer: Situation, nominal: datetime, record: InstanceRecord | None) -> bool:
+    """Whether something can still become of a maker without anybody asking for it: it is in a run, waits or is held."""
+    if record is not None and record.in_flight:
+        return True
+    if producer.since is None and not producer.is_suspended:
+        return False
+    if nominal in producer.requests:
+        return True
+    if record is not None:
+        return not settled(record, producer.workload.retry)
+    return producer.timeline.index_at_or_before(nominal) >= producer.first_open

@@ -1,0 +1,330 @@
+"""Why an instance waits, and why it waits no longer: a class for each reason, in the order in which they count.
+
+A new rule is a new class in one of the lists.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+
+from falcon_assets.errors import count_of
+from falcon_assets.instances.rules.producers import being_made, settled_since
+from falcon_assets.instances.rules.readiness import MissingInput
+from falcon_assets.instances.rules.situation import Situation
+from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.clock import is_set_back
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.retries import gives_up_at, later, opens_at, timeout_text
+
+_NAMED = 3
+"""How many of the missing inputs a reason names."""
+
+
+@dataclass(frozen=True)
+class Waiting(Reason):
+    """Why an instance waits."""
+
+    @classmethod
+    @abstractmethod
+    def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> Waiting | None:
+        """The reason, where the instance waits for it.
+
+        Raises:
+            UnknownEntityError: a feed of a required input is not defined on the cluster.
+            ExpressionError: an input window lies beyond the years 1 to 9999.
+        """
+
+
+@dataclass(frozen=True)
+class InRun(Waiting):
+    """A run has it in hand, started or not."""
+
+    run: str | None
+
+    @classmethod
+    def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> InRun | None:
+        """See :meth:`Waiting.find`."""
+        return cls(record.queued_run or record.run_id) if record and record.in_flight else None
+
+    def __str__(self) -> str:
+        """A predicate, as of all reasons but one."""
+        return f"is in run {self.run}"
+
+
+@dataclass(frozen=True)
+class InstanceSuspended(Waiting):
+    """Somebody suspended it."""
+
+    @classmethod
+    def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> InstanceSuspended | None:
+        """See :meth:`Waiting.find`."""
+        return cls() if record and record.state is InstanceState.SUSPENDED else None
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return "is suspended"
+
+
+@dataclass(frozen=True)
+class ProcessSuspended(Waiting):
+    """No instance of its workload runs."""
+
+    @classmethod
+    def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> ProcessSuspended | None:
+        """See :meth:`Waiting.find`."""
+        return cls() if at.since is None else None
+
+    def __str__(self) -> str:
+        """A predicate: whichever it is, ``falcon instance triage`` says it."""
+        return "does not run by itself: it is not scheduled, or suspended"
+
+
+@dataclass(frozen=True)
+class RetryDelayed(Waiting):
+    """It failed or timed out, or a store was away, and it is tried again later."""
+
+    until: datetime
+    attempt: int
+    outcome: str
+
+    @classmethod
+    def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> RetryDelayed | None:
+        """See :meth:`Waiting.find`."""
+        opens = _opens(at, record)
+        if record is None or opens is None or opens <= at.now:
+            return None
+        outcomes = {InstanceState.TIMED_OUT: "timed out", InstanceState.WAITING: "found a store away"}
+        return cls(opens, record.attempt, outcomes.get(record.state, "failed"))
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return f"is tried again at {format_instant(self.until)} (attempt {self.attempt} {self.outcome})"
+
+
+@dataclass(frozen=True)
+class InputsMissing(Waiting):
+    """Required inputs are not available.
+
+    Attributes:
+        inputs: The first of what it lacks.
+        more: How much more it lacks.
+        until: When it gives up, if nobody is making what it lacks then; None: not while that is made, or may be.
+    """
+
+    inputs: tuple[MissingInput, ...]
+    more: int
+    until: datetime | None
+
+    @classmethod
+    def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> InputsMissing | None:
+        """See :meth:`Waiting.find`."""
+        missing = at.missing(nominal)
+        first = next(missing, None)
+        if first is None:
+            return None
+        inputs = (first, *islice(missing, _NAMED - 1))
+        # Its turn has not come: however long those before it take, nothing is wrong with it.
+        has_turn = at.chain is None or not at.chain.waits_for_own(nominal, at.available)
+        until = gives_up(at, nominal, record) if has_turn else None
+        if until is not None and until <= at.now:  # makers are asked when it matters: there are thousands of instances
+            until = _given_up_in_earnest(at, nominal, until)
+        return cls(inputs, sum(1 for _ in missing), until)
+
+    @property
+    def what(self) -> str:
+        """What it lacks."""
+        return ", ".join([*map(str, self.inputs), *([f"... and {self.more} more"] if self.more else [])])
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return f"waits for {self.what}"
+
+
+@dataclass(frozen=True)
+class RerunPending(Waiting):
+    """What it reads is about to be replaced by a rerun of another workload."""
+
+    process: str
+    instance: datetime
+
+    @classmethod
+    def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> RerunPending | None:
+        """See :meth:`Waiting.find`."""
+        if not at.pending_reruns.by_feed:
+            return None
+        found = at.pending_reruns.awaited(at.workload, nominal, at.available)
+        return cls(*found) if found else None
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return f"waits for the rerun of {self.process} {format_instant(self.instance)}"
+
+
+@dataclass(frozen=True)
+class OptionalInputPending(Waiting):
+    """An optional input that it lacks is in a run, or about to be: with it, it is worth more.
+
+    Attributes:
+        input: The first of what it lacks so.
+    """
+
+    input: MissingInput
+
+    @classmethod
+    def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> OptionalInputPending | None:
+        """See :meth:`Waiting.find`."""
+        lacking = None if nominal in at.requests else being_made(at, nominal)
+        # As long as for what it requires, from when somebody looked again: no longer.
+        woke = at.looks.woke or nominal
+        if lacking is None or max(gives_up(at, nominal, record), gives_up_at(woke, at.workload)) <= at.now:
+            return None
+        return cls(lacking)
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return f"waits for {self.input}, which is optional and about to be made"
+
+
+TAKEN: tuple[type[Waiting], ...] = (InRun, InstanceSuspended)
+"""Reasons that cost nothing to find, and leave nothing to decide."""
+NOT_READY: tuple[type[Waiting], ...] = (
+    ProcessSuspended,
+    RetryDelayed,
+    InputsMissing,
+    RerunPending,
+    OptionalInputPending,
+)
+"""Why an instance that nobody has in hand is not ready; the first that applies counts."""
+
+
+@dataclass(frozen=True)
+class NoFreeSlot(Reason):
+    """It is ready, and as many others run as may."""
+
+    parallel: int
+    one_at_a_time: bool
+
+    def __str__(self) -> str:
+        """A predicate."""
+        why = "one at a time: several instances write one output instance" if self.one_at_a_time else None
+        return f"waits for a free slot ({why or f'parallel: {self.parallel}'})"
+
+
+@dataclass(frozen=True)
+class TurnPending(Reason):
+    """It is ready, and enough others were launched in this moment."""
+
+    at_most: int
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return f"waits for its turn (at most {count_of(self.at_most, 'instance is', 'instances are')} launched at once)"
+
+
+@dataclass(frozen=True)
+class NewerIsReady(Reason):
+    """Why an instance is skipped: the workload only runs the newest."""
+
+    newest: datetime
+
+    def __str__(self) -> str:
+        """A sentence."""
+        return f"LAST_ONLY: {format_instant(self.newest)} is newer"
+
+
+@dataclass(frozen=True)
+class GivenUp(Reason):
+    """Why an instance that lacks inputs waits no longer."""
+
+    @classmethod
+    @abstractmethod
+    def find(cls, at: Situation, nominal: datetime, missing: InputsMissing) -> GivenUp | None:
+        """The reason, where it waits no longer for it."""
+
+
+@dataclass(frozen=True)
+class InputEvicted(GivenUp):
+    """Retention took away what it lacks: it does not come again."""
+
+    input: MissingInput
+    evicted: datetime
+
+    @classmethod
+    def find(cls, at: Situation, nominal: datetime, missing: InputsMissing) -> InputEvicted | None:
+        """See :meth:`GivenUp.find`."""
+        if not at.evicted:
+            return None
+        for lacking in at.readiness.missing(nominal, at.available):
+            gone = at.evicted.get(lacking.feed, {})
+            if isinstance(lacking.instance, datetime) and lacking.instance in gone:
+                return cls(lacking, gone[lacking.instance])
+        return None
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return f"does not wait: {self.input} was evicted on {format_instant(self.evicted)}"
+
+
+@dataclass(frozen=True)
+class InputsTimedOut(GivenUp):
+    """It has waited for as long as the workload says."""
+
+    timeout: str
+    missing: InputsMissing
+
+    @classmethod
+    def find(cls, at: Situation, nominal: datetime, missing: InputsMissing) -> InputsTimedOut | None:
+        """See :meth:`GivenUp.find`."""
+        is_over = missing.until is not None and at.now >= missing.until
+        return cls(timeout_text(at.workload), missing) if is_over else None
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return f"missing after {self.timeout}: {self.missing.what}"
+
+
+GIVEN_UP: tuple[type[GivenUp], ...] = (InputEvicted, InputsTimedOut)
+"""Why an instance without its inputs waits no longer; the first that applies counts."""
+
+
+def gives_up(at: Situation, nominal: datetime, record: InstanceRecord | None) -> datetime:
+    """When an instance has waited for its inputs for as long as the workload says, since somebody could look."""
+    asked = at.requests[nominal].requested_at if nominal in at.requests else nominal
+    due = later(nominal, at.workload.delay)
+    again = _opens(at, record) or _waits_again(at, record) or nominal
+    return gives_up_at(at.looks.first_since(max(due, at.since or nominal, again, asked)), at.workload)
+
+
+def _given_up_in_earnest(at: Situation, nominal: datetime, until: datetime) -> datetime | None:
+    """The same once that time is over: what made, or may still make, what it lacks is over for as long, too.
+
+    None while something may still come of it, or nobody has looked for what comes from outside since a pause.
+    """
+    for lacking in at.missing(nominal):
+        if lacking.instance in at.pending_reruns.by_feed.get(lacking.feed, {}):
+            return None
+        since = settled_since(at, nominal, lacking)
+        collected = at.collected(lacking.feed)
+        if since is None or (at.looks.woke and collected and collected < at.looks.woke):
+            return None
+        if not is_set_back(since, at.now):
+            until = max(until, gives_up_at(at.looks.first_since(since), at.workload))
+    return until
+
+
+def _opens(at: Situation, record: InstanceRecord | None) -> datetime | None:
+    """When the instance is tried again; None where it is not, or that time would have to come once more."""
+    if record is None or (record.ended and is_set_back(record.ended, at.now)):
+        return None
+    return opens_at(record, at.workload.retry)
+
+
+def _waits_again(at: Situation, record: InstanceRecord | None) -> datetime | None:
+    """Since when the instance waits once more: it was resumed, or its run was interrupted."""
+    if record is None or record.state is not InstanceState.WAITING or record.ended is None:
+        return None
+    return None if is_set_back(record.ended, at.now) else record.ended

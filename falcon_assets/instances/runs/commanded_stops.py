@@ -1,0 +1,157 @@
+"""Commands that take instances from a run: it stops those within seconds, and goes on with the others."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import TracebackType
+from typing import Self
+
+import sqlalchemy
+from sqlalchemy import func, select
+
+from falcon_assets.base.cancellation import Cancellation, cancellable
+from falcon_assets.entities.status import Status
+from falcon_assets.history import queries
+from falcon_assets.history.tables import DEFINITION_VERSIONS, ENTITY_STATUS
+from falcon_assets.instances.runs.instance_claims import InstanceClaims
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+from falcon_assets.planning.workloads import Workload
+
+_CHECK_SECONDS = 1.0
+_HELD = (InstanceState.KILLED, InstanceState.SUSPENDED)
+
+
+class CommandedStops:
+    """Asks the ledger about the instances of a run, all at once, and cancels those that a command took from it.
+
+    A context manager.
+    """
+
+    def __init__(self, claims: InstanceClaims, nominals: Collection[datetime]) -> None:
+        """Of the run with those claims, for its instances."""
+        self._claims = claims
+        self._open = set(nominals)
+        self._computing: dict[datetime, Cancellation] = {}
+        self._taken: dict[datetime, str] = {}
+        self._started: set[datetime] = set()
+        self._before: Mapping[datetime, InstanceRecord] = {}
+        self._mutex = threading.Lock()
+        self._over = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, name="commanded stops", daemon=True)
+
+    def __enter__(self) -> Self:
+        """Begins to ask."""
+        with suppress(sqlalchemy.exc.DBAPIError):
+            self._before = self._records()
+        self._watcher.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Asks no more."""
+        self._over.set()
+        self._watcher.join(_CHECK_SECONDS)  # where the database is away it waits for that, and nobody else should
+
+    def why_not(self, nominal: datetime) -> str | None:
+        """Why the run must not begin with the instance; None: it may."""
+        with self._mutex:
+            return self._taken.get(nominal)
+
+    @contextmanager
+    def computing(self, nominal: datetime) -> Iterator[Cancellation]:
+        """What this thread does in this context is the instance; it is cancelled where a command takes it."""
+        cancellation = Cancellation()
+        with self._mutex:
+            self._computing[nominal] = cancellation
+        try:
+            with cancellable(cancellation):
+                yield cancellation
+        finally:
+            with self._mutex:
+                del self._computing[nominal]
+                self._open.discard(nominal)
+
+    def _watch(self) -> None:
+        while not self._over.wait(_CHECK_SECONDS):
+            with suppress(sqlalchemy.exc.DBAPIError):  # it is away: nobody can command anything either
+                self._check()
+
+    def _check(self) -> None:
+        for nominal, record in self._records().items():
+            why = self._why(nominal, record)
+            if why is None:
+                continue
+            with self._mutex:
+                self._taken[nominal] = why
+                cancellation = self._computing.get(nominal)
+            if cancellation is not None:
+                cancellation.cancel(why)
+
+    def _records(self) -> dict[datetime, InstanceRecord]:
+        claims = self._claims
+        with self._mutex:
+            nominals = sorted(self._open)
+        if not nominals:
+            return {}
+        with claims.ledger.engine.connect() as connection:
+            return queries.some_records(connection, claims.workload, claims.cluster, nominals)
+
+    def _why(self, nominal: datetime, record: InstanceRecord) -> str | None:
+        is_ours = record.run_id == self._claims.run_id
+        if is_ours and record.state is InstanceState.RUNNING:
+            self._started.add(nominal)
+            return None
+        before = self._before.get(nominal)
+        is_new = before is None or record.attempt > before.attempt
+        if record.state in _HELD and (is_ours or is_new):
+            return record.reason
+        # It was resumed, or asked for again, before this run had noticed that it was to stop.
+        if nominal in self._started and (record.queued_run or not is_ours or record.state is InstanceState.WAITING):
+            return f"it is {record.state.value}: {record.reason}"
+        return None
+
+
+@dataclass
+class Turns:
+    """Asks the ledger, of the instances that a coordinator gave to a run: one query for each.
+
+    What a person runs by hand is not asked about: it was meant to run as it is.
+
+    Attributes:
+        workload: Whose instances.
+        claims: Of the run.
+    """
+
+    workload: Workload
+    claims: InstanceClaims
+    _version: int | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Remembers with which definition the run began."""
+        _, self._version = self._asked()
+
+    def why_not(self, nominal: datetime) -> str | None:
+        """Why the instance is left to a later run; None: it has its turn."""
+        if nominal not in self.claims.attempts:
+            return None
+        what = f"{self.workload.entity.kind} {self.workload.entity.name}"
+        status, newest = self._asked()
+        if status == Status.SUSPENDED.value:
+            return f"{what} is suspended"
+        if newest != self._version:
+            return f"{what} was changed since its run began: a later run looks at it anew"
+        return None
+
+    def _asked(self) -> tuple[str | None, int | None]:
+        """The status of the entity and the number of its newest definition, as far as the ledger has them."""
+        entity, status, versions = self.workload.entity, ENTITY_STATUS.c, DEFINITION_VERSIONS.c
+        told = select(status.status).where(status.kind == entity.kind, status.name == entity.name).scalar_subquery()
+        newest = select(func.max(versions.version)).where(versions.kind == entity.kind, versions.name == entity.name)
+        with self.claims.ledger.engine.connect() as connection:
+            row = connection.execute(select(told, newest.scalar_subquery())).one()
+        return row[0], row[1]

@@ -1,0 +1,22 @@
+"""Who runs what is made here, and with what."""
+
+from __future__ import annotations
+
+import platform
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import distributions, version
+
+from falcon_assets.history.events.record import storable
+
+
+@cache
+def run_environment() -> dict[str, str]:
+    """The versions of Python, PySpark and this package, and a hash of those of all packages that are installed."""
+    installed = sorted({f"{one.name.lower()} {one.version}" for one in distributions() if one.name})
+    return {
+        "python": platform.python_version(),
+        "pyspark": version("pyspark"),
+        "falcon-assets": version("falcon-assets"),
+        "packages": sha256(storable("\n".join(installed)).encode()).hexdigest()[:16],
+    }

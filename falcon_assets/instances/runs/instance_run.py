@@ -1,0 +1,279 @@
+"""A process instance, from its plan to its published outputs; knows nothing of Dagster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from falcon_assets.base.cancellation import current_cancellation
+from falcon_assets.compute.engines.computing.run import run_workflow
+from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask
+from falcon_assets.compute.spark.data.dataset import InputData, OutputData
+from falcon_assets.features.late.rules import late_workflow
+from falcon_assets.history.events.feed_instances import KeptVersion
+from falcon_assets.history.events.inputs import Consumption
+from falcon_assets.instances.runs.data_usage import FeedPlaces, require_declared
+from falcon_assets.instances.runs.instance_data import InstanceData, Readings
+from falcon_assets.instances.runs.kept_versions import kept_versions
+from falcon_assets.instances.runs.planned_inputs import Available, Evicted, PlannedInputs, nothing_evicted
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
+from falcon_assets.model.process import Process
+from falcon_assets.model.spark_settings import spark_settings
+from falcon_assets.model.table_uri import TableUri
+from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.data_usage import DeclaredData, DeclaredInput, Usage, usage
+from falcon_assets.planning.instance_record import LateChange
+from falcon_assets.planning.process_instance import OutputPlan, ProcessInstance, plan_process_instance
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.feed_store import StoresOf
+from falcon_assets.storage.instances.data_version import DataVersion
+from falcon_assets.storage.kinds.reading import ReadableInstance
+
+
+def _real_clock(feed: Feed) -> Clock | None:
+    return Clock()
+
+
+@dataclass(frozen=True)
+class PublishedOutput:
+    """An output instance as it was published, its absolute path or URL, and the versions that are kept beside it."""
+
+    plan: OutputPlan
+    place: str
+    version: DataVersion
+    records: int
+    kept: tuple[KeptVersion, ...] | None = None
+
+
+@dataclass(frozen=True)
+class InstanceResult:
+    """What one process instance read and wrote.
+
+    Attributes:
+        nominal: Its nominal time.
+        inputs: Per input, the instances of its window, oldest first.
+        outputs: For each output of the process, in its order.
+        application_id: Of the Spark application that computed it.
+        seconds: From planning the instance to the last published output.
+        usage: What it really read and wrote.
+        late: The changes of inputs for which it was run again, up to the versions that it read.
+        undeclared: Instances that it read and that are none of its inputs.
+    """
+
+    nominal: datetime
+    inputs: Mapping[str, tuple[Consumption, ...]]
+    outputs: tuple[PublishedOutput, ...]
+    application_id: str
+    seconds: float
+    usage: Usage
+    late: tuple[LateChange, ...] = ()
+    undeclared: tuple[Consumption, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReadyInstance:
+    """A planned instance whose required inputs are there; ``late`` as in :meth:`InstanceRunner.prepare`."""
+
+    plan: ProcessInstance
+    available: Mapping[str, Available]
+    late: tuple[LateChange, ...] | None = None
+
+
+@dataclass(frozen=True)
+class InstanceRunner:
+    """Runs instances of one process on one cluster; safe to call from several threads.
+
+    Attributes:
+        process: The process.
+        cluster: The cluster.
+        feeds: The feeds by name.
+        store: The cluster's own.
+        store_of: The stores that feeds lie on there.
+        entity_root: The folder of the definitions.
+        user: What ``user()`` gives.
+        run_id: The run that computes them.
+        home: ``FALCON_HOME``, where the listener is that sees what programs read and write; None: nothing does.
+        clock: Of a feed on the cluster: see :meth:`falcon_assets.catalog.store.EntityStore.landing_clock`.
+        others: The stores that feeds lie on elsewhere: what a workflow reads there, nobody declares.
+    """
+
+    process: Process
+    cluster: Cluster
+    feeds: Mapping[str, Feed]
+    store: ClusterStore
+    store_of: StoresOf
+    entity_root: Path
+    user: str
+    run_id: str
+    home: Path | None = None
+    clock: Callable[[Feed], Clock | None] = _real_clock
+    others: Sequence[StoresOf] = ()
+
+    def prepare(
+        self, nominal: datetime, late: tuple[LateChange, ...] | None = None, evicted: Evicted = nothing_evicted
+    ) -> ReadyInstance:
+        """Plans the instance and checks whether its inputs are there; touches no Spark.
+
+        Args:
+            nominal: The instance.
+            late: The changes for which it is run again, which choose the workflow; None: this is no late rerun.
+            evicted: Is asked about what is missing.
+
+        Raises:
+            UnknownInstanceError: ``nominal`` is no instance of the process.
+            MissingInputsError: required input instances are not available.
+        """
+        plan = plan_process_instance(
+            self.process, self.cluster, self.feeds, nominal, user=self.user, available=self._inputs.instances
+        )
+        available = self._inputs.require(plan, self._subject(nominal), evicted)
+        return ReadyInstance(plan, available, late)
+
+    def is_there(self, feed: str, instance: datetime) -> bool:
+        """Whether the instance of a feed is there on the cluster.
+
+        Raises:
+            StorageError: its store cannot be asked.
+        """
+        return self._inputs.is_there(self.feeds[feed], instance)
+
+    def run(self, ready: ReadyInstance, session: Callable[[], SparkSession]) -> InstanceResult:
+        """Reads, computes and publishes; ``session`` is asked when Spark is needed.
+
+        Raises:
+            CancelledError: it was cancelled before anything was published.
+            WorkflowError: the workflow failed, or did what it may not with ``strict_lineage``.
+            StorageError: the outputs cannot be published, or a snapshot feed was refreshed while it was read.
+        """
+        started = time.monotonic()
+        plan = ready.plan
+        data = self.data(ready, session)
+        snapshots = self._inputs.snapshots(plan)
+        with data.within_reach(ready.available) as (read, publications):
+            inputs = {
+                one.name: tuple(self._inputs.consumed(one, ready.available[one.name], read[one.name]))
+                for one in plan.inputs
+            }
+            urls = {name: publication.staging_url(name) for name, publication in publications.items()}
+            result = self.compute(ready, data.settings, read, urls, session)
+            used, undeclared = self.used(plan, read, urls, result)
+            if self.process.strict_lineage:
+                require_declared(used, self.process.name, late_workflow(self.process, ready.late).program)
+            self._inputs.require_unchanged(plan, self._subject(plan.nominal), snapshots)
+            current_cancellation().make_final()  # what is half published is published
+            outputs = tuple(
+                PublishedOutput(
+                    output,
+                    self.store_of(output.feed).shown(output.path),
+                    publications[output.name].commit(output.name),
+                    result.records[output.name],
+                    kept_versions(self.store_of(output.feed), output.feed, output.instance),
+                )
+                for output in plan.outputs
+            )
+        seconds = time.monotonic() - started
+        late = _read(ready.late or (), inputs)
+        return InstanceResult(plan.nominal, inputs, outputs, result.application_id, seconds, used, late, undeclared)
+
+    def data(self, ready: ReadyInstance, session: Callable[[], SparkSession]) -> InstanceData:
+        """The data of the instance, where the workflow that computes it can get at it."""
+        in_session = late_workflow(self.process, ready.late).shares_session
+        return InstanceData(ready.plan, self.cluster, self.store, self.store_of, session if in_session else None)
+
+    def used(
+        self, plan: ProcessInstance, read: Readings, urls: Mapping[str, str], result: WorkflowResult
+    ) -> tuple[Usage, tuple[Consumption, ...]]:
+        """What the workflow really read and wrote, and which instances of feeds are among what it does not declare."""
+        found = usage(result.captured, self._declared(plan, read, urls), self._places.find)
+        return found, tuple(self._places.read(found))
+
+    @cached_property
+    def _inputs(self) -> PlannedInputs:
+        return PlannedInputs(self.store_of, self.clock)
+
+    @cached_property
+    def _places(self) -> FeedPlaces:
+        return FeedPlaces(self.feeds, self.store_of, self.others)
+
+    def _declared(self, plan: ProcessInstance, read: Readings, urls: Mapping[str, str]) -> DeclaredData:
+        """What it may read and write: all that lies in its staging and working locations, besides what is declared."""
+        stores = (self.store, *(self.store_of(output.feed) for output in plan.outputs))
+        data = [read_as_data(one.name, one.feed, read[one.name], one.partition) for one in plan.inputs]
+        return DeclaredData(
+            {one.name: DeclaredInput(one.feed.name, one.urls) for one in data},
+            urls,
+            [self.store.working, *(store.fs.unstrip_protocol(store.staging) for store in stores)],
+        )
+
+    def compute(
+        self,
+        ready: ReadyInstance,
+        settings: Mapping[str, str],
+        read: Readings,
+        urls: Mapping[str, str],
+        session: Callable[[], SparkSession],
+    ) -> WorkflowResult:
+        """Runs the workflow; publishes nothing.
+
+        Args:
+            ready: The instance.
+            settings: What the session has to be told about object stores.
+            read: Where Spark reads the inputs.
+            urls: Where Spark writes the outputs, by their names; nothing is there yet.
+            session: Is asked when Spark is needed.
+
+        Raises:
+            CancelledError: it was cancelled.
+            WorkflowError: the workflow failed.
+        """
+        plan = ready.plan
+        return run_workflow(
+            WorkflowTask(
+                process=self.process.name,
+                cluster=self.cluster,
+                nominal=plan.nominal,
+                timezone=self.process.timezone,
+                user=self.user,
+                workflow=late_workflow(self.process, ready.late),
+                entity_root=self.entity_root,
+                inputs=tuple(read_as_data(one.name, one.feed, read[one.name], one.partition) for one in plan.inputs),
+                outputs=tuple(
+                    OutputData(one.name, one.feed, urls[one.name], self._open_keys(one)) for one in plan.outputs
+                ),
+                properties=plan.properties,
+                settings={**settings, **spark_settings(self.process, plan.properties)},
+                working=self.store.working,
+                session=session,
+                run_id=self.run_id,
+                home=self.home,
+            )
+        )
+
+    def _open_keys(self, output: OutputPlan) -> tuple[str, ...]:
+        return TableUri.parse(output.path).open_keys if output.feed.table_on(self.cluster.name) else ()
+
+    def _subject(self, nominal: datetime) -> str:
+        return f"{self.process.name} on {self.cluster.name} at {format_instant(nominal)}"
+
+
+def read_as_data(name: str, feed: Feed, read: Sequence[ReadableInstance], partition: str | None = None) -> InputData:
+    """What Spark reads of these instances of a feed; the name is for messages."""
+    folders = [folder for instance in read for folder in instance.folders]
+    of_tables = tuple(one for instance in read for one in instance.partitions)
+    places = (place for one in of_tables for place in one.partition.places)
+    urls, counted = (*(folder.url for folder in folders), *places), tuple(folder.files for folder in folders)
+    return InputData(name, feed, urls, partition, counted, of_tables)
+
+
+def _read(late: tuple[LateChange, ...], inputs: Mapping[str, tuple[Consumption, ...]]) -> tuple[LateChange, ...]:
+    """The changes up to the versions that were read: they may be newer than what was asked for."""
+    versions = {(name, one.instance): one.version for name, read in inputs.items() for one in read}
+    return tuple(replace(one, after=versions.get((one.input, one.instance)) or one.after) for one in late)

@@ -1,0 +1,194 @@
+"""The locks of a run at work: others see by them that it lives, and leave alone what it computes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from types import TracebackType
+from typing import Self, TypeVar
+
+import sqlalchemy
+from sqlalchemy import Connection, Engine
+
+from falcon_assets.errors import FalconError
+from falcon_assets.history.database import try_lock, unlock
+from falcon_assets.model.instant import format_instant
+
+T = TypeVar("T")
+_CHECK_SECONDS = 2.0
+_RETRY_SECONDS = 0.5
+RETAKEN_WITHIN_SECONDS = 4 * (_CHECK_SECONDS + _RETRY_SECONDS)
+"""After a restart of PostgreSQL every run that lives has its locks again within this time."""
+_PATIENCE_SECONDS = 300.0
+"""So long a lock is asked for while the database is away."""
+
+
+def run_lock(run_id: str, workload: str, cluster: str) -> str:
+    """The name of the lock that a run has while it computes instances of the workload on the cluster."""
+    return f"falcon run {run_id} {workload} {cluster}"
+
+
+def instance_lock(workload: str, cluster: str, nominal: datetime) -> str:
+    """The name of the lock that a run has from before it computes an instance until that is recorded."""
+    return f"falcon instance {workload} {cluster} {format_instant(nominal)}"
+
+
+def place_lock(workload: str, cluster: str) -> str:
+    """The name of the lock of a run whose instances write what those of other runs replace, until all is recorded."""
+    return f"falcon place {workload} {cluster}"
+
+
+@contextmanager
+def all_taken(engine: Engine, names: Sequence[str]) -> Iterator[bool]:
+    """Holds all those locks, and gives True; gives False where somebody else has one of them."""
+    with engine.connect() as connection:
+        taken = list[str]()
+        try:
+            while len(taken) < len(names) and try_lock(connection, names[len(taken)]):
+                taken.append(names[len(taken)])
+            connection.commit()
+            yield len(taken) == len(names)
+        finally:
+            for name in taken:
+                unlock(connection, name)
+
+
+class LockWaitError(FalconError):
+    """A lock is not waited for any longer: the run is interrupted, or the database stays away."""
+
+
+class RunLocks:
+    """Advisory locks in a database session of their own, until it is left or its process ends in whatever way.
+
+    Where the session breaks, because PostgreSQL restarts say, it is taken up again with all its locks in the
+    background. Safe to use from several threads. A context manager.
+
+    Attributes:
+        sessions: How many sessions there were; more than one: the locks were nobody's for a moment.
+    """
+
+    def __init__(self, url: str, name: str, shown_as: str) -> None:
+        """Prepares to take the lock ``name``; ``shown_as`` is what PostgreSQL lists the session as."""
+        self._engine = sqlalchemy.create_engine(
+            url,
+            isolation_level="AUTOCOMMIT",
+            poolclass=sqlalchemy.NullPool,
+            connect_args={"application_name": shown_as[:63], "connect_timeout": 5},
+        )
+        self._name = name
+        self._names: set[str] = set()
+        self._lost: set[str] = set()
+        self._session: Connection | None = None
+        self._mutex = threading.RLock()
+        self._over = threading.Event()
+        self._keeper = threading.Thread(target=self._keep, name=shown_as, daemon=True)
+        self.sessions = 0
+
+    def __enter__(self) -> Self:
+        """Takes the lock; waits while another process of the same run still has it.
+
+        Raises:
+            sqlalchemy.exc.OperationalError: the database cannot be reached.
+        """
+        self._session = self._engine.connect()
+        self.sessions = 1
+        self._keeper.start()
+        try:
+            self.wait_for(self._name)
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Releases all locks."""
+        self.stop_waiting()
+        self._keeper.join()
+        with self._mutex:
+            self._drop()
+
+    def stop_waiting(self) -> None:
+        """Whoever waits for a lock is told to stop; the locks that were taken stay until the end."""
+        self._over.set()
+
+    def take(self, name: str) -> bool:
+        """Takes another lock, if nobody else has it; waits where the session is being taken up again.
+
+        Raises:
+            LockWaitError: the run is interrupted, or the database stays away.
+        """
+
+        def take(session: Connection) -> bool:
+            taken = try_lock(session, name)
+            if taken:
+                self._names.add(name)
+            return taken
+
+        return self._ask(take)
+
+    def release(self, name: str) -> None:
+        """Releases a lock."""
+        with self._mutex:
+            self._names.discard(name)
+            self._lost.discard(name)
+            if self._session is not None:
+                try:
+                    unlock(self._session, name)
+                except sqlalchemy.exc.DBAPIError:
+                    self._drop()  # and the lock is free with it
+
+    def wait_for(self, name: str) -> None:
+        """Takes another lock as soon as it is free.
+
+        Raises:
+            LockWaitError: the run is interrupted, or the database stays away.
+        """
+        # Asked for again and again: a statement that waits would block the session, and with it every other thread.
+        while not self.take(name):
+            self._over.wait(_RETRY_SECONDS)
+
+    def _ask(self, question: Callable[[Connection], T]) -> T:
+        give_up = time.monotonic() + _PATIENCE_SECONDS
+        while not self._over.is_set():
+            if time.monotonic() > give_up:
+                raise LockWaitError(f"the database was away for {_PATIENCE_SECONDS:.0f} s")
+            with self._mutex:
+                if self._session is not None:
+                    try:
+                        return question(self._session)
+                    except sqlalchemy.exc.DBAPIError:
+                        self._drop()
+            self._over.wait(_RETRY_SECONDS)
+        raise LockWaitError("the run is interrupted")
+
+    def _keep(self) -> None:
+        """Checks now and then whether the session is still there, and takes it up again where it is not."""
+        while not self._over.wait(_CHECK_SECONDS if self._session is not None and not self._lost else _RETRY_SECONDS):
+            with self._mutex, suppress(sqlalchemy.exc.DBAPIError):
+                self._check()
+
+    def _check(self) -> None:
+        try:
+            if self._session is None:
+                self._session = self._engine.connect()
+                self.sessions += 1
+                self._lost = set(self._names)
+            elif not self._lost:
+                self._session.exec_driver_sql("SELECT 1")
+            # The server may take a moment to notice that the session before is gone.
+            self._lost = {name for name in self._lost if not try_lock(self._session, name)}
+        except sqlalchemy.exc.DBAPIError:
+            self._drop()
+            raise
+
+    def _drop(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            with suppress(sqlalchemy.exc.DBAPIError):
+                session.invalidate()
+                session.close()

@@ -1,0 +1,241 @@
+"""Parts of long lists of instances, each found by an index: however many rows there are, few are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+
+from sqlalchemy import (
+    ARRAY,
+    Column,
+    ColumnElement,
+    Connection,
+    DateTime,
+    Interval,
+    Table,
+    TableValuedAlias,
+    Text,
+    and_,
+    func,
+    literal,
+    select,
+    true,
+)
+
+from falcon_assets.history.folding.fold import feed_row_of
+from falcon_assets.history.tables import FEED_INSTANCES
+from falcon_assets.planning.instance_record import FeedState
+
+State = TypeVar("State", bound=Enum)
+Row = TypeVar("Row")
+
+Key: TypeAlias = tuple[str, str, datetime]
+"""Entity, cluster and nominal time."""
+Name: TypeAlias = tuple[str, str]
+"""Entity and cluster."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """Instances of an entity, or a replication, on a cluster; both ends are included."""
+
+    entity: str
+    cluster: str
+    first: datetime
+    last: datetime
+
+
+class Steps(NamedTuple):
+    """Steps of equal length; both ends are included."""
+
+    first: datetime
+    last: datetime
+    length: timedelta
+
+
+class Counted(NamedTuple):
+    """How many rows there are, and how many of them are on steps."""
+
+    number: int
+    on_steps: int
+
+
+@dataclass(frozen=True)
+class InstanceRows(Generic[State, Row]):
+    """The rows of instances of one type.
+
+    Attributes:
+        table: Where they are; with a ``cluster``, and indexes of entity, cluster and time with and without the state.
+        entity: Its column that names the entity.
+        instant: Its column of the nominal time.
+        states: The states.
+        record: What a row says.
+    """
+
+    table: Table
+    entity: Column[str]
+    instant: Column[datetime]
+    states: type[State]
+    record: Callable[[Any], Row]
+
+    def first(
+        self,
+        connection: Connection,
+        spans: Sequence[Span],
+        states: Collection[State] | None,
+        limit: int,
+        *,
+        by_time: bool,
+        descending: bool,
+    ) -> list[tuple[Key, Row]]:
+        """The first rows in the spans.
+
+        Args:
+            connection: The database.
+            spans: At most one for each entity and cluster.
+            states: Only those in one of these states; None: all.
+            limit: How many at most.
+            by_time: Ordered by nominal time, entity, cluster; else by entity, cluster, nominal time.
+            descending: The other way round.
+        """
+        if not spans or states == frozenset():
+            return []
+        asked = asked_rows(spans, states)
+        found = self._of_each(asked, states, limit, descending=descending)
+        return self._sorted(connection, asked, found, limit, by_time=by_time, descending=descending)
+
+    def _sorted(
+        self,
+        connection: Connection,
+        asked: TableValuedAlias,
+        found: Any,
+        limit: int,
+        *,
+        by_time: bool,
+        descending: bool,
+    ) -> list[tuple[Key, Row]]:
+        instant = found.c[self.instant.name]
+        names = [found.c[self.entity.name].collate("C"), found.c.cluster.collate("C")]
+        order: list[ColumnElement[Any]] = [instant, *names] if by_time else [*names, instant]
+        statement = (
+            select(found)
+            .select_from(asked.join(found, true()))
+            .order_by(*(one.desc() if descending else one.asc() for one in order))
+            .limit(limit)
+        )
+        return [(self._key(row), self.record(row)) for row in connection.execute(statement)]
+
+    def latest(self, connection: Connection, spans: Sequence[Span], number: int) -> list[tuple[Key, Row]]:
+        """The latest rows of each span, so many at most; in no order."""
+        if not spans:
+            return []
+        asked = asked_rows(spans, None)
+        found = self._of_each(asked, None, number, descending=True)
+        statement = select(found).select_from(asked.join(found, true()))
+        return [(self._key(row), self.record(row)) for row in connection.execute(statement)]
+
+    def some(self, connection: Connection, keys: Collection[Key]) -> dict[Key, Row]:
+        """Those of some instances; nothing about those that have none."""
+        if not keys:
+            return {}
+        entities, clusters, instants = zip(*keys, strict=True)
+        columns = {"entity": _texts(entities), "cluster": _texts(clusters), "instant": _instants(instants)}
+        asked = func.unnest(*columns.values()).table_valued(*columns).render_derived(name="asked")
+        own = and_(self._is(asked), self.instant == asked.c.instant)
+        found = select(self.table).where(own).lateral("found")
+        statement = select(found).select_from(asked.join(found, true()))
+        return {self._key(row): self.record(row) for row in connection.execute(statement)}
+
+    def counted(
+        self,
+        connection: Connection,
+        spans: Sequence[Span],
+        states: Collection[State] | None,
+        steps: Mapping[Name, Steps],
+    ) -> dict[Name, dict[State, Counted]]:
+        """How many rows of each span are in which state; one statement, which goes through the indexes of those.
+
+        Args:
+            connection: The database.
+            spans: At most one for each entity and cluster.
+            states: Only these states are counted; None: all.
+            steps: Of which it is counted, too, how many have rows.
+        """
+        if not spans or states == frozenset():
+            return {}
+        asked, state = asked_rows(spans, states, steps), self.table.c.state
+        on_step = and_(
+            self.instant.between(asked.c.first_step, asked.c.last_step),
+            func.date_bin(asked.c.step, self.instant, asked.c.first_step) == self.instant,
+        )
+        numbers = (func.count().label("number"), func.count().filter(on_step).label("on_steps"))
+        found = select(state, *numbers).where(self._own(asked, states)).group_by(state).lateral("found")
+        columns = (asked.c.entity, asked.c.cluster, found.c.state, found.c.number, found.c.on_steps)
+        counts: dict[Name, dict[State, Counted]] = {}
+        for entity, cluster, own, *both in connection.execute(select(*columns).join_from(asked, found, true())):
+            counts.setdefault((entity, cluster), {})[self.states(own)] = Counted(*both)
+        return counts
+
+    def instants_in(self, connection: Connection, spans: Sequence[Span]) -> dict[Name, set[datetime]]:
+        """(entity, cluster) -> the nominal times in its span that have rows."""
+        if not spans:
+            return {}
+        asked = asked_rows(spans, None)
+        instants = func.array_agg(self.instant).label("instants")
+        found = select(instants).where(self._own(asked, None)).lateral("found")
+        statement = select(asked.c.entity, asked.c.cluster, found.c.instants).join_from(asked, found, true())
+        return {(entity, cluster): set(those or ()) for entity, cluster, those in connection.execute(statement)}
+
+    def _of_each(
+        self, asked: TableValuedAlias, states: Collection[State] | None, limit: int, *, descending: bool
+    ) -> Any:
+        """The first rows of each span, or of each of its states."""
+        instant = self.instant.desc() if descending else self.instant.asc()
+        return select(self.table).where(self._own(asked, states)).order_by(instant).limit(limit).lateral("found")
+
+    def _own(self, asked: TableValuedAlias, states: Collection[State] | None) -> ColumnElement[bool]:
+        own = and_(self._is(asked), self.instant.between(asked.c.first, asked.c.last))
+        return own if states is None else and_(own, self.table.c.state == asked.c.state)
+
+    def _is(self, asked: TableValuedAlias) -> ColumnElement[bool]:
+        return and_(self.entity == asked.c.entity, self.table.c.cluster == asked.c.cluster)
+
+    def _key(self, row: Any) -> Key:
+        said = row._mapping
+        return said[self.entity.name], said["cluster"], said[self.instant.name]
+
+
+FEED_ROWS = InstanceRows(FEED_INSTANCES, FEED_INSTANCES.c.feed, FEED_INSTANCES.c.instance, FeedState, feed_row_of)
+"""Those of feeds."""
+
+
+def asked_rows(
+    spans: Sequence[Span], states: Collection[Enum] | None, steps: Mapping[Name, Steps] | None = None
+) -> TableValuedAlias:
+    """A row for each span, and each state: the index on states has one state after the other."""
+    pairs = [(span, state) for span in spans for state in (states if states is not None else (None,))]
+    columns = {
+        "entity": _texts(one.entity for one, _ in pairs),
+        "cluster": _texts(one.cluster for one, _ in pairs),
+        "first": _instants(one.first for one, _ in pairs),
+        "last": _instants(one.last for one, _ in pairs),
+    }
+    if states is not None:
+        columns["state"] = _texts(state.value for _, state in pairs if state is not None)
+    if steps is not None:
+        own = [steps.get((one.entity, one.cluster)) for one, _ in pairs]
+        columns["first_step"] = _instants(one and one.first for one in own)
+        columns["last_step"] = _instants(one and one.last for one in own)
+        columns["step"] = literal([one and one.length for one in own], ARRAY(Interval))
+    return func.unnest(*columns.values()).table_valued(*columns).render_derived(name="asked")
+
+
+def _texts(items: Iterable[str]) -> ColumnElement[Any]:
+    return literal(list(items), ARRAY(Text))
+
+
+def _instants(items: Iterable[datetime | None]) -> ColumnElement[Any]:
+    return literal(list(items), ARRAY(DateTime(timezone=True)))

@@ -1,0 +1,93 @@
+"""What is known about single instances, by their keys: a few statements, however many they are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, func, or_, select
+
+from falcon_assets.features.triage.known import KnownFeedInstance, KnownInstance
+from falcon_assets.history.folding.fold import record_of
+from falcon_assets.history.tables import FEED_INSTANCES, OPEN, PROCESS_INSTANCES
+from falcon_assets.instances.store.instance_pages import FEED_ROWS, Key
+from falcon_assets.instances.store.process_rows import PROCESS_ROWS
+from falcon_assets.instances.store.reruns import requests_at
+from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
+
+
+def known_feed_instances(connection: Connection, keys: Collection[Key]) -> dict[Key, KnownFeedInstance]:
+    """Those of the feed instances that landed, or were made, at any time, and were not taken back."""
+    found = FEED_ROWS.some(connection, keys)
+    there = {key: row for key, row in found.items() if row.state is not FeedState.MISSING}
+    return {key: KnownFeedInstance(row.state, row.evicted_at) for key, row in there.items()}
+
+
+def known_instances(connection: Connection, keys: Collection[Key]) -> dict[Key, KnownInstance]:
+    """Each of the instances; one that no run was given is WAITING."""
+    records, requests = PROCESS_ROWS.some(connection, keys), requests_at(connection, keys)
+    return {
+        key: KnownInstance(records.get(key) or InstanceRecord(key[2], InstanceState.WAITING), requests.get(key))
+        for key in keys
+    }
+
+
+def newest_available(connection: Connection, cluster: str, feed: str, until: datetime, number: int) -> list[datetime]:
+    """The newest available instances of a feed up to a time, the newest first."""
+    table = FEED_INSTANCES.c
+    own = (table.cluster == cluster, table.feed == feed, table.state == FeedState.AVAILABLE.value)
+    statement = select(table.instance).where(*own, table.instance <= until).order_by(table.instance.desc())
+    return list(connection.execute(statement.limit(number)).scalars())
+
+
+def begun_or_over(connection: Connection, process: str, cluster: str, first: datetime, last: datetime) -> set[datetime]:
+    """The instances between two times that are in a run, or neither wait nor timed out."""
+    table = PROCESS_INSTANCES.c
+    own = (table.process == process, table.cluster == cluster, table.nominal.between(first, last))
+    waits = table.state.in_([InstanceState.WAITING.value, InstanceState.TIMED_OUT.value])
+    statement = select(table.nominal).where(*own, or_(table.queued_run.is_not(None), ~waits))
+    return set(connection.execute(statement).scalars())
+
+
+def in_flight(connection: Connection, process: str, cluster: str) -> list[InstanceRecord]:
+    """The instances of a process that runs have in hand, oldest first."""
+    table = PROCESS_INSTANCES.c
+    begun = or_(table.queued_run.is_not(None), table.state == InstanceState.RUNNING.value)
+    own = (table.process == process, table.cluster == cluster, OPEN, begun)
+    rows = connection.execute(select(PROCESS_INSTANCES).where(*own).order_by(table.nominal))
+    return [record_of(row) for row in rows]
+
+
+_ENDS = (InstanceState.SUCCEEDED, InstanceState.FAILED, InstanceState.TIMED_OUT, InstanceState.KILLED)
+_AT_ONCE = 10_000
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A process instance that came to an end; ``attempt`` counts the runs that it was given to."""
+
+    process: str
+    cluster: str
+    nominal: datetime
+    state: InstanceState
+    reason: str
+    attempt: int
+    event_id: int
+
+
+def newest_event(connection: Connection) -> int:
+    """The latest event about any process instance; 0: none."""
+    return int(connection.execute(select(func.coalesce(func.max(PROCESS_INSTANCES.c.event_id), 0))).scalar_one())
+
+
+def ended_since(connection: Connection, event_id: int) -> list[Ended]:
+    """The instances that ended after that event, oldest first; those that a run has in hand again are left out."""
+    table = PROCESS_INSTANCES.c
+    found = connection.execute(
+        select(table.process, table.cluster, table.nominal, table.state, table.reason, table.attempt, table.event_id)
+        .where(table.event_id > event_id, table.queued_run.is_(None), table.state.in_([one.value for one in _ENDS]))
+        .order_by(table.event_id, table.process, table.cluster, table.nominal)
+        .limit(_AT_ONCE)
+    )
+    return [Ended(*row[:3], InstanceState(row[3]), *row[4:]) for row in found]

@@ -1,0 +1,158 @@
+"""One instance of a process or a replication: its state, and what it reads, writes and is told."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.errors import UnknownEntityError
+from falcon_assets.features.replication.show import explain_replication
+from falcon_assets.instances.views.explain import Explanation, explain
+from falcon_assets.instances.views.listing import instance_status
+from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
+from falcon_assets.model.expression import nearest
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
+from falcon_assets.model.process import Process
+from falcon_assets.operations.installation import Installation
+from falcon_assets.planning.timeline import feed_timeline
+from falcon_assets.planning.workloads import Workload
+
+
+@dataclass(frozen=True)
+class InstanceDetails:
+    """An instance of a process or a replication and what there is to say about it."""
+
+    instance: InstanceInfo
+    explanation: Explanation
+
+    def params(self) -> dict[str, Any]:
+        """The instance with the variables that its workflow, or the copy, is told; secrets are hidden."""
+        return {**self.instance.as_data(), "params": dict(sorted(self.explanation.properties.items()))}
+
+    def dependencies(self) -> dict[str, Any]:
+        """The instance with those of feeds that it reads, and those that it writes."""
+        said = self.explanation
+        inputs = [
+            {
+                "name": one.name,
+                "feed": one.feed,
+                "instance": format_instant(read.instance),
+                "path": read.path,
+                "available": read.available,
+                "optional": one.optional,
+            }
+            for one in said.inputs
+            for read in one.instances
+        ]
+        for one in said.inputs:
+            if one.short:
+                lacks = {"instance": one.short, "path": "", "available": False, "optional": one.optional}
+                inputs.append({"name": one.name, "feed": one.feed, **lacks})
+        outputs = [
+            {"name": one.name, "feed": one.feed, "instance": format_instant(one.instance), "path": one.path}
+            for one in said.outputs
+        ]
+        return {**self.instance.as_data(), "inputs": inputs, "outputs": outputs}
+
+
+def instance_details(
+    installation: Installation, name: str, instance: datetime, cluster: str | None = None
+) -> InstanceDetails:
+    """What there is to say about the instance; the stores of its feeds are asked what is there.
+
+    Args:
+        installation: Where.
+        name: Of the process, of the replication as lists call it, or of the feed that is replicated.
+        instance: A nominal time; it may lie in the future.
+        cluster: Where it runs; None: on the only cluster of the process, or to the only target.
+
+    Raises:
+        UnknownEntityError: there is nothing of that name, or it does not run there, or on several and none is named.
+        UnknownInstanceError: it has no such instance.
+        StorageError: a store cannot be used.
+    """
+    entities = installation.entities
+    is_replication = name in entities.feeds or any(
+        name == one.name for those in entities.replications.values() for one in those
+    )
+    how = explain_replication if is_replication and name not in entities.processes else explain
+    explanation = how(installation, name, instance, cluster)
+    query = InstanceQuery(explanation.process, start=explanation.instance, cluster=explanation.cluster)
+    return InstanceDetails(instance_status(installation, query).items[0], explanation)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An instance.
+
+    Attributes:
+        name: Of the process, the replication (``FEED from CLUSTER``) or the feed.
+        cluster: Where it is.
+        instance: Its nominal time.
+        entity: The process or feed that declares it.
+        workload: What it is an instance of; None: of the feed.
+    """
+
+    name: str
+    cluster: str
+    instance: datetime
+    entity: Process | Feed
+    workload: Workload | None = None
+
+    @property
+    def kind(self) -> str:
+        """process, replication or feed."""
+        if self.workload is None:
+            return "feed"
+        return "replication" if isinstance(self.entity, Feed) else "process"
+
+    def __str__(self) -> str:
+        """It in words."""
+        return f"{self.name} {format_instant(self.instance)} on {self.cluster}"
+
+
+def find_subject(
+    store: EntityStore, name: str, instance: datetime, cluster: str | None = None, kind: str | None = None
+) -> Subject:
+    """The instance of that name.
+
+    Args:
+        store: The entities.
+        name: Of a process, a feed, or a replication as lists call it.
+        instance: Its nominal time.
+        cluster: Where; None: on the only cluster that it is on.
+        kind: process or feed, where both have that name; a replication counts as a process.
+
+    Raises:
+        UnknownEntityError: there is none of that name, or not there, or on several clusters and none is named.
+        UnknownInstanceError: it has no such instance.
+    """
+    workloads = {one.cluster: one for one in store.workloads if one.name == name} if kind != "feed" else {}
+    feed = store.feeds.get(name) if kind != "process" else None
+    if workloads and feed:
+        raise UnknownEntityError(f"there is a feed and a process {name!r}: say which one with --type")
+    if feed:
+        where = _cluster(f"feed {name!r}", [one.name for one, _ in store.feed_clusters(feed)], cluster)
+        feed_timeline(feed, where).require(instance, f"feed {name!r} on cluster {where!r}")
+        return Subject(name, where, instance, feed)
+    if not workloads:
+        known = [*(store.processes if kind != "feed" else ()), *(store.feeds if kind != "process" else ())]
+        raise UnknownEntityError(f"there is no {kind or 'process or feed'} {name!r}{nearest(name, known)}")
+    where = _cluster(f"{name!r}", list(workloads), cluster)
+    workload = workloads[where]
+    workload.timeline.require(instance, f"{name!r} on cluster {where!r}")
+    return Subject(name, where, instance, workload.entity, workload)
+
+
+def _cluster(what: str, clusters: Collection[str], asked: str | None) -> str:
+    if asked is None and len(clusters) == 1:
+        return next(iter(clusters))
+    if asked is None:
+        raise UnknownEntityError(f"{what} is on several clusters: say which one with --cluster ({', '.join(clusters)})")
+    if asked not in clusters:
+        raise UnknownEntityError(f"{what} is not on cluster {asked!r}; it is on: {', '.join(clusters)}")
+    return asked

@@ -1,0 +1,204 @@
+"""What one process instance reads, writes and is told, and whether what it reads is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from sqlalchemy.exc import OperationalError
+
+from falcon_assets.base.texts import STARS, hidden
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.entities.definition_versions import EntityVersions, versions_of
+from falcon_assets.errors import SettingsError, UnknownEntityError
+from falcon_assets.instances.rules.newer_versions import LastUse
+from falcon_assets.instances.store.consumed import last_used
+from falcon_assets.instances.store.reruns import requests_of
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.process import Process
+from falcon_assets.model.secret_values import is_secret
+from falcon_assets.operations.auditing import require_readable
+from falcon_assets.operations.data_roots import roots_of
+from falcon_assets.operations.installation import Installation
+from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.process_instance import AskedProperties, plan_process_instance, with_properties
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.feed_store import StoresOf
+from falcon_assets.storage.kinds.available_instances import AvailableInstances
+from falcon_assets.storage.kinds.kind_of import kind_of
+from falcon_assets.storage.kinds.snapshots import is_there, why_not_there
+
+
+@dataclass(frozen=True)
+class ExplainedInstance:
+    """An instance of a feed, where it lies, and whether it is available now; of a snapshot feed also why it is not."""
+
+    instance: datetime
+    path: str
+    available: bool
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class ExplainedInput:
+    """The instances that an input reads.
+
+    Attributes:
+        last_used: Where each version is used once: which was used last, if any was.
+        short: The window of ``latest`` or ``future`` for which not enough instances are available; "": it has them.
+    """
+
+    name: str
+    feed: str
+    optional: bool
+    instances: tuple[ExplainedInstance, ...]
+    last_used: LastUse | None = None
+    short: str = ""
+
+
+@dataclass(frozen=True)
+class ExplainedOutput:
+    """The instance that an output writes, and where."""
+
+    name: str
+    feed: str
+    instance: datetime
+    path: str
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A process instance.
+
+    Attributes:
+        process: Of which process.
+        cluster: Where it runs.
+        instance: Its nominal time.
+        inputs: What it reads.
+        outputs: What it writes.
+        properties: The variables that the workflow is told; secrets are hidden.
+        definition: The version of the definition that it runs with; None: none is recorded, or nobody can say.
+        latest: The version that is explained here: the latest.
+    """
+
+    process: str
+    cluster: str
+    instance: datetime
+    inputs: tuple[ExplainedInput, ...]
+    outputs: tuple[ExplainedOutput, ...]
+    properties: Mapping[str, str]
+    definition: int | None = None
+    latest: int | None = None
+
+
+def explain(installation: Installation, process: str, instance: datetime, cluster: str | None = None) -> Explanation:
+    """Plans the instance and asks the stores of its feeds what is there.
+
+    Args:
+        installation: Where.
+        process: The process.
+        instance: A nominal time.
+        cluster: Where it runs; None: on the only cluster of the process.
+
+    Raises:
+        UnknownEntityError: there is no such process, or it does not run there, or on several and none is named.
+        UnknownInstanceError: the process has no such instance.
+        StorageError: a store cannot be used.
+        DeniedError: the user may not read the process.
+    """
+    settings, entities = installation.settings, installation.entities
+    entity = entities.process(process)
+    require_readable(installation, "explain", [entity])
+    where = _cluster(entities, entity, cluster)
+    entity = with_properties(entity, _asked(installation, entity.name, where.name, instance))
+    files = StoresOf(where, settings.home, settings.environ, roots_of(settings))
+    user = entity.acl.owner if entity.acl else settings.user
+    clock_of = partial(entities.landing_clock, cluster_name=where.name, clock=settings.clock)
+    plan = plan_process_instance(
+        entity,
+        where,
+        entities.feeds,
+        instance,
+        user=user,
+        available=lambda feed: AvailableInstances(kind_of(files(feed)), feed, clock_of(feed)),
+    )
+    used = _last_used(installation, entity, where.name)
+    inputs = tuple(
+        ExplainedInput(
+            one.name,
+            one.feed.name,
+            one.optional,
+            tuple(
+                _explained(files(one.feed), one.feed, at, path, clock_of(one.feed))
+                for at, path in zip(one.instances, one.paths, strict=True)
+            ),
+            used.get(one.name),
+            one.short,
+        )
+        for one in plan.inputs
+    )
+    outputs = tuple(
+        ExplainedOutput(one.name, one.feed.name, one.instance, files(one.feed).shown(one.path)) for one in plan.outputs
+    )
+    told = {key: STARS if is_secret(key) else hidden(value) for key, value in plan.properties.items()}
+    versions = _versions(installation, process)
+    return Explanation(
+        process, where.name, plan.nominal, inputs, outputs, told, versions.of(plan.nominal), versions.present
+    )
+
+
+def _explained(
+    store: ClusterStore, feed: Feed, instance: datetime, path: str, clock: Clock | None
+) -> ExplainedInstance:
+    asked = (kind_of(store), feed, instance, path, clock)
+    available = is_there(*asked)
+    why = why_not_there(*asked)[1] if feed.snapshot and not available else ""
+    return ExplainedInstance(instance, store.shown(path), available, why)
+
+
+def _versions(installation: Installation, process: str) -> EntityVersions:
+    """The versions of the process; none where there is no database, or it is away: what is explained needs none."""
+    key = ("process", process)
+    with suppress(SettingsError, OperationalError), installation.recorded() as connection:
+        return versions_of(connection, [key]).get(key, EntityVersions()) if connection else EntityVersions()
+    return EntityVersions()
+
+
+def _asked(installation: Installation, process: str, cluster: str, instance: datetime) -> AskedProperties:
+    """Those with which somebody asked that it runs again, and it has not yet."""
+    with suppress(SettingsError, OperationalError), installation.recorded() as connection:
+        found = requests_of(connection, process, cluster, [instance]) if connection else {}
+        return found[instance].properties if instance in found else ()
+    return ()
+
+
+def _last_used(installation: Installation, process: Process, cluster: str) -> Mapping[str, LastUse]:
+    """Input -> which version was used last, where each is used once and the database says so."""
+    asked = {process.name: (cluster, process.inputs)}
+    with suppress(SettingsError, OperationalError), installation.recorded() as connection:
+        return last_used(connection, cluster, asked).get(process.name, {}) if connection else {}
+    return {}
+
+
+def _cluster(entities: EntityStore, process: Process, name: str | None) -> Cluster:
+    """The cluster asked for, or the only cluster.
+
+    Raises:
+        UnknownEntityError: the process does not run there, or runs on several and none was named.
+    """
+    clusters = {cluster.name: cluster for cluster, _ in entities.process_clusters(process)}
+    if name is None and len(clusters) == 1:
+        return next(iter(clusters.values()))
+    if name is None:
+        raise UnknownEntityError(
+            f"process {process.name!r} runs on several clusters: say which one with --cluster ({', '.join(clusters)})"
+        )
+    if name not in clusters:
+        raise UnknownEntityError(
+            f"process {process.name!r} does not run on cluster {name!r}; it runs on: {', '.join(clusters)}"
+        )
+    return clusters[name]

@@ -1,0 +1,177 @@
+"""Instances of feeds as lists show them: what is there, where it was copied to, why it is not there, when it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.errors import ExpressionError
+from falcon_assets.features.retention.store import EvictionDecision, decisions
+from falcon_assets.history.folding.ledger_rows import FeedInstanceRow
+from falcon_assets.instances.rules.unlaunched import OffTimeline, TimePending
+from falcon_assets.instances.store.consumed import versions_read
+from falcon_assets.instances.store.instance_pages import Key
+from falcon_assets.instances.store.process_rows import PROCESS_ROWS
+from falcon_assets.instances.views.feed_reasons import MissingReasons, RemovedByRetention, TakenBack
+from falcon_assets.instances.views.feed_writers import due_at, due_of_feed
+from falcon_assets.instances.views.query import InstanceInfo
+from falcon_assets.operations.installation import Installation
+from falcon_assets.planning.eviction import first_pass_over
+from falcon_assets.planning.instance_paths import InstancePaths
+from falcon_assets.planning.instance_record import FeedState, InstanceState
+from falcon_assets.planning.timeline import feed_timeline
+from falcon_assets.planning.workloads import ReplicationWorkload
+
+
+@dataclass(frozen=True)
+class ReplicatedInstance:
+    """How far an instance is copied from a source to a target.
+
+    Attributes:
+        source: Cluster that it comes from.
+        target: Cluster that it goes to.
+        state: Of the instance of that replication.
+        version: The version of the source that was copied last; None: none was.
+    """
+
+    source: str
+    target: str
+    state: InstanceState
+    version: str | None
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        return {"source": self.source, "target": self.target, "state": self.state.value, "version": self.version}
+
+
+@dataclass(frozen=True)
+class FeedInstanceInfo(InstanceInfo):
+    """An instance of a feed on a cluster.
+
+    Attributes:
+        path: Where it lies on the cluster, or a URL; a table: its URI. None: the definition does not say it.
+        stored: What the ledger knows of it; None: it has never been there.
+        expires: The first pass of retention that finds it older than its limit; None: no pass, or it is gone.
+        replications: From here, and to here.
+    """
+
+    path: str | None = None
+    stored: FeedInstanceRow | None = None
+    expires: datetime | None = None
+    replications: tuple[ReplicatedInstance, ...] = ()
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        row = self.stored
+        seen = row if row and row.version else None
+        feed = {
+            "path": self.path,
+            "version": seen and seen.version,
+            "bytes": row and row.bytes,
+            "files": row and row.files,
+            "records": row and row.records,
+            "landed_at": _said(seen.landed_at if seen else None),
+            "seen_at": _said(seen.seen_at if seen else None),
+            "evicted_at": _said(row.evicted_at if row else None),
+            "expires_at": _said(self.expires),
+            "replications": [one.as_data() for one in self.replications],
+        }
+        return {**super().as_data(), "feed": feed}
+
+
+def feed_instances(
+    installation: Installation,
+    connection: Connection,
+    store: EntityStore,
+    found: Sequence[tuple[Key, FeedInstanceRow | None]],
+    now: datetime,
+) -> Iterator[FeedInstanceInfo]:
+    """Those instances, with what there is to say about them; some statements, however many they are."""
+    everywhere = installation.all_entities
+    copies = {key: list(_replications(everywhere, key)) for key, _ in found}
+    wanted = {(one.name, one.cluster, key[2]) for key, ones in copies.items() for one in ones}
+    records = PROCESS_ROWS.some(connection, wanted)
+    versions = versions_read(connection, wanted)
+    gone = [key for key, row in found if row is not None and row.state is FeedState.EVICTED]
+    evictions = decisions(connection, gone)
+    missing = MissingReasons(connection, store, [key for key, row in found if row is None])
+    taken_back = TakenBack().as_data()
+
+    def replicated(one: ReplicationWorkload, instance: datetime) -> ReplicatedInstance:
+        key = (one.name, one.cluster, instance)
+        state = records[key].state if key in records else InstanceState.WAITING
+        return ReplicatedInstance(one.reads_on, one.cluster, state, versions.get(key))
+
+    paths: dict[tuple[str, str], InstancePaths] = {}
+    until: dict[tuple[str, str], datetime] = {}
+    for key, row in found:
+        name, cluster, instance = key
+        feed = store.feed(name)
+        if (name, cluster) not in paths:
+            paths[name, cluster] = InstancePaths(feed, store.clusters[cluster])
+            until[name, cluster] = due_of_feed(store, feed, cluster, now)[1]
+        is_there = row is not None and row.state is FeedState.AVAILABLE
+        state, reason, run, off = FeedState.MISSING, None, None, None
+        if row is not None:
+            state, run = row.state, row.run_id if is_there else row.evicted_by
+            is_evicted = state is FeedState.EVICTED
+            off = OffTimeline.of(feed_timeline(feed, cluster), instance) if is_there else None
+            reason = (
+                (off.as_data() if off else None)
+                if is_there
+                else _evicted(evictions.get(key))
+                if is_evicted
+                else taken_back
+            )
+        elif instance > until[name, cluster]:
+            state, reason = FeedState.PENDING, TimePending(due_at(store, feed, cluster, instance)).as_data()
+        else:
+            reason = missing.of(key).as_data()
+        yield FeedInstanceInfo(
+            name,
+            "feed",
+            cluster,
+            instance,
+            state,
+            reason,
+            run=run,
+            path=_path(paths[name, cluster], instance),
+            stored=row,
+            expires=first_pass_over(feed, cluster, instance, now) if is_there and not off else None,
+            replications=tuple(replicated(one, instance) for one in copies[key]),
+        )
+
+
+def _replications(everywhere: EntityStore, key: Key) -> Iterator[ReplicationWorkload]:
+    """Those that read the instance or bring it."""
+    name, cluster, instance = key
+    feed = everywhere.feed(name)
+    for entry in feed.clusters:
+        for one in everywhere.replications_to(name, entry.name):
+            if cluster in (one.reads_on, one.cluster) and one.timeline.contains(instance):
+                yield one
+
+
+def _evicted(decided: EvictionDecision | None) -> dict[str, Any]:
+    found = (
+        RemovedByRetention(decided.action, decided.reason, decided.archive)
+        if decided
+        else RemovedByRetention("delete", "", None)
+    )
+    return found.as_data()
+
+
+def _path(paths: InstancePaths, instance: datetime) -> str | None:
+    try:
+        return f"{paths.root or ''}{paths.data(instance)}"
+    except ExpressionError:
+        return None
+
+
+def _said(at: datetime | None) -> str | None:
+    return at.isoformat() if at else None

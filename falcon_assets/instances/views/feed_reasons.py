@@ -1,0 +1,135 @@
+"""Why an instance of a feed is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.features.landing.store import seen_incomplete
+from falcon_assets.instances.store.instance_pages import Key
+from falcon_assets.instances.store.process_rows import PROCESS_ROWS
+from falcon_assets.instances.views.feed_writers import writers_of
+from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.instance_record import InstanceState
+from falcon_assets.planning.reason import Reason
+
+
+@dataclass(frozen=True)
+class RemovedByRetention(Reason):
+    """Retention removed it, or moved it away."""
+
+    action: str
+    why: str
+    archive: str | None
+
+    def __str__(self) -> str:
+        """A predicate."""
+        done = f"was archived to {self.archive}" if self.archive else "was deleted by retention"
+        return f"{done}: {self.why}" if self.why else done
+
+
+@dataclass(frozen=True)
+class NotLanded(Reason):
+    """Nothing came from outside."""
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return "has not landed"
+
+
+@dataclass(frozen=True)
+class TakenBack(Reason):
+    """It was there, and was not when somebody was to read it."""
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return "was there, and was taken back"
+
+
+@dataclass(frozen=True)
+class NotRefreshedSince(Reason):
+    """The data of a snapshot feed is older than the instance."""
+
+    needed: datetime
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return f"needs a refresh at or after {format_instant(self.needed)}"
+
+
+@dataclass(frozen=True)
+class NotComplete(Reason):
+    """Something is there, and it is not complete."""
+
+    flag: str | None
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return f"was there without its availability flag {self.flag}" if self.flag else "was there incomplete"
+
+
+@dataclass(frozen=True)
+class NotWritten(Reason):
+    """The process has not written it."""
+
+    process: str
+    instance: datetime | None
+    state: str | None
+
+    def __str__(self) -> str:
+        """A predicate."""
+        if self.instance is None:
+            return f"is written by no instance of {self.process}"
+        return f"is not written: {self.process} {format_instant(self.instance)} is {self.state}"
+
+
+@dataclass(frozen=True)
+class NotCopied(Reason):
+    """It was not copied here."""
+
+    replication: str
+    state: str
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return f"is not copied: {self.replication} is {self.state}"
+
+
+class MissingReasons:
+    """Why some instances are not there; asks the ledger for all of them at once.
+
+    Args:
+        connection: The database.
+        store: The entities.
+        missing: The instances.
+    """
+
+    def __init__(self, connection: Connection, store: EntityStore, missing: Sequence[Key]) -> None:
+        self._store = store
+        self._incomplete = seen_incomplete(connection, missing)
+        self._makers = {key: self._maker(*key) for key in missing}
+        self._records = PROCESS_ROWS.some(connection, {one for one in self._makers.values() if one})
+
+    def of(self, key: Key) -> Reason:
+        """Why that one is not there."""
+        name, cluster = key[:2]
+        feed, maker = self._store.feed(name), self._makers[key]
+        record = self._records.get(maker) if maker else None
+        state = (record.state if record else InstanceState.WAITING).value
+        if producers := self._store.producers(name, cluster):
+            nominal = maker[2] if maker else None
+            return NotWritten(producers[0].name, nominal, state if maker else None)
+        if maker:
+            return NotCopied(maker[0], state)
+        if key in self._incomplete:
+            return NotComplete(feed.availability_flag)
+        return NotRefreshedSince(key[2]) if feed.snapshot else NotLanded()
+
+    def _maker(self, name: str, cluster: str, instance: datetime) -> Key | None:
+        """The instance of a process or a replication that makes it; of several the last."""
+        writers = writers_of(self._store, self._store.feed(name), cluster, instance)
+        return (writers[-1][0].name, cluster, writers[-1][1]) if writers else None

@@ -1,0 +1,53 @@
+"""Which instances of a feed are to be there by now, and who writes them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.wall_clock import MICROSECOND
+from falcon_assets.planning.input_windows import nominal_of_output, output_instance
+from falcon_assets.planning.replication import replicated_timeline
+from falcon_assets.planning.timeline import Timeline, feed_timeline
+from falcon_assets.planning.workloads import Workload
+
+
+def due_of_feed(store: EntityStore, feed: Feed, cluster: str, now: datetime) -> tuple[Timeline, datetime]:
+    """The instances that a feed is to have on a cluster, and the time after which none of them is due yet.
+
+    What lands is due at its time, what is copied after the delay; what a process writes not before the first instance
+    that writes it. What nobody writes is due at its time, too, once nobody can write it any more.
+    """
+    timeline, replications = feed_timeline(feed, cluster), store.replications_to(feed.name, cluster)
+    if replications:
+        delay = max(one.delay for one in replications)
+        return replicated_timeline(feed, cluster) or timeline, now - delay
+    for producer in store.producers(feed.name, cluster):
+        nominal = producer.timeline.at_or_before(now)
+        if nominal == producer.timeline.last:
+            break
+        if nominal is None:
+            return timeline, timeline.start - MICROSECOND
+        output = next(one for one in producer.outputs if one.feed == feed.name)
+        instance = output_instance(output, timeline, nominal, producer.timezone)
+        return timeline, min(instance or now, now)
+    return timeline, now
+
+
+def writers_of(store: EntityStore, feed: Feed, cluster: str, instance: datetime) -> list[tuple[Workload, datetime]]:
+    """The instances of a process, or of replications, that write an instance of a feed; none: it lands from outside."""
+    timeline, found = feed_timeline(feed, cluster), list[tuple[Workload, datetime]]()
+    for producer in store.producers(feed.name, cluster):
+        output = next(one for one in producer.outputs if one.feed == feed.name)
+        nominals = nominal_of_output(output, producer.timeline, timeline, producer.timezone, instance)
+        found += [(producer, nominal) for nominal in nominals]
+    replications = store.replications_to(feed.name, cluster)
+    return found + [(one, instance) for one in replications if one.timeline.contains(instance)]
+
+
+def due_at(store: EntityStore, feed: Feed, cluster: str, instance: datetime) -> datetime:
+    """When an instance of a feed is due there."""
+    writers = writers_of(store, feed, cluster, instance)
+    delay = max((workload.delay for workload, _ in writers), default=timedelta())
+    return max(instance, (writers[0][1] if writers else instance) + delay)

@@ -1,0 +1,98 @@
+"""The runs that an instance was given to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import dagster as dg
+
+from falcon_assets.history.dagster_internals import run_events
+from falcon_assets.history.dagster_internals.tags import PARTITION, RANGE_END, RANGE_START
+from falcon_assets.history.mapping import asset_keys as names
+from falcon_assets.history.mapping import run_tags
+from falcon_assets.history.mapping.partitions import instant_of_key, key_of
+from falcon_assets.instances.views.query import InstanceInfo
+from falcon_assets.model.instant import format_instant
+from falcon_assets.operations.installation import Installation
+from falcon_assets.planning.workloads import Workload
+
+
+@dataclass(frozen=True)
+class InstanceRun:
+    """A run that was given the instance.
+
+    Attributes:
+        run: Its id.
+        attempt: Which attempt of the instance it was.
+        status: What Dagster says of the run; None: it was deleted there, and its events with it.
+        instances: How many instances it was given; None: nobody knows any more.
+        first: The first of them.
+        last: The last of them.
+    """
+
+    run: str
+    attempt: int
+    status: str | None
+    instances: int | None = None
+    first: datetime | None = None
+    last: datetime | None = None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it carried other instances too."""
+        return self.instances is None or self.instances > 1
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``--json`` prints."""
+        first, last = (one and format_instant(one) for one in (self.first, self.last))
+        told = {"run": self.run, "attempt": self.attempt, "status": self.status}
+        return {**told, "instances": self.instances, "first": first, "last": last}
+
+
+def runs_of(installation: Installation, workload: Workload, info: InstanceInfo) -> tuple[InstanceRun, ...]:
+    """The runs that were given the instance, as far as they are known, the latest last.
+
+    A run that was deleted in Dagster is known where the ledger says that it had the instance last.
+    """
+    own = format_instant(info.instance)
+    tags = {run_tags.PROCESS: workload.name, run_tags.CLUSTER: workload.cluster}
+    with installation.ledger.engine.connect() as connection:
+        ids = run_events.runs_with_tag(connection, run_tags.NOMINAL_TIMES, own, tags)
+        partition = partition_of(workload, info.instance)
+        ids |= run_events.runs_that_recorded(connection, names.workload_keys(workload), partition)
+    ids |= {info.run} if info.run else set()
+    if not ids:
+        return ()
+    records = installation.instance.get_run_records(dg.RunsFilter(run_ids=sorted(ids)), ascending=True)
+    found: list[InstanceRun] = []
+    for record in records:
+        run = record.dagster_run
+        nominals = run_tags.nominals_of(run.tags)
+        attempts = dict(zip(nominals, run_tags.attempts_of(run.tags), strict=False))
+        attempt = attempts.get(info.instance, found[-1].attempt + 1 if found else 1)
+        found.append(InstanceRun(run.run_id, attempt, run.status.value, *_carried(workload, run.tags, nominals)))
+    if info.run and info.run not in {one.run for one in found}:
+        found.append(InstanceRun(info.run, info.attempt, None))
+    return tuple(found)
+
+
+def _carried(
+    workload: Workload, tags: Mapping[str, str], nominals: Sequence[datetime]
+) -> tuple[int | None, datetime | None, datetime | None]:
+    """How many instances, the first and the last: as a coordinator said, or by the partitions that a person chose."""
+    if nominals:
+        return len(nominals), nominals[0], nominals[-1]
+    keys = (tags.get(RANGE_START) or tags.get(PARTITION), tags.get(RANGE_END) or tags.get(PARTITION))
+    ends = [instant for key in keys if key and (instant := instant_of_key(key)) is not None]
+    if len(ends) < len(keys):
+        return None, None, None
+    first, last = sorted(map(workload.partitions.nominal_of, ends))
+    return len(workload.timeline.indexes(first, last)), first, last
+
+
+def partition_of(workload: Workload, nominal: datetime) -> str:
+    """The partition in Dagster in which the instance is recorded."""
+    return key_of(workload.partitions.timeline, workload.partitions.partition_of(nominal))

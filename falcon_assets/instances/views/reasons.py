@@ -1,0 +1,120 @@
+"""Why instances wait that are shown: by the rules that coordinators go by, for those few only."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Connection
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.entities.status import Status, statuses
+from falcon_assets.errors import FalconError
+from falcon_assets.history.dagster_internals.tables import has_unfinished_runs
+from falcon_assets.instances.coordination.cluster_reruns import reruns_on
+from falcon_assets.instances.coordination.cluster_snapshot import ClusterSnapshot
+from falcon_assets.instances.coordination.producer_situations import ProducerSituations, writers
+from falcon_assets.instances.rules.readiness import Readiness
+from falcon_assets.instances.rules.situation import Situation
+from falcon_assets.instances.rules.unlaunched import (
+    LaunchPending,
+    NotScheduled,
+    RerunRequested,
+    TimePending,
+    Undecidable,
+)
+from falcon_assets.instances.rules.waiting import NOT_READY, TAKEN, InRun, NoFreeSlot
+from falcon_assets.instances.store.instance_pages import Key
+from falcon_assets.operations.installation import Installation
+from falcon_assets.planning.instance_record import RerunRequest
+from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.retries import later, reopened
+from falcon_assets.planning.workloads import Workload
+
+if TYPE_CHECKING:
+    from dagster import DagsterRun
+
+
+def waiting_reasons(
+    installation: Installation,
+    connection: Connection,
+    store: EntityStore,
+    waiting: Sequence[tuple[Workload, datetime]],
+    now: datetime,
+) -> dict[Key, dict[str, Any]]:
+    """The reason of each of those instances, as data."""
+    if not waiting:
+        return {}
+    unfinished = _unfinished(installation) if has_unfinished_runs(connection) else ()
+    return recorded_reasons(connection, store, waiting, now, unfinished)
+
+
+def recorded_reasons(
+    connection: Connection,
+    store: EntityStore,
+    waiting: Sequence[tuple[Workload, datetime]],
+    now: datetime,
+    unfinished: Collection[DagsterRun] = (),
+) -> dict[Key, dict[str, Any]]:
+    """The reason of each of those instances, as data, by what the ledger knows and what is said of unfinished runs."""
+    nominals: dict[Workload, list[datetime]] = {}
+    for workload, nominal in waiting:
+        nominals.setdefault(workload, []).append(nominal)
+    status = statuses(connection, [one.entity for one in nominals], now)
+    written_by = writers(store.workloads)
+    found: dict[Key, dict[str, Any]] = {}
+    for cluster in {one.cluster for one in nominals}:
+        own = [one for one in nominals if one.cluster == cluster]
+        try:
+            members = {one.name: Readiness(one) for one in own}
+            reruns = reruns_on(connection, store, cluster, (), now)
+            since = {one.name: min(nominals[one]) for one in own}
+            last = max(max(nominals[one]) for one in own)
+            producers = ProducerSituations(connection, store, written_by, unfinished, now)
+            what = (connection, cluster, list(members.values()), status, unfinished, now, last, reruns, since)
+            snapshot = ClusterSnapshot(*what, producers=producers.of)
+        except FalconError as error:
+            found |= {(one.name, cluster, at): Undecidable(str(error)).as_data() for one in own for at in nominals[one]}
+            continue
+        for one in own:
+            asked = reruns.requests.get(one.name, {})
+            is_scheduled = status[one.entity.kind, one.entity.name].status is not Status.SUBMITTED
+            try:
+                situation = snapshot.situation(members[one.name], budget=0)
+                reasons = [_reason(situation, at, now, is_scheduled=is_scheduled) for at in nominals[one]]
+            except FalconError as error:
+                reasons = [Undecidable(str(error))] * len(nominals[one])
+            for at, reason in zip(nominals[one], reasons, strict=True):
+                found[one.name, cluster, at] = _with_request(asked.get(at), reason).as_data()
+    return found
+
+
+def _with_request(request: RerunRequest | None, reason: Reason) -> Reason:
+    if request is None or isinstance(reason, InRun):
+        return reason
+    return RerunRequested(request.by, request.reason, None if isinstance(reason, LaunchPending) else str(reason))
+
+
+def _unfinished(installation: Installation) -> Collection[DagsterRun]:
+    from falcon_assets.instances.runs.dead_runs import unfinished_runs  # noqa: PLC0415 - it imports Dagster
+
+    return unfinished_runs(installation.instance)
+
+
+def _reason(at: Situation, nominal: datetime, now: datetime, *, is_scheduled: bool) -> Reason:
+    record = at.records.get(nominal)
+    if record is not None and nominal in at.requests:
+        record = reopened(at.requests[nominal], record)
+    taken = next((found for rule in TAKEN if (found := rule.find(at, nominal, record))), None)
+    if taken:
+        return taken
+    due = later(nominal, at.workload.delay)
+    if due > now:
+        return TimePending(due)
+    if not is_scheduled:
+        return NotScheduled(at.workload.entity.name)
+    reason: Reason | None = next((found for rule in NOT_READY if (found := rule.find(at, nominal, record))), None)
+    if reason is None and at.slots_in_use >= at.at_once:
+        reason = NoFreeSlot(at.workload.parallel, at.at_once < at.workload.parallel)
+    return reason or LaunchPending()

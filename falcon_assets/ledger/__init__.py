@@ -1,1 +1,0 @@
-"""The ledger: what happened to instances, folded from Dagster's history into tables that decisions read."""

@@ -1,1 +1,0 @@
-"""What is known of instances: read, late, newest, asked to run again."""

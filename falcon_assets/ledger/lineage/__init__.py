@@ -1,1 +1,0 @@
-"""Versions of feed instances and what they were made from: asked, searched, protected, let go."""

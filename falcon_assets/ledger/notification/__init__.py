@@ -1,1 +1,0 @@
-"""What is to be told, and what was told to whom."""

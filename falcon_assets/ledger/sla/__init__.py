@@ -1,1 +1,0 @@
-"""SLAs: how far they are evaluated, and their breaches."""

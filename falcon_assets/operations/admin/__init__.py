@@ -1,1 +1,0 @@
-"""Operations on the installation: its audit, its versions, its health."""

@@ -1,0 +1,156 @@
+"""Who did what, when, to what, with what result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+from sqlalchemy import ColumnElement, Connection, func, insert, or_, select
+
+from falcon_assets.base.texts import recorded
+from falcon_assets.catalog.stored_tree import Key
+from falcon_assets.errors import printable
+from falcon_assets.history.tables import AUDIT
+from falcon_assets.model.instant import format_instant
+from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.paging import Page, Query, known_field
+
+Result: TypeAlias = Literal["done", "unchanged", "denied", "failed"]
+_COLUMNS = {
+    "at": AUDIT.c.at,
+    "principal": AUDIT.c.principal,
+    "user": AUDIT.c.os_user,
+    "way": AUDIT.c.way,
+    "operation": AUDIT.c.operation,
+    "result": AUDIT.c.result,
+}
+FILTERS = dict.fromkeys((*list(_COLUMNS)[1:], "entity", "kind"))
+"""What the audit can be filtered by."""
+ORDERS = dict.fromkeys(_COLUMNS)
+"""What it can be sorted by."""
+
+
+@dataclass(frozen=True)
+class AuditEntry:
+    """An operation that was asked for.
+
+    Attributes:
+        at: When, on the falcon clock.
+        recorded: When, in real time.
+        principal: Who asked.
+        os_user: The user of the process that did it.
+        way: ``cli``, ``api`` or ``job``.
+        operation: What was asked for.
+        entities: Kind and name of the entities it was about, as far as that was known.
+        instances: How many instances it was about; None: it was about entities.
+        first: The first of the instances.
+        last: The last of them.
+        reason: Why, in the words of who asked.
+        result: What came of it.
+        message: Why it was denied or failed.
+    """
+
+    at: datetime
+    recorded: datetime
+    principal: str
+    os_user: str
+    way: str
+    operation: str
+    entities: Sequence[Key]
+    instances: int | None
+    first: datetime | None
+    last: datetime | None
+    reason: str
+    result: Result
+    message: str
+
+
+def write_audit(connection: Connection, entry: AuditEntry) -> None:
+    """Writes the entry down, in the transaction of ``connection``."""
+    said = {**vars(entry), "reason": recorded(entry.reason), "message": recorded(entry.message)}
+    told = {name: printable(value) if isinstance(value, str) else value for name, value in said.items()}
+    entities = [{"kind": printable(kind), "name": printable(name)} for kind, name in entry.entities]
+    connection.execute(insert(AUDIT), {**told, "entities": entities})
+
+
+def read_audit(
+    connection: Connection, filters: Iterable[tuple[str, str]], sort: str | None, offset: int, limit: int
+) -> tuple[list[AuditEntry], int]:
+    """A part of the audit, and how many entries there are in all parts.
+
+    Args:
+        connection: The database.
+        filters: Of :data:`FILTERS` and a value; of several with one field any may fit, of different fields all must.
+        sort: Of :data:`ORDERS`, with a '-' in front the other way round; None: the latest first.
+        offset: How many are left out.
+        limit: How many at most.
+    """
+    wanted: dict[str, list[str]] = {}
+    for field, value in filters:
+        wanted.setdefault(field, []).append(value)
+    fits = [or_(*(_fits(field, value) for value in values)) for field, values in wanted.items()]
+    order = [AUDIT.c.id.desc()]
+    if sort is not None:
+        column = _COLUMNS[sort.removeprefix("-")]
+        down = sort.startswith("-")
+        order = [column.desc(), AUDIT.c.id.desc()] if down else [column.asc(), AUDIT.c.id.asc()]
+    total = connection.execute(select(func.count()).select_from(AUDIT).where(*fits)).scalar_one()
+    rows = connection.execute(select(AUDIT).where(*fits).order_by(*order).offset(offset).limit(limit))
+    return [_entry(row._mapping) for row in rows], total
+
+
+def _fits(field: str, value: str) -> ColumnElement[bool]:
+    if field in ("entity", "kind"):
+        return AUDIT.c.entities.contains([{"name" if field == "entity" else "kind": printable(value)}])
+    return func.lower(_COLUMNS[field]) == printable(value).lower()
+
+
+def _entry(row: Mapping[Any, Any]) -> AuditEntry:
+    told = {name: value for name, value in row.items() if name != "id"}
+    return AuditEntry(**{**told, "entities": [(one["kind"], one["name"]) for one in row["entities"]]})
+
+
+_LIMIT = 100
+
+
+def list_audit(installation: Installation, query: Query | None = None) -> Page[AuditEntry]:
+    """A part of the audit, the latest first unless another order is asked for.
+
+    Args:
+        installation: Where.
+        query: Which part, by ``ledger.audit.FILTERS`` and ``ORDERS``; 100 entries unless it has a limit.
+
+    Raises:
+        QueryError: a field is not known.
+        SettingsError: the database cannot be reached.
+    """
+    asked = query or Query()
+    for field, _ in asked.filters:
+        known_field(field, FILTERS)
+    if asked.sort is not None:
+        known_field(asked.sort.removeprefix("-"), ORDERS)
+    with installation.database.connect() as connection:
+        found, total = read_audit(connection, asked.filters, asked.sort, asked.offset, asked.limit or _LIMIT)
+    end = asked.offset + len(found)
+    return Page(tuple(found), total, end if found and end < total else None)
+
+
+def audit_data(entry: AuditEntry) -> dict[str, Any]:
+    """What ``--json`` prints of an entry."""
+    return {
+        "at": entry.at.isoformat(),
+        "recorded": entry.recorded.isoformat(),
+        "principal": entry.principal,
+        "user": entry.os_user,
+        "way": entry.way,
+        "operation": entry.operation,
+        "entities": [{"kind": kind, "name": name} for kind, name in entry.entities],
+        "instances": entry.instances,
+        "first": entry.first and format_instant(entry.first),
+        "last": entry.last and format_instant(entry.last),
+        "reason": entry.reason,
+        "result": entry.result,
+        "message": entry.message,
+    }

@@ -1,0 +1,98 @@
+"""Which roots of stores were used, and which mark each carries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import sqlalchemy
+from sqlalchemy import Connection, select
+
+from falcon_assets.history.database import lock_in_transaction, upsert
+from falcon_assets.history.platform.open_ledger import tables_engine
+from falcon_assets.history.platform.postgres import database_url, unreachable
+from falcon_assets.history.tables import DATA_ROOTS, DATA_VERSIONS
+from falcon_assets.settings import Settings
+from falcon_assets.storage.roots import KnownRoot, Look, RootGuard
+
+
+def known_root(connection: Connection, cluster: str, place: str) -> KnownRoot | None:
+    """What is remembered of a root; None: it was never used."""
+    table = DATA_ROOTS.c
+    found = connection.execute(
+        select(table.mark, table.held).where(table.cluster == cluster, table.place == place)
+    ).one_or_none()
+    return None if found is None else KnownRoot(found.mark, found.held)
+
+
+def known_roots(connection: Connection) -> dict[tuple[str, str], tuple[KnownRoot, datetime]]:
+    """(cluster, place) of every root that was used -> what is remembered of it, and since when, in real time."""
+    found = connection.execute(select(DATA_ROOTS))
+    return {(row.cluster, row.place): (KnownRoot(row.mark, row.held), row.since) for row in found}
+
+
+def learn_root(connection: Connection, cluster: str, place: str, look: Look) -> KnownRoot | None:
+    """Has a root looked at while nobody else does, and remembers what it is then; None: there is nothing to remember.
+
+    Whatever ``look`` raises is passed on, and nothing is remembered.
+    """
+    lock_in_transaction(connection, f"falcon root {cluster} {place}")
+    before = known_root(connection, cluster, place)
+    found = look(before)
+    if found is not None and found != before:
+        row = {"cluster": cluster, "place": place, "mark": found.mark, "held": found.held}
+        upsert(connection, DATA_ROOTS, [{**row, "since": datetime.now(UTC)}])
+    return found
+
+
+def has_data(connection: Connection, cluster: str, begins: str) -> bool:
+    """Whether instances are recorded as available below a root; ``begins`` is how their places do."""
+    table = DATA_VERSIONS.c
+    below = table.path.startswith(f"{begins.rstrip('/')}/", autoescape=True)
+    asked = select(table.id).where(table.cluster == cluster, table.status == "AVAILABLE", below).limit(1)
+    return connection.execute(asked).first() is not None
+
+
+class LedgerBook:
+    """See :class:`falcon_assets.storage.roots.RootBook`; the database is opened when something is asked.
+
+    Args:
+        settings: Where the database is.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def known(self, cluster: str, place: str) -> KnownRoot | None:
+        """See :class:`RootBook`."""
+        with self._connection() as connection:
+            return known_root(connection, cluster, place)
+
+    def learn(self, cluster: str, place: str, look: Look) -> KnownRoot | None:
+        """See :class:`RootBook`."""
+        with self._connection() as connection:
+            return learn_root(connection, cluster, place, look)
+
+    def has_data(self, cluster: str, begins: str) -> bool:
+        """See :class:`RootBook`."""
+        with self._connection() as connection:
+            return has_data(connection, cluster, begins)
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlalchemy.Connection]:
+        url = database_url(self._settings)
+        try:
+            with tables_engine(url).begin() as connection:
+                yield connection
+        except sqlalchemy.exc.OperationalError as error:
+            raise unreachable(url, error) from error
+
+
+_GUARDS: dict[tuple[Path, str | None], RootGuard] = {}
+
+
+def roots_of(settings: Settings) -> RootGuard:
+    """Makes sure that the roots of stores are those that were used before; one for all of a process."""
+    return _GUARDS.setdefault((settings.home, settings.database_url), RootGuard(LedgerBook(settings)))

@@ -1,1 +1,0 @@
-"""Instances of feeds: lists, versions, who writes and reads them, why they are not there."""

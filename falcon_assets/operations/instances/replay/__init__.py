@@ -1,1 +1,0 @@
-"""Versions that are computed once more, from what they were made from."""

@@ -1,1 +1,0 @@
-"""Which versions came from which: shown, compared and followed."""

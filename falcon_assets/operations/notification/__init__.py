@@ -1,1 +1,0 @@
-"""What receivers are told, and whether they can be."""

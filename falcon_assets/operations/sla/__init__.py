@@ -1,1 +1,0 @@
-"""Breaches of SLAs: those that happened, and those that are about to."""

@@ -1,1 +1,0 @@
-"""Assets and jobs of feeds, processes and replications."""

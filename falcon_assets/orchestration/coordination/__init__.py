@@ -1,1 +1,0 @@
-"""Collectors, coordinators and late arrival: from sensors, and in the foreground."""

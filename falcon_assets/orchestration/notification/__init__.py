@@ -1,1 +1,0 @@
-"""Telling receivers what became of instances."""

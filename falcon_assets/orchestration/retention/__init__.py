@@ -1,1 +1,0 @@
-"""Passes of retention, their schedules and what they keep."""

@@ -1,0 +1,287 @@
+"""How old is too old, and how often retention passes."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from heapq import nlargest
+from operator import itemgetter
+from typing import Literal, NamedTuple
+
+from falcon_assets.model.feed import Feed, Retention, VersionRetention
+from falcon_assets.model.frequency import Frequency, TimeUnit
+from falcon_assets.model.wall_clock import add_months, from_wall, to_wall
+from falcon_assets.planning.instance_paths import InstancePaths, LocationKind
+from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons_to_keep import KEEPS, Keeping, Need
+from falcon_assets.planning.timeline import Timeline
+
+OFTEN = Frequency(6, TimeUnit.HOURS)
+"""How often retention passes where nothing may lie for a day."""
+
+_DAY = timedelta(hours=24)
+_DAILY = Frequency(24, TimeUnit.HOURS)
+_EPOCH, _DOOMSDAY = (datetime(year, 1, 1, tzinfo=UTC) for year in (2000, 2200))
+_EVER = datetime.min.replace(tzinfo=UTC)
+
+
+def cadence(feed: Feed, cluster: str) -> Frequency | None:
+    """Time from one pass of retention over ``feed`` on ``cluster`` to the next; None: nothing is evicted.
+
+    ``lifecycle.retention.frequency``, that of the cluster before that of the feed; else 6 hours where anything may stay
+    for less than 24 hours, and 24 hours for the others. Source: Falcon's defaults.
+    """
+    entry = feed.on(cluster)
+    if entry is None or not (entry.retention or feed.versions):
+        return None
+    lifecycle = entry.lifecycle or feed.lifecycle
+    if lifecycle is not None:
+        return lifecycle.retention.frequency
+    ages = [entry.retention.limit if entry.retention else None, feed.versions.for_ if feed.versions else None]
+    return OFTEN if any(age is not None and age.length < _DAY for age in ages) else _DAILY
+
+
+def pass_times(every: Frequency) -> Timeline:
+    """When passes of that cadence are: counted from the beginning of 2000, in UTC, whatever feed they are for."""
+    return Timeline(_EPOCH, _DOOMSDAY, every, "UTC")
+
+
+def first_pass_over(feed: Feed, cluster: str, nominal: datetime, now: datetime) -> datetime | None:
+    """The first pass of retention that finds an instance older than its limit; None: none does.
+
+    One that is dated after now goes with the next pass, where ``future: delete`` says so.
+    """
+    every, entry = cadence(feed, cluster), feed.on(cluster)
+    if every is None or entry is None or entry.retention is None:
+        return None
+    passes, limit = pass_times(every), entry.retention.limit
+    if nominal > now and entry.retention.future == "delete":
+        at = passes.index_at_or_before(now) + 1
+    else:
+        at = bisect_left(
+            range(passes.count), True, key=lambda k: nominal < before(passes.instance(k), limit, feed.timezone)
+        )
+    return passes.instance(at) if at < passes.count else None
+
+
+def before(moment: datetime, age: Frequency, timezone_name: str) -> datetime:
+    """What is ``age`` before ``moment``, in UTC: days and months on the calendar of that zone, so months as they are.
+
+    A day that the month lacks becomes its last day: ``months(1)`` before 31 March is the end of February. Before
+    the calendar begins: its first moment, so nothing is as old as that.
+    """
+    try:
+        if age.is_absolute:
+            return moment - age.length
+        wall = to_wall(moment, timezone_name)
+        if age.unit is TimeUnit.DAYS:
+            return from_wall(wall - age.length, timezone_name)
+        return from_wall(add_months(wall, -age.count), timezone_name)
+    except OverflowError:
+        return _EVER
+
+
+class StoredLocation(NamedTuple):
+    """A place where an instance lies; paths are below the root of its store."""
+
+    kind: LocationKind | Literal["version"]
+    """The location of the feed that it belongs to; ``version``: of an instance that was replaced."""
+    path: str
+    """Matches the location's template exactly."""
+    prefix: str
+    """The template's fixed prefix: folders that the instance leaves empty go, up to this one, which stays."""
+    root: str | None = None
+    """URL of that root; None: of the cluster's own store."""
+
+    @property
+    def place(self) -> str:
+        """The path, as a whole URL where that says where it is."""
+        return f"{self.root or ''}{self.path}"
+
+
+class StoredInstance(NamedTuple):
+    """An instance that is there, complete or not."""
+
+    nominal: datetime
+    locations: tuple[StoredLocation, ...]
+    """Those that exist, data first."""
+
+    @property
+    def has_data(self) -> bool:
+        """Whether more is there than statistics and metadata."""
+        return any(location.kind == "data" for location in self.locations)
+
+
+class Verdict(NamedTuple):
+    """What becomes of an instance: all that is needed to act on it, whatever the definitions say by then."""
+
+    instance: StoredInstance
+    action: Literal["keep", "delete", "archive"]
+    reason: str
+    """Why, in plain words."""
+    archive_to: str | None = None
+    """With ``archive``: the path where its data goes, below the root of the store that it is archived on."""
+    kept_by: Reason | None = None
+    """With ``keep``: why it stays although its date lets it go; None: its date does not."""
+    archive_root: str | None = None
+    """URL of the root of that store; None: of the own store of the cluster that it is archived on."""
+
+    @property
+    def archive_place(self) -> str | None:
+        """``archive_to``, as a whole URL where that says where it is."""
+        return f"{self.archive_root or ''}{self.archive_to}" if self.archive_to is not None else None
+
+    def archive_path(self, location: StoredLocation) -> str | None:
+        """Where one of the instance's locations goes, as ``archive_to``; None where it is not archived."""
+        if self.archive_to is None or location.kind == "data":
+            return self.archive_to
+        return f"{self.archive_to}.{location.kind}"
+
+
+def _not_known(nominal: datetime) -> None:
+    return None
+
+
+def plan_eviction(
+    paths: InstancePaths,
+    found: Iterable[StoredInstance],
+    now: datetime,
+    needs: Sequence[Need] = (),
+    landed: Callable[[datetime], datetime | None] = _not_known,
+) -> list[Verdict]:
+    """The verdict on each instance that was found, oldest first; costs some microseconds each.
+
+    An instance is to go when its nominal time is before ``now - limit``, or after ``now`` with ``future: delete``;
+    unless a reason of :data:`.KEEPS` stands against it. ``keep_last`` counts
+    instances that have data and are not dated after ``now``.
+
+    Args:
+        paths: The feed and the cluster. Where the feed declares no retention there, everything is kept.
+        found: The instances, in any order.
+        now: The time of the decision.
+        needs: Who may still need an instance: processes, late reruns, targets of replication.
+        landed: When the data of an instance came; None where that is not known: its nominal time counts then.
+
+    Raises:
+        ExpressionError: ``archive_to`` names an unknown variable.
+    """
+    instances = sorted(found, key=itemgetter(0))
+    entry = paths.feed.on(paths.cluster.name)
+    if entry is None or entry.retention is None:
+        return [Verdict(instance, "keep", "no retention is declared") for instance in instances]
+    retention = entry.retention
+    archive = paths.place(retention.archive_to) if retention.archive_to else None
+    keeping = _keeping(retention, paths.feed.timezone, now, instances, needs)
+    oldest = before(now, retention.limit, paths.feed.timezone)
+    verdicts = []
+    for instance in instances:
+        nominal = instance.nominal
+        goes, reason = _by_date(retention, oldest, now, nominal)
+        kept_by = _kept_by(keeping, nominal, landed(nominal)) if goes else None
+        if not goes or kept_by:
+            verdicts.append(Verdict(instance, "keep", str(kept_by) if kept_by else reason, kept_by=kept_by))
+        else:
+            archive_to = archive.template.render(paths.wall(nominal), {}) if archive else None
+            root = archive.root if archive else None
+            verdicts.append(Verdict(instance, retention.action, reason, archive_to, archive_root=root))
+    return verdicts
+
+
+def _by_date(retention: Retention, oldest: datetime, now: datetime, nominal: datetime) -> tuple[bool, str]:
+    """Whether the date alone lets the instance go, and the reason for either."""
+    if nominal > now:
+        return retention.future == "delete", f"dated after now (future: {retention.future})"
+    if nominal < oldest:
+        return True, f"older than {retention.limit}"
+    return False, f"not older than {retention.limit}"
+
+
+def _keeping(
+    retention: Retention, timezone: str, now: datetime, instances: Iterable[StoredInstance], needs: Sequence[Need]
+) -> Keeping:
+    age, count = retention.minimum_age, retention.keep_last
+    present = (instance.nominal for instance in instances if instance.has_data and instance.nominal <= now)
+    settled = before(now, age, timezone) if age else None
+    return Keeping(now, frozenset(nlargest(count or 0, present)), count, settled, age, needs)
+
+
+def _kept_by(at: Keeping, nominal: datetime, landed: datetime | None) -> Reason | None:
+    return next((reason for rule in KEEPS if (reason := rule.find(at, nominal, landed))), None)
+
+
+_LAST = datetime.max.replace(tzinfo=UTC)
+
+
+class StoredVersion(NamedTuple):
+    """A version of an instance that was replaced and is kept."""
+
+    nominal: datetime
+    """Of the instance."""
+    version: str
+    """The data version."""
+    path: str
+    """Where it lies, below the root of the instance's store; empty: it is not there any more."""
+    prefix: str
+    """The folder of the versions of its feed: folders below it go when they are empty; of tables what names it."""
+
+
+class VersionVerdict(NamedTuple):
+    """What becomes of it."""
+
+    kept: StoredVersion
+    replaced_at: datetime | None
+    """When it was replaced; None: nobody knows."""
+    goes: bool
+    reason: str
+    """Why, in plain words."""
+    kept_by: Reason | None = None
+    """Why it stays although the feed lets it go; None: the feed does not."""
+
+
+def plan_versions(
+    found: Iterable[StoredVersion],
+    rule: VersionRetention | None,
+    now: datetime,
+    zone: str,
+    replaced: Mapping[tuple[datetime, str], datetime],
+    evicted: Collection[datetime],
+    protected: Mapping[tuple[datetime, str], Reason],
+) -> list[VersionVerdict]:
+    """The verdict on each version that was found or is known, by instance, that which was replaced last first.
+
+    Args:
+        found: The versions that are there, in any order.
+        rule: As the feed declares it; None: it keeps none.
+        now: The time of the decision.
+        zone: Of the feed: days and months follow its calendar.
+        replaced: When each version was replaced that is known to be kept, by instance and version. Another one, of a
+            run that was killed, counts as replaced just now.
+        evicted: The instances that retention took away: their versions follow them.
+        protected: Versions that stay, by instance and version, and why.
+    """
+    oldest = before(now, rule.for_, zone) if rule and rule.for_ else None
+    there = {(one.nominal, one.version): one for one in found}
+    last_first = sorted(sorted(there), key=lambda key: replaced.get(key) or _LAST, reverse=True)
+    newer = Counter[datetime]()
+    verdicts = []
+    for key in sorted(last_first, key=lambda key: key[0]):
+        nominal, at = key[0], replaced.get(key)
+        newer[nominal] += 1
+        goes, reason = True, "the feed keeps no versions"
+        if nominal in evicted:
+            reason = "its instance was evicted"
+        elif rule and newer[nominal] > rule.keep:
+            reason = f"{rule.keep} were replaced later (versions.keep)"
+        elif rule and oldest is not None and at is not None and at < oldest:
+            reason = f"replaced more than {rule.for_} ago (versions.for)"
+        elif rule:
+            goes, reason = False, f"one of the last {rule.keep} that were replaced"
+        kept_by = protected.get(key) if goes else None
+        if kept_by:
+            goes, reason = False, str(kept_by)
+        verdicts.append(VersionVerdict(there[key], at, goes, reason, kept_by))
+    lost = (StoredVersion(*key, "", "") for key in sorted(replaced.keys() - there.keys()))
+    verdicts += (VersionVerdict(one, replaced[one[:2]], True, "it is not there any more") for one in lost)
+    return verdicts

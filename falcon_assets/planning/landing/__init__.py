@@ -1,1 +1,0 @@
-"""When and where collectors search for data that lands from outside."""

@@ -1,1 +1,0 @@
-"""Which versions came from which: pure graph logic."""

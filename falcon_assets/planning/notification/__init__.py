@@ -1,1 +1,0 @@
-"""Which events are told, whom, when and in what words."""

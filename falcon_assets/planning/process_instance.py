@@ -1,0 +1,275 @@
+"""Process instances: everything that one run of a workflow reads, writes and is told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeAlias
+
+from falcon_assets.base.texts import STARS, without_credentials
+from falcon_assets.errors import ExpressionError, QueryError, UnknownEntityError, WorkflowError
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
+from falcon_assets.model.process import Input, Output, Process
+from falcon_assets.model.secret_values import is_secret
+from falcon_assets.model.spark_settings import is_of_application
+from falcon_assets.planning.expressions import evaluate_time
+from falcon_assets.planning.input_windows import Available, input_instances, latest_instances
+from falcon_assets.planning.instance_paths import InstancePaths
+from falcon_assets.planning.interpolate import interpolate
+from falcon_assets.planning.timeline import feed_timeline, process_timeline
+
+
+@dataclass(frozen=True)
+class InputPlan:
+    """What one input reads.
+
+    Attributes:
+        name: Name of the input.
+        feed: Its feed.
+        instances: Feed instances, oldest first; whether they are available is not decided here.
+        paths: Their paths, in the same order.
+        optional: Whether instances that are not available are left out instead of waited for.
+        partition: The sub-partition to read of each, holes filled; None = all of it.
+        short: The window of ``latest`` or ``future`` for which not enough instances are available; "": it has them.
+    """
+
+    name: str
+    feed: Feed
+    instances: tuple[datetime, ...]
+    paths: tuple[str, ...]
+    optional: bool
+    partition: str | None
+    short: str = ""
+
+
+@dataclass(frozen=True)
+class OutputPlan:
+    """What one output writes: one feed instance."""
+
+    name: str
+    feed: Feed
+    instance: datetime
+    path: str
+
+
+@dataclass(frozen=True)
+class ProcessInstance:
+    """An instance of a process on a cluster, planned.
+
+    Attributes:
+        process: The process.
+        cluster: Where it runs.
+        nominal: Its nominal time, UTC.
+        inputs: In the order of the declaration.
+        outputs: In the order of the declaration.
+        properties: Variables of the workflow: the cluster's, the process's over them, built-in variables over both.
+    """
+
+    process: Process
+    cluster: Cluster
+    nominal: datetime
+    inputs: tuple[InputPlan, ...]
+    outputs: tuple[OutputPlan, ...]
+    properties: dict[str, str]
+
+
+def plan_process_instance(
+    process: Process,
+    cluster: Cluster,
+    feeds: Mapping[str, Feed],
+    nominal: datetime,
+    *,
+    user: str,
+    available: Callable[[Feed], Available],
+) -> ProcessInstance:
+    """Plans the instance ``nominal`` of ``process`` on ``cluster``.
+
+    Args:
+        process: The process.
+        cluster: A cluster of the process.
+        feeds: The feeds by name; those of its inputs and outputs at least.
+        nominal: The nominal time.
+        user: What ``user()`` gives.
+        available: The available instances of a feed on the cluster; asked for ``latest`` and ``future`` only.
+
+    Raises:
+        UnknownInstanceError: ``nominal`` is no instance of the process there, or an output falls outside its feed's
+            validity.
+        UnknownEntityError: the process or one of its feeds is not on the cluster, or a feed is not defined.
+        ExpressionError: an expression or a hole has no value here.
+    """
+    process_timeline(process, cluster.name).require(nominal, f"process {process.name!r} on cluster {cluster.name!r}")
+    planner = _Planner(process, cluster, feeds, nominal, user, available)
+    properties = planner.properties()
+    return ProcessInstance(
+        process=process,
+        cluster=cluster,
+        nominal=nominal,
+        inputs=tuple(planner.input(declared, properties) for declared in process.inputs),
+        outputs=tuple(planner.output(declared) for declared in process.outputs),
+        properties=properties,
+    )
+
+
+BUILT_IN = ("nominalTime", "nominal_time", "process.name", "cluster.name", "cluster.colo")
+"""The variables that every instance is told."""
+
+
+@dataclass(frozen=True)
+class _Planner:
+    process: Process
+    cluster: Cluster
+    feeds: Mapping[str, Feed]
+    nominal: datetime
+    user: str
+    available: Callable[[Feed], Available]
+
+    @property
+    def subject(self) -> str:
+        return f"instance {format_instant(self.nominal)} of process {self.process.name!r} on {self.cluster.name!r}"
+
+    def properties(self) -> dict[str, str]:
+        nominal_text = format_instant(self.nominal)
+        builtins = {
+            "nominalTime": nominal_text,
+            "nominal_time": nominal_text,
+            "process.name": self.process.name,
+            "cluster.name": self.cluster.name,
+            "cluster.colo": self.cluster.colo,
+        }
+        known = {**self.cluster.variables, **builtins}
+        own = {name: self.fill(value, known) for name, value in self.process.properties.items()}
+        return {**self.cluster.variables, **own, **builtins}
+
+    def input(self, declared: Input, properties: Mapping[str, str]) -> InputPlan:
+        feed = self.feed(declared.feed)
+        paths = InstancePaths(feed, self.cluster)
+        instances = self.instances(declared, feed)
+        short = f"{declared.start} to {declared.end}" if instances is None else ""
+        instances = tuple(instances or ())
+        return InputPlan(
+            name=declared.name,
+            feed=feed,
+            instances=instances,
+            paths=tuple(map(paths.data, instances)),
+            optional=declared.optional,
+            partition=self.fill(declared.partition, properties) if declared.partition else None,
+            short=short,
+        )
+
+    def output(self, declared: Output) -> OutputPlan:
+        feed = self.feed(declared.feed)
+        timeline = feed_timeline(feed, self.cluster.name)
+        resolved = evaluate_time(declared.instance.call, self.nominal, self.process.timezone)
+        instance = timeline.instance(timeline.index_at_or_before(resolved))
+        timeline.require(instance, f"output {declared.name!r} of {self.subject}: feed {feed.name!r}")
+        return OutputPlan(declared.name, feed, instance, InstancePaths(feed, self.cluster).data(instance))
+
+    def instances(self, declared: Input, feed: Feed) -> Sequence[datetime] | None:
+        """None: not enough are available for the window."""
+        timeline = feed_timeline(feed, self.cluster.name)
+        if declared.is_of_times:
+            return input_instances(declared, timeline, self.nominal, self.process.timezone)
+        return latest_instances(declared, timeline, self.nominal, self.available(feed), self.process.timezone)
+
+    def feed(self, name: str) -> Feed:
+        try:
+            return self.feeds[name]
+        except KeyError:
+            raise UnknownEntityError(
+                f"process {self.process.name!r} names feed {name!r}, which is not defined"
+            ) from None
+
+    def fill(self, text: str, values: Mapping[str, str]) -> str:
+        return interpolate(text, values, self.nominal, self.process.timezone, self.user)
+
+
+AskedProperties: TypeAlias = tuple[tuple[str, str], ...]
+"""Names and values, by name; values may hold ``${...}``, as declared ones, or be ``{env: NAME}``."""
+
+_REFERENCE = re.compile(r"\{ *env: *([A-Za-z_][A-Za-z0-9_]*) *\}")
+_OURS = ("FALCON_", "DAGSTER_")
+"""Variables that open the database are no business of workflows."""
+
+
+def with_properties(process: Process, asked: AskedProperties) -> Process:
+    """The process with these properties over its own."""
+    return process.model_copy(update={"properties": {**process.properties, **dict(asked)}}) if asked else process
+
+
+def said_properties(asked: AskedProperties) -> str:
+    """They in words, with stars for what is secret; a variable that holds it is named."""
+    return ", ".join(f"{name}={_shown(name, value)}" for name, value in asked)
+
+
+def looked_up(asked: AskedProperties, environ: Mapping[str, str]) -> AskedProperties:
+    """They with the values of the variables that they name.
+
+    Raises:
+        WorkflowError: a variable is not set where the instance runs; or a secret was asked for as text, before that was
+            refused, and is not kept.
+    """
+    return tuple((name, _looked_up(name, value, environ)) for name, value in asked)
+
+
+def _looked_up(name: str, value: str, environ: Mapping[str, str]) -> str:
+    variable = _REFERENCE.fullmatch(value)
+    if variable is None:
+        if _holds_secret(name, value) or STARS in value:
+            raise WorkflowError(f"property {name} was asked for with a secret as text, which is not kept: {_how(name)}")
+        return value
+    if variable[1] not in environ:
+        raise WorkflowError(
+            f"property {name} was asked for as {value}, and {variable[1]} is not set where the run was started: set it "
+            "for Dagster's daemon and code location, or for falcon run, and run the instance again"
+        )
+    return environ[variable[1]]
+
+
+def starred(asked: AskedProperties) -> AskedProperties:
+    """They without secrets, as they may be kept."""
+    return tuple((name, _shown(name, value)) for name, value in asked)
+
+
+def _shown(name: str, value: str) -> str:
+    if _REFERENCE.fullmatch(value):
+        return value
+    return STARS if is_secret(name) else without_credentials(value)
+
+
+def _holds_secret(name: str, value: str) -> bool:
+    return _shown(name, value) != value or (is_secret(name) and value == STARS)
+
+
+def _how(name: str) -> str:
+    return f"ask with --properties '{name}={{env: NAME}}', and set the variable NAME where the instance runs"
+
+
+def require_usable(process: Process, cluster: Cluster, asked: AskedProperties) -> None:
+    """Checks that an instance of the process can be told so.
+
+    Raises:
+        QueryError: a name stands for what every instance is told, a value has a hole that nothing fills, or is secret
+            and no reference, or Spark reads a setting only when it starts.
+    """
+    known = dict.fromkeys((*cluster.variables, *BUILT_IN), "")
+    entry = process.on(cluster.name)
+    for name, value in asked:
+        if name in BUILT_IN:
+            raise QueryError(f"property {name!r} says which instance it is: it cannot be another one")
+        if process.workflow.shares_session and name.startswith("spark.") and is_of_application(name):
+            raise QueryError(f"Spark reads {name} when it starts, and {process.name} runs in a session that is there")
+        if _holds_secret(name, value):
+            raise QueryError(f"property {name} holds a secret, and what is asked for is kept: {_how(name)}")
+        variable = _REFERENCE.fullmatch(value)
+        if variable and variable[1].upper().startswith(_OURS):
+            raise QueryError(f"property {name}: {variable[1]} is for falcon and Dagster only: name another variable")
+        try:
+            if entry is not None:
+                interpolate(value, known, entry.validity.start, process.timezone, "")
+        except ExpressionError as error:
+            raise QueryError(f"property {name}={value}: {error}") from None

@@ -1,1 +1,0 @@
-"""Replication: what its targets have, from which sources, and how it is copied."""

@@ -1,1 +1,0 @@
-"""Which instances are evicted, when, and what keeps them."""

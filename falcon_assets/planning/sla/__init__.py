@@ -1,1 +1,0 @@
-"""SLAs: which instances are not there, have not started or have not ended by their time, and which soon will be."""

@@ -1,1 +1,0 @@
-"""Instants, wall clocks, timelines and cron: when things are."""

@@ -1,1 +1,0 @@
-"""Expressions and windows: which feed instances an expression names."""

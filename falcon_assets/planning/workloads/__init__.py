@@ -1,1 +1,0 @@
-"""What coordinators run: processes and replications, each on one cluster."""

@@ -1,1 +1,0 @@
-"""The Spark Connect server that ``falcon spark start`` keeps running."""

@@ -1,1 +1,0 @@
-"""The Java that Spark runs on, and its environment."""

@@ -1,0 +1,15 @@
+"""``falcon admin``: the installation as a whole."""
+
+from __future__ import annotations
+
+import click
+
+from falcon_assets.surface.cli.main import LazyGroup
+
+MODULES = {"audit": "audit", "version": "health", "status": "health", "root": "roots"}
+"""Command -> its module."""
+
+
+@click.group(cls=LazyGroup, package=__package__, modules=MODULES)
+def admin() -> None:
+    """Show who did what, what is installed, whether it works, and the roots of stores."""

@@ -1,0 +1,37 @@
+"""``falcon entity``: clusters, feeds and processes, one file for what reads and one for each kind of change."""
+
+from __future__ import annotations
+
+import click
+
+from falcon_assets.surface.cli.main import LazyGroup
+
+MODULES = {
+    "list": "reading",
+    "show": "reading",
+    "status": "reading",
+    "summary": "summarizing",
+    "dependency": "reading",
+    "lookup": "reading",
+    "history": "versions",
+    "diff": "versions",
+    "submit": "changing",
+    "update": "changing",
+    "delete": "changing",
+    "submit-and-schedule": "changing",
+    "touch": "changing",
+    "restore": "versions",
+    "schedule": "scheduling",
+    "suspend": "scheduling",
+    "resume": "scheduling",
+}
+"""Command -> its module."""
+
+
+@click.group(cls=LazyGroup, package=__package__, modules=MODULES)
+def entity() -> None:
+    """List, submit, update and delete clusters, feeds and processes; schedule, suspend and resume them.
+
+    A feed or process is SUBMITTED, or RUNNING where its definition says "schedule: true", until a command says
+    otherwise.
+    """

@@ -1,0 +1,146 @@
+"""The ``falcon`` command: its nouns, loaded only when they are used."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from keyword import iskeyword
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from falcon_assets.base.garbage_collection import imports_without_gc
+from falcon_assets.errors import FalconError, QueryError
+from falcon_assets.operations.ways import coming_by
+from falcon_assets.surface.cli import completing
+from falcon_assets.surface.cli.help import FullHelpGroup
+from falcon_assets.surface.cli.shutdown import end_in_time
+
+COMMANDS = {
+    "validate": "Check all entity definitions.",
+    "schema": "Print a JSON Schema of the entity definitions, for editors.",
+    "explain": "Show what one process instance reads, writes and is told.",
+    "try": "Compute one process instance and show what it would make; nothing is published.",
+    "run": "Run everything whose time and inputs have come, until nothing is ready any more.",
+    "entity": "List and manage clusters, feeds and processes.",
+    "instance": "See the instances of processes, replications and feeds; rerun, kill, suspend and resume them.",
+    "sla": "List the instances that breach their SLA, and those that soon will.",
+    "notification": "List what receivers are told of instances; send them a test.",
+    "lineage": "Show which versions of data came from which, by which run, and what was made from them; protect them.",
+    "retention": "Show what would go from the clusters, what stays and why.",
+    "ledger": "Show how far the ledger is; make it anew.",
+    "admin": "Show who did what, what is installed, and whether it works.",
+    "spark": "Keep a local Spark Connect server warm: start, stop, status.",
+    "import": "Turn definitions of Apache Falcon into entities in YAML.",
+    "metrics": "Print metrics for Prometheus.",
+    "completion": "Print what makes a shell complete commands, options and names of entities.",
+    "doctor": "Say what is wrong with this installation, and what to do.",
+}
+"""Command -> its one line in ``falcon --help``."""
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class LazyGroup(FullHelpGroup):
+    """A group whose commands are imported one at a time: most of them need Dagster or Spark, and those take seconds."""
+
+    def __init__(
+        self,
+        *,
+        package: str,
+        table: Mapping[str, str] | None = None,
+        modules: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> None:
+        """Imports nothing.
+
+        Args:
+            package: Where the modules are.
+            table: Command -> its one line in the help text; None: the help text imports all commands.
+            modules: Command -> the module that holds it; None: the one of its name, with '-' as '_', and ``_`` after
+                keywords.
+            options: As for any group.
+        """
+        super().__init__(**options)
+        self.package, self.table = package, table
+        self.modules = modules or {name: name.replace("-", "_") + "_" * iskeyword(name) for name in table or ()}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in the order in which they were given."""
+        return list(self.modules)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, imported now; None where there is none of that name."""
+        if cmd_name not in self.modules:
+            return None
+        if cmd_name not in self.commands:
+            with imports_without_gc():
+                module = import_module(f"{self.package}.{self.modules[cmd_name]}")
+            found = (one for one in vars(module).values() if isinstance(one, click.Command) and one.name == cmd_name)
+            self.add_command(next(found))
+        return super().get_command(ctx, cmd_name)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Its commands, none of which is imported, and its options."""
+        names = [name for name in self.modules if name.startswith(incomplete)]
+        own = [CompletionItem(name, help=(self.table or {}).get(name)) for name in names]
+        return [*own, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list in the help text, from the table alone where there is one."""
+        if self.table is None:
+            super().format_commands(ctx, formatter)
+            return
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self.table.items()))
+
+
+@click.group(
+    cls=LazyGroup,
+    package="falcon_assets.surface.cli",
+    table=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="falcon COMMAND --help says more. Where something does not work: falcon doctor.",
+)
+@click.version_option(package_name="falcon-assets", prog_name="falcon")
+@click.option(
+    "--as", "actor", metavar="USER", help="Act for USER; only for those that FALCON_PROXY_USERS names. It is recorded."
+)
+@click.pass_context
+def falcon(context: click.Context, actor: str | None) -> None:
+    """Declare clusters, feeds and processes; manage them and their instances."""
+    context.with_resource(coming_by("cli", actor=actor))
+
+
+def program() -> None:
+    """What ``falcon`` is: :func:`main`, and the end of the process, which waits for nothing that workflows left in it.
+
+    Who calls :func:`main` goes on after it, so there nothing may end the process.
+    """
+    try:
+        main()
+    except SystemExit as ended:  # click ends every command so
+        end_in_time(ended.code if isinstance(ended.code, int) else bool(ended.code))
+        raise
+
+
+def main(command: click.Command = falcon) -> None:
+    """Runs the command; what is wrong is said in a line or two, without a traceback.
+
+    The exit code is 2 where the command cannot be understood (source: click), and 1 where it cannot be done.
+    """
+    completing.register()
+    try:
+        command()
+    except FalconError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(2 if isinstance(error, QueryError) else 1)
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        click.echo(f"Error: {error.filename or 'what is printed cannot be written'}: {error.strerror}", err=True)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else Python tries to write the rest at its exit, and complains
+        sys.exit(1)

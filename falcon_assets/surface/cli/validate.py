@@ -1,0 +1,40 @@
+"""``falcon validate``: are the entity definitions right?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from falcon_assets.catalog.store import load_entities
+from falcon_assets.errors import InvalidDefinitionsError, count_of, listed_problems
+from falcon_assets.settings import load_settings
+from falcon_assets.surface.cli.parameters import ANY_PATH
+
+
+@click.command()
+@click.argument("folder", metavar="[DIR]", required=False, type=ANY_PATH)
+@click.option(
+    "--strict", is_flag=True, help="Warnings are problems, but for SQL that only the parser does not understand."
+)
+@click.pass_context
+def validate(ctx: click.Context, folder: Path | None, strict: bool) -> None:
+    """Check all entity definitions below DIR (default: FALCON_ENTITY_DEFS, else entity_defs).
+
+    The files of workflows are parsed, too: statements, parameters and views of SQL, Python and its function; and so
+    are the schemas of feeds. Nothing of that starts Spark.
+    Prints every problem with its file, line and key, and then exits with 1. The code location fails to load with the
+    same text. Warnings are printed too: what works and surprises. The code location loads with them, and the exit code
+    is 0.
+    """
+    try:
+        store = load_entities(folder or load_settings().entity_defs, strict=strict, programs=True)
+    except InvalidDefinitionsError as error:
+        click.echo(str(error))
+        ctx.exit(1)
+    for line in listed_problems(store.warnings):
+        click.echo(line)
+    counts = (count_of(len(store.clusters), "cluster"), count_of(len(store.feeds), "feed"))
+    processes = count_of(len(store.processes), "process", "processes")
+    warnings = f", {count_of(len(store.warnings), 'warning')}" if store.warnings else ""
+    click.echo(f"{', '.join(counts)}, {processes}: no problems{warnings}")

@@ -1,0 +1,1 @@
+"""What Dagster loads: the code location, with the assets, jobs, schedules and sensors of all features."""

@@ -1,0 +1,87 @@
+"""The whole code location: entities in, Dagster definitions out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import dagster as dg
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.features.notification.sensors import notification_sensors
+from falcon_assets.features.replication.assets import ReplicationAssets
+from falcon_assets.features.replication.run import Copying
+from falcon_assets.features.retention.sensors import retention_definitions
+from falcon_assets.features.sla.checks import SlaChecks
+from falcon_assets.history.mapping import asset_keys as names
+from falcon_assets.history.mapping.partitions import AssetPartitions
+from falcon_assets.history.platform.setup_fingerprint import SETUP, setup_fingerprint
+from falcon_assets.instances.assets import ProcessAssets, feed_spec
+from falcon_assets.instances.runs.run_definitions import DefinitionRecording
+from falcon_assets.instances.spark_resource import spark_resources
+from falcon_assets.planning.dagster_names import op_name
+from falcon_assets.planning.timeline import feed_timeline
+from falcon_assets.planning.workloads import Workload
+from falcon_assets.settings import Settings
+from falcon_assets.storage.copying.copy_progress import CopyProgress
+from falcon_assets.surface.dagster.sensors import sensors
+
+
+def _tell_nobody(name: str, progress: CopyProgress) -> None:
+    """What is copied is in the events of the run."""
+
+
+def definitions_of(store: EntityStore, settings: Settings, copying: Copying = _tell_nobody) -> dg.Definitions:
+    """Assets and their checks, jobs, sensors, schedules and resources for the entities of ``store``.
+
+    The runs of its jobs execute in one process, so that all their steps share one warm Spark session. The jobs say so
+    themselves: what else is in the code location keeps its executor.
+
+    Args:
+        store: The entities.
+        settings: The clock, and where everything lies.
+        copying: Told about once a second how far the copies of runs in this process are.
+    """
+    partitions = AssetPartitions(store)
+    recording = DefinitionRecording(store.root, settings)
+    computed = ProcessAssets(store, settings, partitions, recording)
+    copied = ReplicationAssets(store, settings, partitions, recording, copying)
+    jobs = {workload.job_name: _job(workload) for workload in store.workloads}
+    retention = retention_definitions(store, settings)
+    return dg.Definitions(
+        assets=[
+            *_external_feeds(store),
+            *map(computed.build, store.process_workloads),
+            *map(copied.build, filter(None, store.replications.values())),
+        ],
+        asset_checks=list(SlaChecks(store, settings).definitions()),
+        jobs=[*jobs.values(), *retention.jobs],
+        schedules=retention.schedules,
+        sensors=[
+            *sensors(store, settings, jobs, recording),
+            *notification_sensors(store, settings),
+            *retention.sensors,
+        ],
+        resources=spark_resources(store.clusters.values(), settings.home, settings.environ),
+        metadata={SETUP: setup_fingerprint(settings)},
+    )
+
+
+def _external_feeds(store: EntityStore) -> Iterator[dg.AssetSpec]:
+    """Feeds that nobody produces: their instances land from outside, and the sensor that they name records them."""
+    for feed in store.feeds.values():
+        for cluster, _ in store.feed_clusters(feed):
+            if not (store.producers(feed.name, cluster.name) or store.replications_to(feed.name, cluster.name)):
+                told = {"falcon/collector": op_name(cluster.name, "collector")}
+                yield feed_spec(feed, cluster, feed_timeline(feed, cluster.name), metadata=told)
+
+
+def _job(workload: Workload) -> dg.UnresolvedAssetJobDefinition:
+    """The job of a workload: what ``dagster job backfill`` and the UI's launchpad start."""
+    labels = {f"falcon/{workload.entity.kind}": workload.entity.name, "falcon/cluster": workload.cluster}
+    return dg.define_asset_job(
+        name=workload.job_name,
+        selection=dg.AssetSelection.assets(*names.workload_keys(workload)).without_checks(),  # sensors see to those
+        description=workload.description,
+        tags=names.tags(labels),
+        executor_def=dg.in_process_executor,
+    )

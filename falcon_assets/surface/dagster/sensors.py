@@ -1,0 +1,134 @@
+"""Sensors: a collector per cluster, a coordinator per pipeline, and one for its late data, one per cluster for SLAs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import dagster as dg
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.catalog.watched_definitions import WatchedDefinitions
+from falcon_assets.errors import count_of
+from falcon_assets.features.landing.circuit_breakers import Breakers
+from falcon_assets.features.landing.collector import Collection, Collector
+from falcon_assets.features.landing.old_instances import OldInstances
+from falcon_assets.features.late.sensors import late_arrival_sensors
+from falcon_assets.features.sla.sensors import sla_sensors
+from falcon_assets.history.database import try_lock, unlock
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.instances.coordination.coordinator import Coordinator, pipelines
+from falcon_assets.instances.coordination.pipeline_lock import coordinator_lock
+from falcon_assets.instances.coordination.ticks import INTERVAL_SECONDS, WaitingNews, done, nothing_started, rounds
+from falcon_assets.instances.runs.dead_runs import DeadRuns, free_instances_of_deleted_runs
+from falcon_assets.instances.runs.run_definitions import DefinitionRecording
+from falcon_assets.planning.dagster_names import op_name
+from falcon_assets.planning.workloads import Workload
+from falcon_assets.settings import Settings
+
+_COLLECT_SECONDS = 25.0
+"""Of the 60 that Dagster gives a tick: the last instance that is begun within it may be large."""
+
+_CANNOT_START = """no run is started: each reads the definitions anew, and they were changed and have problems now:
+{}"""
+
+
+def sensors(
+    store: EntityStore,
+    settings: Settings,
+    jobs: Mapping[str, dg.UnresolvedAssetJobDefinition],
+    recording: DefinitionRecording,
+) -> Iterator[dg.SensorDefinition]:
+    """All sensors of the code location, which start runs of ``jobs``; they run unless somebody turns them off."""
+    breakers, definitions = Breakers(), WatchedDefinitions(store.root)
+    for cluster in store.clusters.values():
+        yield _collector(Collector(store, cluster, settings, breakers), settings, recording)
+    for pipeline, workloads in pipelines(store.workloads).items():
+        yield _coordinator(store, pipeline, workloads, settings, jobs, definitions, recording)
+    yield from late_arrival_sensors(store, settings)
+    yield from sla_sensors(store, settings)
+
+
+def _collector(collector: Collector, settings: Settings, recording: DefinitionRecording) -> dg.SensorDefinition:
+    old_instances = OldInstances(collector)
+
+    @dg.sensor(
+        name=op_name(collector.cluster.name, "collector"),
+        description=f"Records what lands from outside on {collector.cluster.name}",
+        minimum_interval_seconds=INTERVAL_SECONDS,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+    )
+    def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
+        recorded, passed = 0, False
+        recording.record(open_ledger(settings, context.instance))
+        for _ in rounds(settings.clock):
+            ledger = open_ledger(settings, context.instance)
+            found = collector.collect(ledger, _COLLECT_SECONDS)
+            recorded, problems = recorded + found.recorded, found.problems
+            if not passed:  # once in a tick is enough: old data waits for minutes
+                old, passed = old_instances.collect(ledger), True
+                recorded, problems = recorded + old.recorded, old.problems | problems
+            if problems:
+                raise dg.Failure("\n".join([*(f"{feed}: {why}" for feed, why in problems.items()), *_left(found)]))
+        return dg.SkipReason("; ".join([f"{count_of(recorded, 'instance')} landed", *_left(found)]))
+
+    return evaluate
+
+
+def _left(found: Collection) -> Iterator[str]:
+    """What was not checked."""
+    if found.left:
+        yield f"{count_of(found.left, 'feed is', 'feeds are')} left for the next tick"
+    for why, feeds in found.left_out.items():
+        yield f"{count_of(feeds, 'feed is', 'feeds are')} left out: {why}"
+
+
+def _coordinator(
+    store: EntityStore,
+    pipeline: str,
+    workloads: Sequence[Workload],
+    settings: Settings,
+    jobs: Mapping[str, dg.UnresolvedAssetJobDefinition],
+    definitions: WatchedDefinitions,
+    recording: DefinitionRecording,
+) -> dg.SensorDefinition:
+    coordinator = Coordinator(store, settings, workloads)
+    dead_runs, waiting = DeadRuns(workloads), WaitingNews()
+
+    @dg.sensor(
+        name=op_name(pipeline, "coordinator"),
+        description=f"Starts the instances of the pipeline {pipeline} when their time and their inputs have come",
+        minimum_interval_seconds=INTERVAL_SECONDS,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        jobs=[jobs[name] for name in sorted({one.job_name for one in workloads})],
+    )
+    def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
+        if problem := definitions.problem():
+            raise dg.Failure(_CANNOT_START.format(problem))
+        ledger = open_ledger(settings, context.instance)
+        recording.record(ledger)
+        for _ in rounds(settings.clock):
+            with ledger.engine.connect() as connection:
+                if not try_lock(connection, coordinator_lock(pipeline)):
+                    return dg.SkipReason("falcon run is working on this pipeline")
+                try:
+                    dead = dead_runs.end(ledger)
+                    free_instances_of_deleted_runs(ledger, settings.now(), workloads)
+                    outlook = coordinator.decide(ledger)
+                finally:
+                    unlock(connection, coordinator_lock(pipeline))
+            for run_id in dead:
+                context.log.warning(f"the run {run_id} was ended: its worker is gone")
+            for line in done(outlook):
+                context.log.info(line)
+            if outlook.runs:
+                break
+        for (name, cluster), problem in outlook.problems.items():
+            context.log.error(f"{name} on {cluster}: {problem}")
+        for line in waiting.news(outlook.decisions):
+            context.log.info(line)
+        requests = [
+            dg.RunRequest(run_key=run.run_key, job_name=run.job_name, tags=dict(run.tags)) for run in outlook.runs
+        ]
+        return requests or dg.SkipReason(nothing_started(outlook))
+
+    return evaluate

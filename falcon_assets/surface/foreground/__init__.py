@@ -1,0 +1,1 @@
+"""``falcon run``: collectors and coordinators in the foreground, without Dagster's daemon."""

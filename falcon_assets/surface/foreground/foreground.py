@@ -1,0 +1,268 @@
+"""Collectors and coordinators in the foreground: one process that runs what is ready until nothing is."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import dagster as dg
+import sqlalchemy
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.errors import FalconError, SettingsError, count_of
+from falcon_assets.features.landing.collector import Collector
+from falcon_assets.features.late.sensors import LateArrivalHandler
+from falcon_assets.features.notification.sensors import NotificationRecording
+from falcon_assets.features.sla.checks import SlaChecks
+from falcon_assets.features.sla.evaluation import SlaEvaluation
+from falcon_assets.features.sla.lists import InstanceKey
+from falcon_assets.features.sla.sensors import tell_dagster
+from falcon_assets.history import queries
+from falcon_assets.history.database import try_lock, unlock
+from falcon_assets.history.mapping import run_tags
+from falcon_assets.history.platform.open_ledger import Ledger
+from falcon_assets.history.queries import Name
+from falcon_assets.instances.coordination.coordinator import Coordinator, Outlook
+from falcon_assets.instances.coordination.pipeline_lock import coordinator_lock
+from falcon_assets.instances.runs.dead_runs import DeadRuns, free_instances_of_deleted_runs
+from falcon_assets.instances.runs.run_definitions import DefinitionRecording
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.planning.clock import is_set_back
+from falcon_assets.planning.instance_record import InstanceState
+from falcon_assets.planning.workloads import Workload
+from falcon_assets.settings import Settings
+from falcon_assets.surface.foreground.foreground_runs import Display, ForegroundRuns
+
+_PATIENCE_SECONDS = 30.0
+"""How long a lock is waited for: a sensor has it for the length of a tick."""
+_COLLECT_SECONDS = 60.0
+_POLL_SECONDS = 0.5
+_ADMITTED_AT_ONCE = 1000
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """An instance that failed or timed out, and is not tried again."""
+
+    process: str
+    cluster: str
+    nominal: datetime
+    state: InstanceState
+    reason: str
+
+
+@dataclass(frozen=True)
+class ForegroundResult:
+    """How it went.
+
+    Attributes:
+        outlook: The last decisions: what waits for what.
+        succeeded: How many instances succeeded.
+        trouble: Those that did not.
+        left_out: What could not be read or worked with, and why, in the order in which that showed.
+    """
+
+    outlook: Outlook
+    succeeded: int
+    trouble: tuple[Trouble, ...]
+    left_out: Mapping[str, str]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing failed and nothing was left out."""
+        return not (self.trouble or self.left_out)
+
+
+@dataclass(frozen=True)
+class Foreground:
+    """Runs workloads in this process, one Dagster run after the other, with one warm Spark session per cluster.
+
+    Attributes:
+        store: The entities.
+        settings: The clock, and where everything lies.
+        definitions: The code location.
+        ledger: What is known.
+        display: Whom to tell.
+        prepare: Called with its cluster before a run starts; where it raises an error, nothing runs on that cluster.
+    """
+
+    store: EntityStore
+    settings: Settings
+    definitions: dg.Definitions
+    ledger: Ledger
+    display: Display
+    prepare: Callable[[Cluster], None]
+
+    def run(self, workloads: Sequence[Workload], until: datetime | None) -> ForegroundResult:
+        """Runs what is ready, and what becomes ready by that, retries included.
+
+        It ends when nothing can run any more without new data. What cannot be read, decided on or worked with stops
+        nothing else: it is in the outcome.
+
+        Raises:
+            SettingsError: another ``falcon run`` works on one of the pipelines.
+        """
+        clusters = self._clusters_of(workloads)
+        collectors = [Collector(self.store, cluster, self.settings) for cluster in clusters]
+        coordinator = Coordinator(self.store, self.settings, workloads)
+        late_arrival = LateArrivalHandler(self.settings.now, workloads)
+        slas = [SlaEvaluation(self.store, cluster.name, self.settings.now) for cluster in clusters]
+        touched: defaultdict[tuple[str, str], set[datetime]] = defaultdict(set)
+        runs = ForegroundRuns(
+            self.definitions, self.ledger, self.display, lambda name: self.prepare(self.store.clusters[name])
+        )
+        with self._alone(sorted({workload.pipelines[0] for workload in workloads})):
+            DefinitionRecording(self.store.root, self.settings).record(self.ledger)
+            # The daemon tells it; where it has never run, nothing would be kept for it.
+            NotificationRecording(self.store, self.settings).begin(self.ledger, datetime.now(UTC))
+            for key, nominals in self._failed_in(DeadRuns(workloads, foreground=True).end_all(self.ledger)).items():
+                touched[key].update(nominals)
+            free_instances_of_deleted_runs(self.ledger, self.settings.now(), workloads)
+            # Once: what lands in the past while this goes on is found the next time.
+            waited_for = coordinator.waited_for(self.ledger, until)
+            while True:
+                left_out = self._collect_all(
+                    collectors, waited_for, late_arrival
+                )  # anew: what answers again is in again
+                waited_for = {}
+                left_out |= self._evaluate([one for one in slas if one.deadlines])
+                outlook = coordinator.decide(
+                    self.ledger, until=until, budget=_ADMITTED_AT_ONCE, without=runs.clusters.keys()
+                )
+                left_out |= {f"{name} on {where}": why for (name, where), why in outlook.problems.items()}
+                for key, decision in outlook.decisions.items():
+                    touched[key].update(nominal for nominal, _ in decision.timed_out)
+                planned = [run for run in outlook.runs if run.job_name not in runs.jobs]
+                for run in planned:
+                    if runs.execute(run):
+                        touched[run.workload.name, run.workload.cluster].update(run.launch.nominals)
+                if not planned and not self._wait_for_retry(outlook):
+                    return self._outcome(outlook, touched, left_out | runs.left_out())
+
+    def _failed_in(self, run_ids: Sequence[str]) -> dict[tuple[str, str], list[datetime]]:
+        """The instances, by workload and cluster, that have failed with the end of these runs: nobody heard of it."""
+        if not run_ids:
+            return {}
+        self.ledger.catch_up()
+        found = {}
+        for record in self.ledger.instance.get_run_records(dg.RunsFilter(run_ids=list(run_ids))):
+            tags = record.dagster_run.tags
+            if nominals := run_tags.nominals_of(tags):
+                key = (tags[run_tags.PROCESS], tags[run_tags.CLUSTER])
+                with self.ledger.engine.connect() as connection:
+                    known = queries.some_records(connection, *key, nominals)
+                found[key] = [nominal for nominal, one in known.items() if one.state is InstanceState.FAILED]
+        return found
+
+    def _clusters_of(self, workloads: Sequence[Workload]) -> list[Cluster]:
+        """Where the workloads run and where what they read is, in the order of the store."""
+        used = {name for one in workloads for name in (one.cluster, one.reads_on)}
+        return [cluster for cluster in self.store.clusters.values() if cluster.name in used]
+
+    def _collect_all(
+        self,
+        collectors: Sequence[Collector],
+        waited_for: Mapping[Name, tuple[datetime, datetime]],
+        late_arrival: LateArrivalHandler,
+    ) -> dict[str, str]:
+        """Finds new data, and late data; what could not be read, and why."""
+        left_out: dict[str, str] = {}
+        for collector in collectors:
+            own = {feed: span for (name, feed), span in waited_for.items() if name == collector.cluster.name}
+            left_out |= self._collect(collector, own)
+        try:
+            late_arrival.decide(self.ledger)
+        except FalconError as error:
+            left_out["late data"] = str(error)
+        return left_out
+
+    def _evaluate(self, slas: Sequence[SlaEvaluation]) -> dict[str, str]:
+        """Records and tells which SLAs are breached, or met after all; what could not be evaluated, and why."""
+        checks, left_out = SlaChecks(self.store, self.settings), dict[str, str]()
+        for one in slas:
+            try:
+                kept, is_complete = list[InstanceKey](), False
+                while not is_complete:
+                    found = one.evaluate(self.ledger)
+                    kept, is_complete = [*kept, *found.kept], found.is_complete
+                tell_dagster(self.ledger, checks, one.cluster, kept)
+            except FalconError as error:
+                left_out[f"SLAs on {one.cluster}"] = str(error)
+        return left_out
+
+    def _outcome(
+        self, outlook: Outlook, touched: Mapping[tuple[str, str], Set[datetime]], left_out: Mapping[str, str]
+    ) -> ForegroundResult:
+        self.ledger.catch_up()
+        succeeded, trouble = 0, []
+        for (process, cluster), nominals in touched.items():
+            with self.ledger.engine.connect() as connection:
+                first = {process: min(nominals)} if nominals else {}
+                records = queries.records(connection, cluster, first).get(process, {})
+            for nominal in sorted(nominals):
+                record = records[nominal]
+                succeeded += record.state is InstanceState.SUCCEEDED
+                if record.state in (InstanceState.FAILED, InstanceState.TIMED_OUT):
+                    trouble.append(Trouble(process, cluster, nominal, record.state, record.reason))
+        return ForegroundResult(outlook, succeeded, tuple(trouble), left_out)
+
+    def _collect(self, collector: Collector, waited_for: Mapping[str, tuple[datetime, datetime]]) -> dict[str, str]:
+        """Finds new data on a cluster; what could not be read, and why."""
+        where = collector.cluster.name
+        problems: dict[str, str] = {}
+        while True:
+            try:
+                found = collector.collect(self.ledger, _COLLECT_SECONDS, waited_for)
+            except FalconError as error:
+                return problems | {where: str(error)}
+            problems |= {f"{feed} on {where}": why for feed, why in found.problems.items()}
+            problems |= {
+                f"a store of {count_of(feeds, 'feed')} on {where}": why for why, feeds in found.left_out.items()
+            }
+            self.display.collected(found.recorded)
+            if not found.left:
+                return problems
+            if found.problems:  # or a store that answers nobody would have this time for each of its feeds
+                rest = f"the rest of {where} ({count_of(found.left, 'feed')})"
+                return problems | {rest: "there was no time for it"}
+
+    def _wait_for_retry(self, outlook: Outlook) -> bool:
+        """Waits until a failed instance may be tried again; False where none will be, or the clock is frozen."""
+        retries = [decision.retry_at for decision in outlook.decisions.values() if decision.retry_at]
+        clock = self.settings.clock
+        if not retries or (clock.origin is not None and not clock.runs):
+            return False
+        self.display.waits(min(retries))
+        # In short steps: the falcon clock may run faster than the real one, or be set anew for all processes.
+        began = self.settings.now()
+        while (now := self.settings.now()) < min(retries) and not is_set_back(began, now):
+            time.sleep(_POLL_SECONDS)
+        return True
+
+    @contextmanager
+    def _alone(self, pipelines: Sequence[str]) -> Iterator[None]:
+        """Takes the pipelines' locks, so that neither a sensor nor another ``falcon run`` starts runs for them."""
+        give_up = time.monotonic() + _PATIENCE_SECONDS
+        with self.ledger.engine.connect() as connection:
+            try:
+                for pipeline in pipelines:
+                    while not try_lock(connection, coordinator_lock(pipeline)):
+                        if time.monotonic() > give_up:
+                            raise SettingsError(
+                                f"another falcon run is working on the pipeline {pipeline!r}: wait for it"
+                            )
+                        # Asked for again and again: a statement that waits for a lock could not be given up in time.
+                        time.sleep(_POLL_SECONDS)
+                connection.commit()
+                yield
+            except BaseException:
+                # Closes the session, and frees the locks with it: a silent server would be waited for to unlock them.
+                connection.invalidate()
+                raise
+            with suppress(sqlalchemy.exc.DBAPIError):  # the session was lost in between, and the locks with it
+                for pipeline in pipelines:
+                    unlock(connection, coordinator_lock(pipeline))

@@ -1,0 +1,113 @@
+"""``falcon run``: everything whose time and inputs have come, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.compute.engines.computing.programs import kill_programs
+from falcon_assets.compute.spark.endpoints.reachable import require_reachable
+from falcon_assets.compute.spark.sessions import interrupt_sessions, stop_sessions
+from falcon_assets.errors import SettingsError, UnknownEntityError
+from falcon_assets.history.dagster_internals.storage import DATABASE_ERRORS
+from falcon_assets.history.platform.open_ledger import Ledger
+from falcon_assets.history.platform.postgres import database_url, leave_embedded, unreachable
+from falcon_assets.history.platform.reconnecting import in_the_foreground
+from falcon_assets.instances.coordination.coordinator import pipelines
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.operations.installation import Installation
+from falcon_assets.planning.workloads import Workload
+from falcon_assets.surface.dagster.code_location import definitions_of
+from falcon_assets.surface.foreground.foreground import Foreground, ForegroundResult
+from falcon_assets.surface.foreground.foreground_runs import Display
+
+
+def run_ready(
+    installation: Installation,
+    shown: Callable[[], AbstractContextManager[Display]],
+    *,
+    until: datetime | None = None,
+    pipeline: str | None = None,
+    process: str | None = None,
+) -> ForegroundResult:
+    """Runs what is ready, and what becomes ready by that, retries included.
+
+    Args:
+        installation: Where.
+        shown: Opens what is told how it goes, once everything else is ready.
+        until: Instances after it are left out.
+        pipeline: Only this pipeline.
+        process: Only this process.
+
+    Raises:
+        UnknownEntityError: there is no such process or pipeline.
+        SettingsError: the database cannot be reached, goes by another clock, or went away meanwhile; or another
+            ``falcon run`` works on one of the pipelines.
+    """
+    chosen = _chosen(installation.entities, pipeline, process)
+    installation.set_clock(anew=False)
+    try:
+        ledger = installation.ledger  # what is wrong with it is said before anything is shown
+        with shown() as display:
+            try:
+                return run_workloads(installation, ledger, display, _require_reachable, chosen, until)
+            finally:
+                stop_sessions()
+    except DATABASE_ERRORS as error:
+        gone = unreachable(database_url(installation.settings), error)
+        raise SettingsError(f"{gone}; what was finished is recorded, the rest runs the next time") from error
+
+
+def run_workloads(
+    installation: Installation,
+    ledger: Ledger,
+    display: Display,
+    prepare: Callable[[Cluster], None],
+    workloads: Sequence[Workload],
+    until: datetime | None,
+) -> ForegroundResult:
+    """Runs what is ready of some workloads; Spark sessions stay open.
+
+    Args:
+        installation: Where.
+        ledger: Its ledger.
+        display: Is told how it goes.
+        prepare: Called with its cluster before a run starts; where it raises an error, nothing runs on that cluster.
+        workloads: The workloads.
+        until: Instances after it are left out.
+
+    Raises:
+        SettingsError: another ``falcon run`` works on one of the pipelines.
+    """
+    entities, settings = installation.entities, installation.settings
+    definitions = definitions_of(entities, settings, display.copying)
+    with in_the_foreground():
+        return Foreground(entities, settings, definitions, ledger, display, prepare).run(workloads, until)
+
+
+def abandon() -> None:
+    """Ends what must not go on without this process, for one that cannot wait until it is interrupted in order."""
+    kill_programs()
+    interrupt_sessions()
+    leave_embedded()
+
+
+def _chosen(entities: EntityStore, pipeline: str | None, process: str | None) -> Sequence[Workload]:
+    if process is not None:
+        if pipeline is not None and pipeline not in entities.process(process).pipelines:
+            raise UnknownEntityError(f"process {process!r} is not in the pipeline {pipeline!r}")
+        return entities.workloads_of(process)
+    if pipeline is None:
+        return entities.workloads
+    chosen = [one for one in entities.workloads if pipeline in one.pipelines]
+    if not chosen:
+        there = ", ".join(pipelines(entities.workloads))
+        raise UnknownEntityError(f"no process is in a pipeline {pipeline!r}; there is: {there}")
+    return chosen
+
+
+def _require_reachable(cluster: Cluster) -> None:
+    """Better an error before its first run than an error for each of its instances."""
+    require_reachable(cluster.name, cluster.interfaces.execute.endpoint)
