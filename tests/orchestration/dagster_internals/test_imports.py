@@ -12,7 +12,7 @@ import pytest
 
 from tests.processes import CHECKOUT
 
-PACKAGE = CHECKOUT / "falcon_assets" / "orchestration" / "dagster_internals"
+PACKAGE = CHECKOUT / "falcon_assets" / "history" / "dagster_internals"
 
 
 class Needed(NamedTuple):
