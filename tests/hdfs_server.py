@@ -122,7 +122,8 @@ class Hdfs:
         with suppress(requests.RequestException, ValueError, KeyError, IndexError):
             bean = {"qry": "Hadoop:service=NameNode,name=FSNamesystemState"}
             told = requests.get(f"{self.http}/jmx", params=bean, timeout=5).json()["beans"][0]
-            return bool(told["NumLiveDataNodes"] == 1 and told["FSState"] == "Operational")
+            is_up = told["NumLiveDataNodes"] == 1 and told["FSState"] == "Operational"
+            return bool(is_up and told["CapacityRemaining"] > 0)  # it has told what it has room for
         return False
 
 

@@ -38,7 +38,7 @@ _ERRNOS = {
 _ELSEWHERE = ("StandbyException", "RetriableException", "ObserverRetryOnActiveException")
 """What a namenode says that is not the one to ask, or is not yet."""
 _BAD = 400
-_NO_DATANODE = "could only be written to 0 of the"
+_NO_DATANODE = ("could only be written to 0 of the", "Failed to find datanode")
 _LOGICAL = (
     ": no machine has that name; if it stands for several namenodes, say their addresses in storage_options: "
     'webhdfs: "http://one:9870,http://other:9870"'
@@ -323,7 +323,7 @@ def _require_done(answer: requests.Response, path: str) -> None:
         raise OSError(errno.EIO, f"no namenode that was asked is active ({name})")
     if "in safe mode" in message or name == "SafeModeException":
         raise OSError(errno.EBUSY, _SAFE_MODE, path)
-    if _NO_DATANODE in message:
+    if any(one in message for one in _NO_DATANODE):
         raise OSError(errno.EIO, "there is no datanode that takes the file: they are full, or do not answer", path)
     if "negotiate" in answer.headers.get("WWW-Authenticate", "").lower():
         raise OSError(errno.EPROTO, _KERBEROS, path)
