@@ -43,7 +43,7 @@ ROOMS = [
 """Lowest first."""
 UPWARD = {
     ("base", "errors"): "what is wrong is said with the help of base.texts, and said by the others",
-    ("history", "instances"): "a run carries what coordinators decided on",
+    ("history/mapping", "instances/rules"): "a run carries what coordinators decided on",
     ("history/folding", "features/notification"): "the fold writes down what somebody is to be told",
     ("instances/coordination", "features/late"): "late data asks for runs",
     ("instances/coordination", "features/triage"): "why instances timed out is found as triage finds it",
@@ -131,6 +131,16 @@ def test_imports_run_downward(module: Path) -> None:
     assert wrong == []
     others = {name.split(".")[0] for name in imported(module)}
     assert [name for name in others if name == "examples" or room(module) in BANNED.get(name, ())] == []
+
+
+def test_no_exception_is_left_over() -> None:
+    def known(inside: str) -> set[str]:
+        files = (PACKAGE / inside).rglob("*.py")
+        return {step for file in files for name in imported(file) for step in (folder(name), *name.split(".")[1:2])}
+
+    assert [pair for pair in UPWARD if pair[1] not in known(pair[0])] == []
+    used = {one: {name.removeprefix("features/") for name in known(f"features/{one}")} for one in BETWEEN_FEATURES}
+    assert [(one, other) for one, others in BETWEEN_FEATURES.items() for other in others - used[one]] == []
 
 
 @pytest.mark.parametrize(
