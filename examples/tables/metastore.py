@@ -43,7 +43,8 @@ def serve(folder: Path, port: int, database: str | None = None, driver: str = ""
     folder.mkdir(parents=True, exist_ok=True)
     os.environ.update(utf8_locale())  # the JVM inherits it: else it can make no folder named "hömé"
     jars = f"{_find_spark_home()}/jars/*:{driver}"
-    options = ["-Xmx512m", f"-Dderby.stream.error.file={folder}/derby.log", "-XX:TieredStopAtLevel=1"]
+    derby = {"stream.error.file": f"{folder}/derby.log", "locks.deadlockTimeout": 1, "locks.waitTimeout": 10}
+    options = ["-Xmx512m", "-XX:TieredStopAtLevel=1", *(f"-Dderby.{key}={value}" for key, value in derby.items())]
     chosen, secret = launch_gateway(
         classpath=jars, javaopts=options, die_on_exit=True, enable_auth=True, redirect_stderr=sys.stderr
     )[:2]

@@ -32,9 +32,10 @@ T = TypeVar("T")
 logging.getLogger("thrift").setLevel(logging.CRITICAL)  # what it says is said again, as an error
 _CONNECT_SECONDS = 5.0
 _SECONDS = 60.0
-"""How long one call may take."""
-_SECONDS_EACH = 0.05
-"""And so much longer for each partition that is added in it."""
+"""How long one call may take that reads."""
+_CHANGING_SECONDS = 600.0
+"""And one that changes something, as Hive's own clients wait: the metastore tries again by itself where the locks of
+its database were in the way, each time after that database's own patience."""
 _AT_ONCE = 1000
 """So many partitions are asked for in one call."""
 _CHANGED_AT_ONCE = 250
@@ -143,7 +144,8 @@ class HiveCatalog(TableCatalog):
             tableType="EXTERNAL_TABLE",
             parameters={"EXTERNAL": "TRUE"},
         )
-        with self._client(f"make table {database}.{table}") as client, suppress(ttypes.AlreadyExistsException):
+        doing = f"make table {database}.{table}"
+        with self._client(doing, _CHANGING_SECONDS) as client, suppress(ttypes.AlreadyExistsException):
             try:
                 client.create_table(made)
             except (ttypes.InvalidObjectException, ttypes.NoSuchObjectException):
@@ -155,7 +157,7 @@ class HiveCatalog(TableCatalog):
                 ) from None
 
     def add_columns(self, database: str, table: str, columns: pa.Schema) -> None:
-        with self._client(f"add columns to table {database}.{table}") as client:
+        with self._client(f"add columns to table {database}.{table}", _CHANGING_SECONDS) as client:
             whole = client.get_table(database, table)
             there = {one.name.lower() for one in (*whole.sd.cols, *whole.partitionKeys)}
             new = [one for one in columns_of(columns) if one.name.lower() not in there]
@@ -164,7 +166,7 @@ class HiveCatalog(TableCatalog):
                 client.alter_table(database, table, whole)
 
     def drop(self, database: str, table: str, partitions: Sequence[Partition]) -> None:
-        with self._client(f"drop partitions of {database}.{table}") as client:
+        with self._client(f"drop partitions of {database}.{table}", _CHANGING_SECONDS) as client:
             keys = [key.name for key in client.get_table(database, table).partitionKeys]
             known = {partition_name(keys, one.values): one for one in partitions}
             there = {partition_name(keys, one.values): one for one in _named(client, database, table, keys, [*known])}
@@ -181,8 +183,7 @@ class HiveCatalog(TableCatalog):
         said: Mapping[str, str],
         before: Mapping[Values, Partition],
     ) -> dict[Values, Partition]:
-        patience = _SECONDS + _SECONDS_EACH * len(new)
-        with self._client(f"publish partitions of {database}.{table}", patience) as client:
+        with self._client(f"publish partitions of {database}.{table}", _CHANGING_SECONDS) as client:
             whole = client.get_table(database, table)
             keys = [key.name for key in whole.partitionKeys]
             names = {values: partition_name(keys, values) for values in {**before, **new}}
