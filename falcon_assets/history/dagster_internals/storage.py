@@ -10,11 +10,15 @@ from collections.abc import Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 
+import dagster as dg
 import sqlalchemy
+from dagster._core.instance.utils import RUNLESS_RUN_ID  # the run of what no run has said
 from dagster._core.scheduler.instigation import InstigatorState, InstigatorTick  # what is kept of sensors and schedules
+from dagster._core.storage.asset_check_execution_record import AssetCheckPartitionInfo  # what is known of a partition
 from dagster._core.storage.base_storage import DagsterStorage  # what a storage of dagster.yaml derives from
 from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable  # evaluations of asset checks
 from dagster._core.types.pagination import PaginatedResults  # a page of partition keys
+from dagster._record import replace  # of what is no dataclass
 from dagster._serdes import ConfigurableClass, ConfigurableClassData  # how dagster.yaml declares a class
 from dagster_postgres import PostgresEventLogStorage, PostgresRunStorage, PostgresScheduleStorage
 from dagster_postgres.utils import DagsterPostgresException  # raised when the database does not come back in time
@@ -134,6 +138,20 @@ class _PooledEventLogStorage(PostgresEventLogStorage):
                 connection.execute(before.where(table.run_id == event.run_id))
         super()._store_runless_asset_check_evaluation(event, event_id)
 
+    def get_asset_check_partition_info(
+        self,
+        keys: Sequence[dg.AssetCheckKey],
+        after_storage_id: int | None = None,
+        partition_keys: Sequence[str] | None = None,
+    ) -> Sequence[AssetCheckPartitionInfo]:
+        """What is known of partitions last.
+
+        Dagster shows nothing of a materialized partition where an evaluation names no materialization. One that no run
+        made is about the partition itself, whatever is there; one that a run made is about what was there by then.
+        """
+        found = super().get_asset_check_partition_info(keys, after_storage_id, partition_keys)
+        return [replace(one, latest_target_materialization_storage_id=_target(one)) for one in found]
+
     def get_dynamic_partitions(self, partitions_def_name: str) -> Sequence[str]:
         """All keys, oldest first."""
         keys = self._computed(partitions_def_name)
@@ -170,6 +188,14 @@ class _PooledEventLogStorage(PostgresEventLogStorage):
         if keys is None:
             return super().get_existing_dynamic_partitions(partitions_def_name, partition_keys)
         return {key for key in partition_keys if key in keys}
+
+
+def _target(one: AssetCheckPartitionInfo) -> int | None:
+    told, newest = one.latest_target_materialization_storage_id, one.latest_materialization_storage_id
+    if told is not None or newest is None:
+        return told
+    is_of_no_run = one.latest_planned_run_id == RUNLESS_RUN_ID
+    return newest if is_of_no_run or newest < one.latest_check_event_storage_id else None
 
 
 def _url(engine: sqlalchemy.Engine) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from falcon_assets.history.events.record import Record, Words, storable
+from falcon_assets.history.events.record import Record, Words, internals, storable
 from falcon_assets.planning.version_columns import Hows, OutputColumn, OutputColumns, Source, is_place
 
 SCHEMA, LINEAGE, ROWS = "dagster/column_schema", "dagster/column_lineage", "rows_from"
@@ -34,13 +34,11 @@ def columns_metadata(columns: OutputColumns | None, cluster: str) -> dict[str, A
         ]
         for one in columns.each
     }
-    rows: dict[str, Any] = (
-        {} if columns.rows_from is None else {ROWS: dg.MetadataValue.json(columns.as_data()["rows_from"])}
-    )
+    rows: dict[str, Any] = {} if columns.rows_from is None else {ROWS: columns.as_data()["rows_from"]}
     rows |= {ROWS_OPAQUE: dg.MetadataValue.bool(True)} if columns.are_rows_opaque else {}
     # By the names of what it comes from: Dagster sorts its own list.
     hows = {one.name: one.as_data()["from"] for one in columns.each if any(one.how)}
-    rows |= {HOW: dg.MetadataValue.json(hows)} if hows else {}
+    rows |= {HOW: hows} if hows else {}
     return {SCHEMA: dg.TableSchema(schema), LINEAGE: dg.TableColumnLineage(lineage), **rows}
 
 
@@ -48,7 +46,8 @@ def columns_in(metadata: Mapping[str, Any]) -> OutputColumns | None:
     """The columns that such metadata says; None: none that are ours."""
     import dagster as dg  # noqa: PLC0415 - as above
 
-    schema, lineage, rows, hows = (getattr(metadata.get(name), "value", None) for name in (SCHEMA, LINEAGE, ROWS, HOW))
+    said = {key: getattr(value, "value", value) for key, value in {**internals(metadata), **metadata}.items()}
+    schema, lineage, rows, hows = map(said.get, (SCHEMA, LINEAGE, ROWS, HOW))
     hows = hows if isinstance(hows, dict) else {}
     if not isinstance(schema, dg.TableSchema) or not isinstance(lineage, dg.TableColumnLineage) or not schema.columns:
         return None
@@ -58,7 +57,7 @@ def columns_in(metadata: Mapping[str, Any]) -> OutputColumns | None:
         inputs = tuple((storable(dep.asset_key.path[-1]), storable(dep.column_name)) for dep in deps)
         how = _hows(inputs, hows.get(one.name))
         each.append(OutputColumn(storable(one.name), storable(one.type), inputs, _OPAQUE in one.tags, how))
-    is_opaque = getattr(metadata.get(ROWS_OPAQUE), "value", False) is True
+    is_opaque = said.get(ROWS_OPAQUE) is True
     decided = _sources(rows)
     return OutputColumns(tuple(each), decided, is_opaque, _hows(decided or (), rows))
 

@@ -47,7 +47,9 @@ PUSH_EVENT = Field(alias="pushed_event")
 
 INTERNALS = "internals"
 """The one entry of an event's metadata with what programs need and nobody reads: an object."""
-_INTERNAL = frozenset({"signature", "looked_before", "pushed_event", "reason_data", "state_before"})
+_INTERNAL = frozenset(
+    {"signature", "looked_before", "pushed_event", "reason_data", "state_before", "rows_from", "column_transformations"}
+)
 
 _LARGEST = 2**63 - 1
 _LARGEST_NUMBER = 2**31 - 1
@@ -148,9 +150,9 @@ def for_people(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {**in_order, **({INTERNALS: internal} if internal else {})}
 
 
-def _internals(event: AssetEvent) -> Mapping[str, Any]:
-    """Those of the event; events of earlier versions have them beside the others."""
-    found = getattr(event.metadata.get(INTERNALS), "value", None)
+def internals(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Those of an event; events of earlier versions have them beside the others."""
+    found = getattr(metadata.get(INTERNALS), "value", None)
     return {key: found[key] for key in found if key in _INTERNAL} if isinstance(found, dict) else {}
 
 
@@ -159,7 +161,7 @@ def said_by(event: AssetEvent) -> dict[str, Any]:
     cluster, asset = event.asset_key.path if len(event.asset_key.path) == 2 else (None, None)
     version = (event.tags or {}).get(DATA_VERSION_TAG)
     return {
-        **_internals(event),
+        **internals(event.metadata),
         **{key: getattr(value, "value", value) for key, value in event.metadata.items()},
         **({VERSION.alias: version} if version else {}),
         CLUSTER.alias: cluster,

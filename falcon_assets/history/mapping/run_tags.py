@@ -55,7 +55,7 @@ def launch_tags(workload: Workload, launch: Launch, attempts: Sequence[int], clo
     return {
         PROCESS: workload.name,
         CLUSTER: workload.cluster,
-        INSTANCES: _in_words(launch.nominals),
+        INSTANCES: in_words(launch.nominals),
         NOMINAL_TIMES: " ".join(map(format_instant, launch.nominals)),
         ATTEMPTS: " ".join(map(str, attempts)),
         SLOTS: str(launch.slots),
@@ -68,7 +68,8 @@ def launch_tags(workload: Workload, launch: Launch, attempts: Sequence[int], clo
     }
 
 
-def _in_words(nominals: Sequence[datetime]) -> str:
+def in_words(nominals: Sequence[datetime]) -> str:
+    """The first and the last of them, and how many they are."""
     first, last = format_instant(nominals[0]), format_instant(nominals[-1])
     return first if first == last else f"{first} to {last} ({len(nominals)})"
 

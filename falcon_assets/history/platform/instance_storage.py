@@ -17,6 +17,7 @@ import sqlalchemy
 
 import falcon_assets.history.mapping.partition_mappings  # noqa: F401 - the daemon and the UI learn the class here
 from falcon_assets.history.dagster_internals.partitions import partitions_exist_by
+from falcon_assets.history.dagster_internals.quiet_daemon import tell_only_news
 from falcon_assets.history.dagster_internals.storage import PooledStorage, has_tables
 from falcon_assets.history.database import require_clock
 from falcon_assets.history.mapping.partitions import instant_of_key, key_of_instant, timeline_of_dynamic
@@ -88,6 +89,7 @@ class FalconStorage(PooledStorage):
     @classmethod
     def from_config_value(cls, inst_data: Any, config_value: Mapping[str, Any]) -> Self:
         """Built by Dagster from ``dagster.yaml``, with the database of the settings."""
+        tell_only_news()  # the daemon, too, begins with its storage
         settings = load_settings()
         clock = settings.clock
         partitions_exist_by(None if clock.origin is None else lambda: clock.at(datetime.now(UTC)))

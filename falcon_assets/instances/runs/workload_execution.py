@@ -129,6 +129,7 @@ class WorkloadExecution:
         stopped: dict[datetime, str] = {}
         for nominal, error in unready.items():
             self._did_not(context, work, nominal, error, claims, failures, stopped, began=False)
+        made: list[datetime] = []
         heard: Said = SimpleQueue()
         running: Started = {}
         try:
@@ -137,11 +138,16 @@ class WorkloadExecution:
                     self._hear(context, work, nominal, outcome, running, failures, stopped, claims)
                     if outcome is not None:
                         claims.release(nominal)
+                        made += [] if isinstance(outcome, LeftAlone | StoppedInstance | Exception) else [nominal]
         except BaseException as error:
             if not isinstance(error, Exception):
                 interrupt(context.instance, context.run_id, "the process of the run was asked to end")
             self._broken_off(context, work, heard, running, failures, claims)
             raise
+        if made:  # once, for whoever reads what the daemon prints
+            context.log.info(
+                f"{self.workload.name} on {self.workload.cluster} {run_tags.in_words(sorted(made))} succeeded"
+            )
         for nominal, reason in sorted(failures.items()):
             context.log.error(f"{self.workload.name} {format_instant(nominal)}: {reason}")
         if failures:

@@ -22,6 +22,7 @@ from falcon_assets.features.sla.sensors import tell_dagster
 from falcon_assets.history.events.event_log import materialization
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.history.events.process_instances import InstanceChanged
+from falcon_assets.history.mapping.partitions import partitions_of
 from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.history.queries import set_last_collected
 from falcon_assets.history.tables import METADATA, SLA_BREACHES
@@ -346,6 +347,27 @@ def test_checks_of_assets_show_what_was_kept(world: World) -> None:
     assert [one[1:] for one in found.kept] == [("raw", "primary", moment("00:00"))]
     tell_dagster(world.ledger, checks, "primary", found.kept)
     assert ("00:00Z", True, "WARN", "the SLA was met") in shown(world, "raw", "sla")
+
+
+def partitions_shown(world: World) -> dict[str, list[str]]:
+    """The partitions of the check of raw by status, as its tab in the UI has them."""
+    key, check = dg.AssetCheckKey(dg.AssetKey(["primary", "raw"]), "sla"), SlaChecks(world.store, world.settings)
+    found = check.find("feed", "raw", "primary")
+    assert found is not None
+    definition = partitions_of(found.timeline)
+    state = world.instance.event_log_storage.get_asset_check_state([(key, definition)])[key]
+    by_status = {status.value: one.subset_value for status, one in state.subsets.items() if not one.is_empty}
+    return {status: [one[11:] for one in keys.get_partition_keys()] for status, keys in by_status.items()}
+
+
+def test_partitions_of_checks_keep_their_colour_when_data_comes_again(world: World) -> None:
+    checks = SlaChecks(world.store, world.settings)
+    world.at("00:00")
+    world.lands("00:00", "00:10")
+    tell_dagster(world.ledger, checks, "primary", world.at("03:15").kept)
+    for moment_of_landing in ("03:20", "03:30"):
+        assert partitions_shown(world) == {"SUCCEEDED": ["00:00Z"], "FAILED": ["01:00Z", "02:00Z"]}
+        world.lands("00:00", moment_of_landing)
 
 
 def test_who_executes_a_check_is_told_what_is_known(world: World) -> None:
