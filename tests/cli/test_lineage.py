@@ -431,3 +431,37 @@ def test_what_a_run_did_that_nobody_declared(environ: dict[str, str]) -> None:
     told = [json.loads(line) for line in falcon_here(environ, "lineage", "export", "--openlineage").stdout.splitlines()]
     written = [[one["name"] for one in event["outputs"]] for event in told if event["job"]["name"] == "primary.spill"]
     assert written == [[], ["spilled", "/aside"]]
+
+
+def test_what_was_made_from_a_place_where_a_run_wrote(environ: dict[str, str]) -> None:
+    def side(**places: str) -> dict[str, str]:
+        return {name: json.dumps([place]) for name, place in places.items()}
+
+    with open_installation() as installation:
+        rows = [
+            version_row(30, "ore", "f1"),
+            made_row(31, "iron", "g1", "smelt", made_at=T + timedelta(hours=1), **side(writes="/slag")),
+            made_row(32, "bricks", "h1", "press", made_at=T + timedelta(hours=2), **side(places="/slag/day=1")),
+            made_row(33, "walls", "i1", "build"),
+            made_row(34, "dust", "j1", "press", made_at=T, **side(places="/slag")),
+        ]
+        write_versions(installation, rows, {(31, 30): "smelt", (33, 32): "build"})
+    for source in ("ore", "iron"):
+        impact = falcon_here(environ, "lineage", "impact", source, AT).stdout
+        assert "  bricks 2013-01-01T00:00Z on primary @h1  AVAILABLE\n" in impact
+        assert "  walls 2013-01-01T00:00Z on primary @i1  AVAILABLE\n" in impact
+        assert "  press 2013-01-01T00:00Z on primary\n  build 2013-01-01T00:00Z on primary\n" in impact
+        assert "dust" not in impact
+        found = json.loads(falcon_here(environ, "lineage", "impact", source, AT, "--json").stdout)
+        ends = {(one["from"].partition("/")[2][:4], one["to"].split("/")[-2]) for one in found["edges"]}
+        assert {("slag", "bricks"), ("bric", "walls")} <= ends
+        tree = falcon_here(environ, "lineage", "show", source, AT, "--direction", "down").stdout.split("into:\n")[1]
+        assert (
+            "  bricks 2013-01-01T00:00Z on primary @h1  AVAILABLE  by press in run 00000032, definition 1"
+            "  (undeclared)\n"
+            "    walls 2013-01-01T00:00Z on primary @i1"
+        ) in tree
+    column = falcon_here(environ, "lineage", "impact", "ore", AT, "--column", "weight").stdout
+    assert "bricks 2013-01-01T00:00Z on primary @h1  AVAILABLE: perhaps more: not all columns are recorded" in column
+    between = falcon_here(environ, "lineage", "path", f"ore/{AT}", f"walls/{AT}").stdout
+    assert [line.split()[0] for line in between.splitlines()][:4] == ["ore", "iron", "bricks", "walls"]

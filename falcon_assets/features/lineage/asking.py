@@ -11,13 +11,20 @@ from sqlalchemy import Connection
 
 from falcon_assets.errors import UnknownInstanceError, printable
 from falcon_assets.features.lineage.column_impact import Affected, affected_by
+from falcon_assets.features.lineage.crossings import (
+    Crossing,
+    above_through,
+    edges_through,
+    places_crossed,
+    reached_through,
+)
 from falcon_assets.features.lineage.definitions import Compared, changed_definitions, code_version
 from falcon_assets.features.lineage.difference import CodeVersion, Difference, difference
-from falcon_assets.features.lineage.graph import Graph, Version
+from falcon_assets.features.lineage.graph import Edge, Graph, Version
 from falcon_assets.features.lineage.lifecycle_operations import VersionLifecycle, lifecycle_of
 from falcon_assets.features.lineage.metadata import Relation, relations
 from falcon_assets.features.lineage.places import PlaceEdge, places_read, places_written
-from falcon_assets.features.lineage.store import graph_of, reached, same_snapshot
+from falcon_assets.features.lineage.store import graph_of, reached, readers_of_places, same_snapshot, writers_of
 from falcon_assets.features.lineage.subject import VersionQuery, find_version, find_versions
 from falcon_assets.history.folding.version_rows import columns_of_plans
 from falcon_assets.model.access import may_read
@@ -42,6 +49,7 @@ class Lineage:
         metadata: The relations of its versions to entities, and of those; none unless asked for.
         places: What its versions were made from, and what their runs wrote besides, that is of no feed. What they were
             made from only where somebody goes to that.
+        through: The edges past places: what its versions were made from because runs had read that and written there.
     """
 
     version: Version
@@ -53,6 +61,12 @@ class Lineage:
     column: str | None = None
     metadata: Sequence[Relation] = ()
     places: Sequence[PlaceEdge] = ()
+    through: Sequence[Edge] = ()
+
+    @property
+    def past_places(self) -> Graph:
+        """The graph with the edges past places, for whoever shows no places between versions."""
+        return replace(self.graph, edges=[*self.graph.edges, *self.through])
 
     @property
     def derived(self) -> list[Version]:
@@ -135,11 +149,12 @@ def show_lineage(
         same = _same(installation, connection, version)
         numbers = {version.number}
         numbers |= reached(connection, numbers, up=True, depth=depth) if up else set()
-        numbers |= reached(connection, same, up=False, depth=depth) if down else set()
-        whole = graph_of(connection, numbers).merged(same, version.number)
-        found = _lineage(installation, connection, version, whole)
+        below, crossed = _below(connection, same, depth) if down else (set[int](), [])
+        whole = graph_of(connection, numbers | below).merged(same, version.number)
+        found = _with_crossings(_lineage(installation, connection, version, whole), crossed)
         read = places_read(found.graph.versions.values()) if up else []
-        return replace(found, places=[*read, *places_written(found.graph, None if up else version.number)])
+        written = places_written(found.graph, None if up else version.number)
+        return replace(found, places=list(dict.fromkeys([*read, *written, *found.places])))
 
 
 def lineage_impact(installation: Installation, query: VersionQuery, column: str | None = None) -> Impact:
@@ -151,17 +166,19 @@ def lineage_impact(installation: Installation, query: VersionQuery, column: str 
     with installation.tables_caught_up().connect() as connection:
         version = find_version(installation, connection, query)
         same = _same(installation, connection, version)
-        graph = graph_of(connection, reached(connection, same, up=False)).merged(same, version.number)
+        below, crossed = _below(connection, same)
+        graph = graph_of(connection, below).merged(same, version.number)
         affected: dict[int, Affected] = {}
         if column is not None:
             columns = _columns_of(connection, graph)
             _require_column(version, columns.get(version.plan or ""), column)
-            affected = affected_by(graph, columns, version.number, column)
+            past = replace(graph, edges=[*graph.edges, *edges_through(graph, crossed, version.number)])
+            affected = affected_by(past, columns, version.number, column)
             graph = graph.among({version.number, *affected})
-        found = _lineage(installation, connection, version, graph)
+        found = _with_crossings(_lineage(installation, connection, version, graph), crossed)
         shown = {number: one for number, one in affected.items() if number in found.graph.versions}
-        told = {"column": column, "places": places_written(found.graph, version.number)}
-        return Impact(**{**vars(found), **told}, affected=shown)
+        places = [*places_written(found.graph, version.number), *found.places]
+        return Impact(**{**vars(found), "column": column, "places": places}, affected=shown)
 
 
 def with_metadata(installation: Installation, found: _Some) -> _Some:
@@ -182,12 +199,13 @@ def lineage_path(installation: Installation, start: VersionQuery, end: VersionQu
     with installation.tables_caught_up().connect() as connection:
         first, last = (find_version(installation, connection, one) for one in (start, end))
         same = _same(installation, connection, first)
-        below = reached(connection, same, up=False)
+        below, crossed = _below(connection, same)
         if last.number not in below:
             raise UnknownInstanceError(f"{last.id} was not made from {first.id}")
-        between = {first.number} | (below & reached(connection, [last.number], up=True))
-        found = _lineage(installation, connection, first, graph_of(connection, between).merged(same, first.number))
-        return replace(found, places=places_written(found.graph, first.number))
+        above = above_through(last.number, lambda those: reached(connection, those, up=True), crossed)
+        whole = graph_of(connection, {first.number} | (below & above)).merged(same, first.number)
+        found = _with_crossings(_lineage(installation, connection, first, whole), crossed)
+        return replace(found, places=[*places_written(found.graph, first.number), *found.places])
 
 
 def lineage_diff(
@@ -228,6 +246,23 @@ def _same(installation: Installation, connection: Connection, version: Version) 
     """Its rows: that of a snapshot feed may be recorded for one instance, and have been read for another."""
     feed = installation.all_entities.feeds.get(version.feed)
     return same_snapshot(connection, version) if feed is not None and feed.snapshot else {version.number}
+
+
+def _below(connection: Connection, starts: set[int], depth: int | None = None) -> tuple[set[int], list[Crossing]]:
+    """What was made from some versions, with themselves, and where that was through places of no feed."""
+    step = None if depth is None else 1
+    return reached_through(
+        starts,
+        lambda those: reached(connection, those, up=False, depth=step) if those else set(),
+        lambda those: writers_of(connection, those),
+        lambda: readers_of_places(connection),
+        depth,
+    )
+
+
+def _with_crossings(found: Lineage, crossed: Sequence[Crossing]) -> Lineage:
+    places = places_crossed(found.graph, crossed, found.version.number)
+    return replace(found, places=places, through=edges_through(found.graph, crossed, found.version.number))
 
 
 def _inputs(installation: Installation, connection: Connection, version: Version) -> list[Version]:

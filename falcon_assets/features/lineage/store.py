@@ -24,6 +24,7 @@ from sqlalchemy import (
     true,
 )
 
+from falcon_assets.features.lineage.crossings import Touch
 from falcon_assets.features.lineage.graph import Edge, Graph, Version
 from falcon_assets.history.database import rows_of
 from falcon_assets.history.tables import DATA_VERSIONS, KEPT_VERSIONS, VERSION_EDGES, VERSION_LIFECYCLE
@@ -125,6 +126,29 @@ def graph_of(connection: Connection, numbers: Collection[int]) -> Graph:
         for row in connection.execute(joined)
     ]
     return Graph(versions, edges)
+
+
+def writers_of(connection: Connection, numbers: Collection[int]) -> list[Touch]:
+    """Those of some versions whose runs wrote what is of no feed."""
+    given = rows_of(DATA_VERSIONS, {"id": list(numbers)})
+    return _touches(connection, _TOUCHES.join(given, _TABLE.id == given.c.id).where(_TABLE.writes.is_not(None)))
+
+
+def readers_of_places(connection: Connection) -> list[Touch]:
+    """All versions whose runs read what is of no feed."""
+    return _touches(connection, _TOUCHES.where(_TABLE.places.is_not(None)))
+
+
+_TOUCHES = select(
+    _TABLE.id, _TABLE.process, _TABLE.nominal, _TABLE.run_id, _TABLE.made_at, _TABLE.places, _TABLE.writes
+).where(_TABLE.made_at.is_not(None))
+
+
+def _touches(connection: Connection, asked: Select[Any]) -> list[Touch]:
+    return [
+        Touch(number, (process, nominal, run), at, *(tuple(json.loads(one)) if one else () for one in places))
+        for number, process, nominal, run, at, *places in connection.execute(asked)
+    ]
 
 
 def version_of_row(row: Any) -> Version:

@@ -210,7 +210,7 @@ def _lifecycle(found: VersionLifecycle) -> str:
 def _tree(
     found: Lineage, title: str, places: Mapping[int, Sequence[str]], *, up: bool, depth: int | None, limit: int
 ) -> None:
-    lines = list(tree(found.graph, found.version.number, up=up))
+    lines = list(tree(found.past_places, found.version.number, up=up))
     nothing = "nothing: it landed from outside" if up and found.version.process is None else "nothing"
     click.echo(f"{title}:" if len(lines) > 1 or places else f"{title} {nothing}")
     several = {line.version.number: line.version for line in lines[1:]}
