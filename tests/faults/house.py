@@ -172,9 +172,9 @@ class House:
 
     def falcon(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """What the program says."""
-        return subprocess.run(
-            [FALCON, *arguments], env=self.environ, cwd=self.folder, capture_output=True, text=True, timeout=PATIENCE
-        )
+        command = [FALCON, *arguments]
+        told = {"env": self.environ, "cwd": self.folder, "capture_output": True, "text": True, "timeout": PATIENCE}
+        return subprocess.run(command, **told, check=False)
 
 
 def family(pid: int) -> list[psutil.Process]:
