@@ -196,6 +196,10 @@ class RootAwayError(UnreachableError):
     """The root of a store is not there, or is another one than before: nobody knows what is in it."""
 
 
+class BeingWrittenError(StorageError):
+    """Another run writes the same place just now, or has taken it over: whoever meets it waits."""
+
+
 class OldDefinitionError(FalconError):
     """An instance cannot run with the version of the definition that it has."""
 

@@ -17,8 +17,13 @@ class CancelledError(FalconError):
 class Cancellation:
     """Whether what a thread computes is cancelled."""
 
-    def __init__(self) -> None:
-        """It is not."""
+    def __init__(self, why_not: Callable[[], str | None] = lambda: None) -> None:
+        """It is not.
+
+        Args:
+            why_not: Is asked last, why what was computed must not be published; None: it may.
+        """
+        self._why_not = why_not
         self._lock = threading.Lock()
         self._actions: dict[object, Callable[[], object]] = {}
         self._ending: threading.Thread | None = None
@@ -72,9 +77,11 @@ class Cancellation:
         """From now on it is too late to cancel it.
 
         Raises:
-            CancelledError: it is cancelled already.
+            CancelledError: it is cancelled already, or must not be published.
         """
+        why = self._why_not()
         with self._lock:
+            self._why = self._why or why
             self.check()
             self._is_final = True
 

@@ -34,6 +34,8 @@ class FeedState(str, Enum):
 
 STORE_AWAY = "store_away"
 """The kind of reason of an instance that waits because what it reads or writes lies on a store that was away."""
+BEING_WRITTEN = "being_written"
+"""The kind of reason of an instance that waits because another run was writing what it writes."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,9 @@ class InstanceRecord:
 
     @property
     def waits_for_store(self) -> bool:
-        """Whether its last attempt ended because a store was away: that is no failure of its own."""
-        return self.state is InstanceState.WAITING and (self.reason_data or {}).get("kind") == STORE_AWAY
+        """Whether its last attempt ended because a store was away, or taken: that is no failure of its own."""
+        kind = (self.reason_data or {}).get("kind")
+        return self.state is InstanceState.WAITING and kind in (STORE_AWAY, BEING_WRITTEN)
 
 
 @dataclass(frozen=True)

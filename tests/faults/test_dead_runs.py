@@ -12,16 +12,19 @@ import dagster as dg
 import pytest
 from dagster._core.events import AssetObservationData
 
+from falcon_assets.base.cancellation import Cancellation, CancelledError
 from falcon_assets.catalog.store import EntityStore, load_entities
 from falcon_assets.history.dagster_internals.tags import PARENT_RUN
 from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.mapping import run_tags
+from falcon_assets.history.platform.interrupted_runs import cut_off
 from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.history.platform.postgres import database_url
 from falcon_assets.history.queries import some_records
 from falcon_assets.instances.coordination.coordinator import Coordinator, PlannedRun
 from falcon_assets.instances.runs import dead_runs
 from falcon_assets.instances.runs.dead_runs import DeadRuns, free_instances_of_deleted_runs
+from falcon_assets.instances.runs.instance_claims import InstanceClaims
 from falcon_assets.instances.runs.run_locks import RunLocks, run_lock
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.planning.clock import Clock
@@ -49,7 +52,7 @@ workflow: {{engine: spark-sql, path: one.sql}}
 retry: {{policy: periodic, delay: minutes(10), attempts: 3}}
 schedule: true
 """
-NAMES = ("killed", "silent", "foreground", "deleted", "canceled", "raced", "repeated", "busy")
+NAMES = ("killed", "revived", "silent", "foreground", "deleted", "canceled", "raced", "repeated", "busy")
 NOW = "2013-01-01T02:30:00Z"
 LATER = "2013-01-01T02:45:00Z"
 
@@ -142,6 +145,24 @@ def test_a_started_run_that_nobody_holds_is_ended_and_its_instances_are_free(wor
     assert found == [(InstanceState.WAITING, None, 1, 0, 1, said)] * 3
     (again,) = world.decide("killed")
     assert again.tags[run_tags.ATTEMPTS] == "2 2 2"
+
+
+def test_a_run_that_was_taken_for_dead_publishes_nothing(world: World) -> None:
+    run, nominal = world.started("revived"), parse_instant("2013-01-01T00:00Z")
+    with world.hold("revived", run) as locks:
+        claims = InstanceClaims("revived", "primary", run.run_id, {nominal: 1}, world.ledger, locks, list[str]().append)
+        assert (claims.take(nominal), claims.why_lost(nominal)) == (None, None)
+        locks.sessions = 2  # the locks were nobody's for a moment
+        assert claims.why_lost(nominal) is None
+        cut_off(world.instance, run, "it stood still")
+        assert claims.why_lost(nominal) == "it is WAITING: it stood still"
+        (again,) = world.decide("revived")
+        other = world.create(again)
+        world.say(other, dg.DagsterEventType.RUN_START)
+        given = f"it was given to the run {other.run_id}"
+        assert claims.why_lost(nominal) == given
+        with pytest.raises(CancelledError, match=given):
+            Cancellation(lambda: claims.why_lost(nominal)).make_final()
 
 
 def test_a_run_that_is_held_or_was_a_moment_ago_is_left_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -56,6 +57,23 @@ def test_killed_workers_are_launched_again_and_nothing_has_failed(house: House) 
     all_is_computed_once(house)
     assert {key: row["deaths"] for key, row in waiting.items() if key[1] == 0} == {(name, 0): 2 for name in RETRIES}
     assert {row["failures"] for row in (*waiting.values(), *rows.values())} == {0}
+
+
+def test_a_worker_that_stands_still_is_replaced_when_its_locks_are_lost(house: House) -> None:
+    """It holds the files that its successor writes, and may wake up at any time."""
+    stopped = psutil.Process(house.worker("again"))
+    stopped.suspend()
+    try:
+        kill_postgres(house.postgres)
+        house.release()
+        house.postgres.start()
+        rows = house.succeed(*RETRIES)
+        assert not stopped.is_running()
+    finally:
+        with suppress(psutil.NoSuchProcess):
+            stopped.kill()
+    all_is_computed_once(house)
+    assert {row["failures"] for row in rows.values()} == {0}
 
 
 def test_a_database_that_is_killed_costs_no_attempt(house: House) -> None:

@@ -48,6 +48,7 @@ def test_the_lock_is_held_while_the_run_works(engine: Engine) -> None:
     assert taken(engine, RUN) == set()
     with hold(engine) as one:
         assert one.take("an instance")
+        assert one.were_kept()
         assert taken(engine, RUN, "an instance", "another instance") == {RUN, "an instance"}
         one.release("an instance")
         assert taken(engine, RUN, "an instance") == {RUN}
@@ -108,7 +109,7 @@ def test_broken_off_sessions_are_taken_up_again_with_all_locks(engine: Engine) -
             )
             assert list(ended.scalars()) == [True]
         wait_until(lambda: taken(engine, RUN, "an instance") == {RUN, "an instance"})
-        assert one.sessions == 2
+        assert (one.sessions, one.were_kept()) == (2, False)
 
 
 def test_a_lock_that_somebody_else_took_meanwhile_is_taken_when_it_is_free(engine: Engine) -> None:

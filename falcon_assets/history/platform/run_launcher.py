@@ -30,6 +30,8 @@ _STOP_SECONDS = 20.0
 _BROKEN = "the entity definitions were changed and have problems now, which falcon validate shows"
 _ENDED = (dg.DagsterRunStatus.CANCELING, dg.DagsterRunStatus.CANCELED, dg.DagsterRunStatus.FAILURE)
 """A run in these states should not go on."""
+_OVER = (dg.DagsterRunStatus.CANCELED, dg.DagsterRunStatus.FAILURE)
+"""Nor has a run in these states anything left to say."""
 
 
 @dataclass(frozen=True)
@@ -105,13 +107,15 @@ class WarmRunLauncher(RunLauncher):
 
     def _watch(self, run_id: str, process: ForkServerProcess) -> None:
         """Follows a worker to its end: stops it when its run is cancelled, and says so when it died."""
-        asked = False
+        asked: float | None = None
         with suppress(psutil.NoSuchProcess):
             worker = psutil.Process(process.pid)
             while not wait([process.sentinel], _POLL_SECONDS):
-                if not asked and self._status(run_id) in _ENDED:
+                if asked is None and self._status(run_id) in _ENDED:
                     process.terminate()
-                    asked = True
+                    asked = time.monotonic()
+                if asked is not None and time.monotonic() - asked > _STOP_SECONDS and self._status(run_id) in _OVER:
+                    worker.kill()  # it hangs or was stopped, and keeps what its successor is to write
             worker.kill()  # lives on only where the server died, and nobody would follow it any more
         with self._lock:
             process.join()

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -64,8 +65,11 @@ class CommandedStops:
 
     @contextmanager
     def computing(self, nominal: datetime) -> Iterator[Cancellation]:
-        """What this thread does in this context is the instance; it is cancelled where a command takes it."""
-        cancellation = Cancellation()
+        """What this thread does in this context is the instance; it is cancelled where a command takes it.
+
+        And nothing of it is published where another run was given it meanwhile.
+        """
+        cancellation = Cancellation(partial(self._claims.why_lost, nominal))
         with self._mutex:
             self._computing[nominal] = cancellation
         try:

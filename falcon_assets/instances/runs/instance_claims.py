@@ -75,6 +75,17 @@ class InstanceClaims:
             self.release(nominal)
         return why
 
+    def why_lost(self, nominal: datetime) -> str | None:
+        """Why the instance that this run took is not its own any more; None: it still is.
+
+        A process that stood still, or had no database for long, may have been taken for dead meanwhile.
+
+        Raises:
+            LockWaitError: the run was interrupted meanwhile, or the database stays away.
+            DATABASE_ERRORS: the database is away.
+        """
+        return None if self.locks.were_kept() else self.others([nominal]).get(nominal)
+
     def release(self, nominal: datetime) -> None:
         """The instance is over, and recorded."""
         self.locks.release(self._lock(nominal))

@@ -131,6 +131,15 @@ class RunLocks:
 
         return self._ask(take)
 
+    def were_kept(self) -> bool:
+        """Whether nobody else can have had the locks since they were taken; waits as :meth:`take` does.
+
+        Raises:
+            LockWaitError: the run is interrupted, or the database stays away.
+        """
+        self._ask(lambda session: session.exec_driver_sql("SELECT 1"))
+        return self.sessions == 1
+
     def release(self, name: str) -> None:
         """Releases a lock."""
         with self._mutex:

@@ -18,7 +18,7 @@ from falcon_assets.base.texts import recorded
 from falcon_assets.compute.engines.computing.programs import stop_programs
 from falcon_assets.compute.spark.failures import logged_stack
 from falcon_assets.compute.spark.sessions import interrupt_sessions
-from falcon_assets.errors import FalconError, MissingInputsError, RootAwayError, UnreachableError
+from falcon_assets.errors import BeingWrittenError, FalconError, MissingInputsError, RootAwayError, UnreachableError
 from falcon_assets.features.late import store as late_data
 from falcon_assets.history import queries
 from falcon_assets.history.dagster_internals.storage import DATABASE_ERRORS
@@ -43,7 +43,7 @@ from falcon_assets.instances.runs.planned_inputs import Withdrawals
 from falcon_assets.instances.runs.run_locks import LockWaitError, place_lock
 from falcon_assets.instances.store import reruns
 from falcon_assets.model.instant import format_instant
-from falcon_assets.planning.instance_record import STORE_AWAY, InstanceState, LateChange
+from falcon_assets.planning.instance_record import BEING_WRITTEN, STORE_AWAY, InstanceState, LateChange
 from falcon_assets.planning.workloads import Workload
 
 
@@ -300,7 +300,8 @@ class WorkloadExecution:
         reason, name = recorded(str(error) or type(error).__name__), f"{self.workload.name} {format_instant(nominal)}"
         by_hand = nominal not in claims.attempts
         is_away = isinstance(error, RootAwayError) or (isinstance(error, UnreachableError) and not began)
-        waits = isinstance(error, (LockWaitError, *DATABASE_ERRORS)) or (is_away and not by_hand)
+        is_taken = isinstance(error, BeingWrittenError)
+        waits = isinstance(error, (LockWaitError, *DATABASE_ERRORS)) or ((is_away or is_taken) and not by_hand)
         if isinstance(error, MissingInputsError) and error.may_come:
             withdrawals = Withdrawals(claims.ledger, self.workload, partial(work.is_there, nominal))
             waits = withdrawals.record(nominal, error.lacking, self.clock())
@@ -310,7 +311,8 @@ class WorkloadExecution:
         if waits:
             context.log.warning(f"{name} was not computed: {reason}")
             (failures if by_hand else stopped)[nominal] = reason  # whoever waits for a run by hand is to hear of it
-            data = {"kind": STORE_AWAY, "text": reason} if is_away else None
+            kind = STORE_AWAY if is_away else BEING_WRITTEN
+            data = {"kind": kind, "text": reason} if is_away or is_taken else None
             self._record_state(context, work, nominal, InstanceState.WAITING, reason, data)
             return
         failures[nominal] = reason

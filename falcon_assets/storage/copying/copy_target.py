@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
-from falcon_assets.errors import StorageError
+from falcon_assets.errors import BeingWrittenError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_plan import CopyRecord, FileStep, ListedFile
 from falcon_assets.storage.copying.copy_records import RecordLog, from_lines, read_records, to_lines
@@ -308,5 +308,5 @@ def part_lock(target: CopyTarget, where: str) -> Iterator[None]:
     """
     with target.held(where, _LOCK_SECONDS) as is_ours:
         if not is_ours:
-            raise StorageError(f"{where}: another run is copying it: let it end, or end it, and run this again")
+            raise BeingWrittenError(f"{where}: another run is copying it: let it end, or end it, and run this again")
         yield

@@ -1,4 +1,4 @@
-"""What is said of an instance whose store was away: it waits, as long as nothing that it computes can be the reason."""
+"""What is said of an instance whose store was away, or taken: it waits, unless what it computes can be the reason."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from falcon_assets.errors import FalconError, RootAwayError, StorageError, UnreachableError
+from falcon_assets.errors import BeingWrittenError, FalconError, RootAwayError, StorageError, UnreachableError
 from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.events.record import said_by
 from falcon_assets.instances.runs.workload_execution import WorkloadExecution
@@ -28,8 +28,10 @@ T = parse_instant("2013-01-01T00:00Z")
         (UnreachableError("it does not answer"), True, True, "FAILED"),
         (StorageError("it refuses"), False, True, "FAILED"),
         (RootAwayError("its root is away"), False, False, "FAILED"),
+        (BeingWrittenError("another run writes it"), True, True, "WAITING"),
+        (BeingWrittenError("another run writes it"), True, False, "FAILED"),
     ],
-    ids=["away", "away meanwhile", "silent", "silent meanwhile", "refused", "by hand"],
+    ids=["away", "away meanwhile", "silent", "silent meanwhile", "refused", "by hand", "taken", "taken, by hand"],
 )
 def test_what_is_said(error: FalconError, began: bool, launched: bool, state: str) -> None:
     workload = ProcessWorkload(make_process(inputs=[], outputs=[]), "primary", {})
@@ -42,6 +44,7 @@ def test_what_is_said(error: FalconError, began: bool, launched: bool, state: st
     execution._did_not(context, work, T, error, claims, failures, stopped, began=began)
     (changed,) = [InstanceChanged.read(said_by(event)) for event in events]
     waits = state == "WAITING"
-    data = {"kind": "store_away", "text": str(error)} if waits else None
+    kind = "being_written" if isinstance(error, BeingWrittenError) else "store_away"
+    data = {"kind": kind, "text": str(error)} if waits else None
     assert (changed.state.value, changed.reason, changed.reason_data) == (state, str(error), data)
     assert (failures, stopped) == (({}, {T: str(error)}) if waits else ({T: str(error)}, {}))

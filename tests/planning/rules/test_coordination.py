@@ -468,9 +468,10 @@ def test_when_it_is_tried_again(policy, failures, expected):
     assert found == (at(expected) if expected else None)
 
 
+@pytest.mark.parametrize("kind", ["store_away", "being_written"])
 @pytest.mark.parametrize("policy", ["periodic", "exp-backoff", "final"])
-def test_where_a_store_was_away_it_is_tried_again_as_often_as_it_takes(policy):
-    away = record("00:00", "WAITING", failures=4, ended=at("01:00"), reason_data={"kind": "store_away"})
+def test_where_a_store_was_away_it_is_tried_again_as_often_as_it_takes(policy, kind):
+    away = record("00:00", "WAITING", failures=4, ended=at("01:00"), reason_data={"kind": kind})
     workload = make_process(retry={"policy": policy})
     assert (opens_at(away, workload.retry), settled(away, workload.retry)) == (at("01:10"), False)
     assert opens_at(replace(away, reason_data=None), workload.retry) is None

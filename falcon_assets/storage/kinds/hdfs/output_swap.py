@@ -22,7 +22,7 @@ from __future__ import annotations
 import uuid
 from contextlib import suppress
 
-from falcon_assets.errors import StorageError
+from falcon_assets.errors import BeingWrittenError, StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
 from falcon_assets.storage.kinds.hdfs.kept_versions import HdfsVersions
@@ -220,5 +220,5 @@ class HdfsSwap:
     def _error(self, why: str) -> StorageError:
         return StorageError(f"cluster {self._store.cluster.name!r}: cannot publish {self.target.path}: {why}")
 
-    def _overtaken(self) -> StorageError:
-        return StorageError(f"{self._where} is being written by another run meanwhile")
+    def _overtaken(self) -> BeingWrittenError:
+        return BeingWrittenError(f"{self._where} is being written by another run meanwhile")

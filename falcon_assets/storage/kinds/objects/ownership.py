@@ -6,7 +6,7 @@ import time
 import uuid
 from contextlib import suppress
 
-from falcon_assets.errors import StorageError
+from falcon_assets.errors import BeingWrittenError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.kinds.objects.conditional_writes import ConditionalWrites, conditional_writes
 
@@ -114,5 +114,5 @@ class Ownership:
         self._checked = time.monotonic()
         return True
 
-    def _overtaken(self) -> StorageError:
-        return StorageError(f"{self._where} is being written by another run meanwhile")
+    def _overtaken(self) -> BeingWrittenError:
+        return BeingWrittenError(f"{self._where} is being written by another run meanwhile")

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from uuid import uuid4
 
-from falcon_assets.errors import StorageError
+from falcon_assets.errors import BeingWrittenError, StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
 from falcon_assets.storage.instances.version_pointer import VERSIONS, VersionPointer
@@ -144,7 +144,7 @@ class VersionSwitch:
                 or now.folder != known.folder
                 or (folder != self._folder and version in went)
             ):
-                raise StorageError(f"{self._where} is being written by another run meanwhile")
+                raise BeingWrittenError(f"{self._where} is being written by another run meanwhile")
 
     def _plain_as_version(self, check: Callable[[], None]) -> dict[str, str]:
         """Copies what lies beside the flag, from before the feed kept versions, to a folder of its own."""

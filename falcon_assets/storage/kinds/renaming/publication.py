@@ -8,7 +8,7 @@ from itertools import permutations, product
 from pathlib import Path
 from types import TracebackType
 
-from falcon_assets.errors import StorageError
+from falcon_assets.errors import BeingWrittenError, StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import explained
 from falcon_assets.storage.files.path_lock import path_lock
@@ -61,7 +61,7 @@ class RenamePublication:
                 with explained(self._cluster, f"prepare {swap.target.path}"):
                     self._replaced.make()
                     if not held.enter_context(path_lock(self._staging / f"{swap.key}.lock", _LOCK_SECONDS)):
-                        raise StorageError(
+                        raise BeingWrittenError(
                             f"{self._process_key}: {swap.target.path} on cluster {self._cluster!r} is being written "
                             "by another run: let it end, or end it, and run this again"
                         )
