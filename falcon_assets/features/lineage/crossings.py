@@ -125,7 +125,13 @@ def above_through(number: int, above: Callable[[Collection[int]], set[int]], cro
 
 
 def edges_through(graph: Graph, crossed: Iterable[Crossing], start: int) -> list[Edge]:
-    """The edges past the places: from what the writers were made from, as their runs had read that."""
+    """The edges past the places: from what the writers were made from, as their runs had read that.
+
+    Args:
+        graph: Versions, and the other edges.
+        crossed: In the order in which they were found, so that what led to a writer comes before it.
+        start: What its own run wrote is from it.
+    """
     read: dict[int, list[int]] = {}
     for edge in graph.edges:
         read.setdefault(edge.output, []).append(edge.input)
@@ -134,9 +140,10 @@ def edges_through(graph: Graph, crossed: Iterable[Crossing], start: int) -> list
     for one in crossed:
         if one.reader in graph.versions:
             made = graph.versions[one.reader]
-            for source in [one.writer] if one.writer == start else read.get(one.writer, ()):
+            for source in [one.writer] if one.writer == start else [*read.get(one.writer, ())]:
                 if (pair := (one.reader, source)) not in known and one.reader != source:
                     found[pair] = Edge(*pair, made.process or "", made.run_id, made.definition, declared=False)
+                    read.setdefault(one.reader, []).append(source)
     return list(found.values())
 
 

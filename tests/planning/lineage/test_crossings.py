@@ -119,6 +119,12 @@ def test_edges_past_places_and_to_them(start: int, source: int, places: list[tup
     assert sorted((one["from"], one.get("relation") or one["process"]) for one in told) == places
 
 
+def test_a_place_behind_a_place_comes_from_what_came_to_the_first() -> None:
+    known = Graph({**VERSIONS, NEXT: version(NEXT, "next", "look-again")}, GRAPH.edges)
+    through = edges_through(known, [*CROSSED, Crossing(NEXT, READ, "/beside")], RAW)
+    assert [(one.output, one.input) for one in through] == [(READ, RAW), (NEXT, RAW)]
+
+
 def test_versions_that_may_not_be_read_have_no_edges() -> None:
     hidden = GRAPH.among({RAW, MADE})
     assert not edges_through(hidden, CROSSED, RAW)
