@@ -28,7 +28,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.model.process import Process, ProcessCluster
-from falcon_assets.model.secret_values import secret_properties, secrets_of
+from falcon_assets.model.secret_values import secret_properties, secrets_of, secrets_of_feed
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.dependencies import Edge, left_out
 from falcon_assets.planning.workloads import (
@@ -70,9 +70,8 @@ class EntityStore:
 
     def __post_init__(self) -> None:
         keep_secret(secret for one in self.everywhere.values() for secret in secrets_of(one, {}))
-        properties = [one.properties for one in self.feeds.values()]
-        properties += [one.properties for one in self.processes.values()]
-        keep_secret(secret for each in properties for secret in secret_properties(each))
+        keep_secret(secret for one in self.feeds.values() for secret in secrets_of_feed(one, {}))
+        keep_secret(secret for one in self.processes.values() for secret in secret_properties(one.properties))
 
     def cluster(self, name: str) -> Cluster:
         """The cluster of that name.

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from falcon_assets.model.cluster import Cluster, EnvironmentValue
+from falcon_assets.model.feed import Feed
 
 _SECRET = re.compile(
     r"(?i)secret|passw|passphrase|token|credential|(access|account|api|private)[._-]?key|(^|[._-])(pwd|apikey)$"
@@ -41,6 +42,15 @@ def secrets_of(cluster: Cluster, environ: Mapping[str, str]) -> Iterator[str]:
         yield from option_values(cluster.interfaces.registry.storage_options, environ)
     if cluster.interfaces.execute:
         yield from _TOKEN.findall(cluster.interfaces.execute.endpoint)
+
+
+def secrets_of_feed(feed: Feed, environ: Mapping[str, str]) -> Iterator[str]:
+    """Secret properties of a feed, secret options of its format, and the options of stores that it declares itself."""
+    yield from secret_properties(feed.properties)
+    yield from secret_properties(feed.options)
+    for locations in (feed.locations, *(one.locations for one in feed.clusters)):
+        if locations is not None and locations.storage_options:
+            yield from option_values(locations.storage_options, environ)
 
 
 def option_values(option: Any, environ: Mapping[str, str]) -> Iterator[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from falcon_assets.base.texts import hides
-from falcon_assets.model.secret_values import is_secret, secret_properties, secrets_of
-from tests.builders import make_cluster
+from falcon_assets.model.secret_values import is_secret, secret_properties, secrets_of, secrets_of_feed
+from tests.builders import make_cluster, make_feed
 
 SECRET = "jdbc.password db_password api_token API_KEY apikey db.pwd ssh.private-key smtp_passwd passphrase"
 SETTINGS = "spark.hadoop.fs.s3a.secret.key fs.azure.account.key aws.access.key gcs_credentials"
@@ -39,3 +39,17 @@ def test_secrets_of_a_cluster() -> None:
         "plain-option",
     }
     assert list(secret_properties({"a": "b"})) == []
+
+
+def test_secrets_of_a_feed() -> None:
+    own = {"secret": {"env": "SECRET"}, "client_kwargs": {"endpoint_url": "http://here", "x": "plain-option"}}
+    on_it = {"name": "primary", "locations": {"storage_options": {"token": "there"}}}
+    feed = make_feed(
+        properties={"api_token": "of the feed", "threshold": "15"},
+        options={"password": "of its format", "header": "true"},
+        locations={"data": "s3://b/${YEAR}-${MONTH}-${DAY}-${HOUR}", "storage_options": own},
+        clusters=[{**make_feed().clusters[0].model_dump(mode="json", exclude_none=True), **on_it}],
+    )
+    assert set(secrets_of_feed(feed, {"SECRET": "from the environment"})) == {
+        *("of the feed", "of its format", "from the environment", "plain-option", "there")
+    }

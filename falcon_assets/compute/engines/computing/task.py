@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from falcon_assets.base.texts import keep_secret
 from falcon_assets.compute.spark.data.dataset import InputData, OutputData
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.model.secret_values import secret_properties, secrets_of
+from falcon_assets.model.secret_values import secret_properties, secrets_of, secrets_of_feed
 from falcon_assets.model.workflow import Workflow
 from falcon_assets.planning.captured import Captured
 
@@ -128,7 +128,7 @@ class WorkflowTask:
         keep_secret(secret_properties({**self.cluster.properties, **self.properties, **self.settings}))
         keep_secret(secrets_of(self.cluster, {}))
         for feed in [*(one.feed for one in self.inputs), *(one.feed for one in self.outputs)]:
-            keep_secret(secret_properties({**feed.properties, **feed.options}))
+            keep_secret(secrets_of_feed(feed, {}))
 
 
 @dataclass(frozen=True)

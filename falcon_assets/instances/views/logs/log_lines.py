@@ -8,17 +8,21 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from falcon_assets.model.secret_values import secret_properties, secrets_of
+from falcon_assets.model.secret_values import secret_properties, secrets_of, secrets_of_feed
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.workloads import Workload
 
 
 def known_secrets(installation: Installation, workload: Workload) -> Iterator[str]:
-    """Secret properties, options of stores, and the token of a Spark Connect server."""
-    clusters = [installation.entities.cluster(one) for one in sorted({workload.cluster, workload.reads_on})]
+    """Secret properties, options of feeds and stores, and the token of a Spark Connect server."""
+    environ, entities = installation.settings.environ, installation.entities
+    clusters = [entities.cluster(one) for one in sorted({workload.cluster, workload.reads_on})]
     yield from secret_properties(workload.entity.properties)
     for cluster in clusters:
-        yield from secrets_of(cluster, installation.settings.environ)
+        yield from secrets_of(cluster, environ)
+    used = {*(one.feed for one in workload.inputs), *(one.feed for one in workload.outputs)}
+    for name in sorted(used & entities.feeds.keys()):
+        yield from secrets_of_feed(entities.feeds[name], environ)
 
 
 T = TypeVar("T")
