@@ -11,6 +11,7 @@ from typing import Any
 import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
+from falcon_assets.errors import count_of
 from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping import run_tags
 from falcon_assets.history.mapping.partition_mappings import mapping_for, self_mapping
@@ -246,7 +247,8 @@ def _not_shown(workload: ProcessWorkload, deps: Sequence[dg.AssetDep]) -> dict[s
 
 def _metadata_of_process_asset(process: Process) -> dict[str, Any]:
     workflow = process.workflow
-    retry = f"{process.retry.policy}, {process.retry.attempts} attempts, {process.retry.delay} apart"
+    retry = f"{process.retry.policy}, {count_of(process.retry.attempts, 'more attempt')}, {process.retry.delay} apart"
+    retry = "final: no further attempt" if process.retry.policy == "final" else retry
     windows = [
         f"{one.name} = {one.feed} {one.start}..{one.end}" + " (optional)" * one.optional for one in process.inputs
     ]

@@ -51,3 +51,16 @@ def test_whoever_wants_everything_has_everything(logger: logging.Logger) -> None
     said = (logging.INFO, "Sensor primary__collector skipped: 0 instances landed")
     assert printed(logger, said, said) == [said[1], said[1]]
     assert sum(isinstance(one, OnlyNews) for one in logger.filters) == 1
+
+
+def test_an_error_that_stays_is_said_every_ten_minutes(logger: logging.Logger) -> None:
+    def is_printed(text: str, at: float) -> bool:
+        told = (RuntimeError, RuntimeError(text), None)
+        record = logging.LogRecord(logger.name, logging.ERROR, "", 0, "Sensor tick caught an error", None, told)
+        record.created = at
+        return bool(logger.filter(record))
+
+    refused = "lake: the store refuses it; asked again in {} s"
+    times = [0.0, 5, 300, 599, 600, 605]
+    assert [is_printed(refused.format(int(at)), at) for at in times] == [True, False, False, False, True, False]
+    assert is_printed("another", 606)
