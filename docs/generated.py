@@ -26,7 +26,7 @@ from pydantic.fields import FieldInfo
 from falcon_assets.features.falcon_xml.counterparts import KINDS
 from falcon_assets.features.falcon_xml.defaults import DEFAULTS, Default
 from falcon_assets.features.falcon_xml.rules import Rule
-from falcon_assets.model.base import EntityName, NonEmpty
+from falcon_assets.model.base import EntityName, NonEmpty, key_meanings
 from falcon_assets.model.cluster import Cluster, EnvironmentValue, StorageOption
 from falcon_assets.model.expression import InstanceExpression
 from falcon_assets.model.feed import Feed, Locations, Table
@@ -180,12 +180,13 @@ def table(model: type[BaseModel]) -> str:
 
 def _rows(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str, str, str]]:
     hints = get_type_hints(model, include_extras=True)
+    meanings = key_meanings(model)
     for name, field in model.model_fields.items():
         key = prefix + (field.alias or name)
         parts = [part for part in _models(hints[name]) if part not in _WORDS]
         many = "[]" if _is_list(hints[name]) else ""
         kind = ("list" if many else "mapping") if parts else word(hints[name])
-        said = " ".join((field.description or "").replace("``", "`").split())
+        said = " ".join(meanings.get(name, "").replace("``", "`").split())
         yield key, kind, _default(field), said.replace("|", r"\|")
         for part in parts:
             yield from _rows(part, f"{key}{many}.")

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from falcon_assets.catalog.checks import check_all
 from falcon_assets.catalog.declared import parse_documents
-from falcon_assets.catalog.yaml_files.documents import Files, shown_path
+from falcon_assets.catalog.yaml_files.definition_files import shown_path
+from falcon_assets.catalog.yaml_files.documents import Files
 from falcon_assets.errors import DefinitionStoreError, Problem
 from falcon_assets.settings import Settings
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -15,15 +15,11 @@ from falcon_assets.catalog.yaml_files.definition_files import definition_files
 from falcon_assets.catalog.yaml_files.documents import Document, Files, KeyPath
 from falcon_assets.errors import Problem
 from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.entity import KINDS
 from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.model.process import Process
 
 EntityT = TypeVar("EntityT", Cluster, Feed, Process)
-KINDS: Mapping[str, type[Cluster] | type[Feed] | type[Process]] = {
-    "cluster": Cluster,
-    "feed": Feed,
-    "process": Process,
-}
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,12 @@ from pathlib import Path
 from falcon_assets.base.texts import without_credentials
 from falcon_assets.catalog.checks import check_all
 from falcon_assets.catalog.declared import parse_documents
-from falcon_assets.catalog.stored_tree import Key, masked, read_tree, text_of
+from falcon_assets.catalog.stored_tree import masked, read_tree, text_of
 from falcon_assets.catalog.workflow_files import WorkflowFile, combined, declared_paths, files_at, hash_at
 from falcon_assets.catalog.yaml_files.definition_files import definition_files
 from falcon_assets.catalog.yaml_files.secrets import may_hold_secrets
 from falcon_assets.errors import InvalidDefinitionsError
+from falcon_assets.model.entity import Key
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,10 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from falcon_assets.base.texts import STARS, without_credentials
 from falcon_assets.catalog.stored_tree import has_hidden_values, masked
-from falcon_assets.catalog.yaml_files.secrets import NOTIFICATION_KEY, SECRET_KEY, Span, spans_of
+from falcon_assets.catalog.yaml_files.secrets import NOTIFICATION_KEY, Span, spans_of
 from falcon_assets.catalog.yaml_files.yaml_nodes import compose_documents
 from falcon_assets.errors import OldDefinitionError
+from falcon_assets.model.secret_values import SECRET_KEY
 
 _Step: TypeAlias = tuple[str | int, str | None]
 """A key; or the number of an item, with its ``name`` where it has one."""

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
-from falcon_assets.catalog.declared import KINDS
 from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.entity import KINDS
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 

@@ -13,44 +13,30 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pydantic
 
 from falcon_assets.base.file_locks import PRIVATE_FOLDER
-from falcon_assets.catalog.declared import KINDS, Declared
-from falcon_assets.catalog.yaml_files.documents import shown_path
+from falcon_assets.catalog.checked_entities import CheckedEntities, ReadWhenAsked
+from falcon_assets.catalog.workflow_files import WorkflowPaths
+from falcon_assets.catalog.yaml_files.definition_files import shown_path
 from falcon_assets.errors import Position, Problem
 from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.entity import KINDS
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
+from falcon_assets.planning.dependencies import Node
 
-Entity: TypeAlias = Cluster | Feed | Process
 FOLDER = "entities"
 """In FALCON_HOME."""
-WORTH_BYTES = 50_000
-"""Less is read as fast as it is looked up."""
 _CODE = ("catalog", "model", "planning")
 """The folders of the package that say what definitions mean."""
-
-
-@dataclass(frozen=True)
-class KeptEntities:
-    """Entities without problems.
-
-    Attributes:
-        entities: Each with where it is declared, in the order of the files.
-        warnings: What works and surprises.
-    """
-
-    entities: tuple[tuple[Entity, Position], ...]
-    warnings: tuple[Problem, ...]
 
 
 def key_of(root: Path, contents: Mapping[Path, bytes]) -> str:
@@ -67,45 +53,69 @@ def key_of(root: Path, contents: Mapping[Path, bytes]) -> str:
     return digest.hexdigest()
 
 
-def kept(home: Path, root: Path, key: str) -> KeptEntities | None:
+def kept(home: Path, root: Path, key: str) -> CheckedEntities | None:
     """What was kept under that key; None: nothing that can be trusted."""
     with suppress(OSError, ValueError, TypeError, KeyError, RecursionError, MemoryError):
         head, _, body = _trusted(_file(home, root)).partition(b"\n")
         if head.decode() != f"{key} {_digest(body)}":
             return None
         said = json.loads(body)
-        entities = tuple((KINDS[data["kind"]].model_validate(data), Position(*at)) for data, at in said["entities"])
-        warnings = (
-            Problem(Position(*at), key_path, message, snippet, is_warning=True)
-            for at, key_path, message, snippet in said["warnings"]
+        texts = {kind: {name: text for name, text, *_ in said["entities"][kind]} for kind in KINDS}
+        return CheckedEntities(
+            ReadWhenAsked(Cluster, texts["cluster"]),
+            ReadWhenAsked(Feed, texts["feed"]),
+            ReadWhenAsked(Process, texts["process"]),
+            {(kind, name): Position(*at) for kind in KINDS for name, _, *at in said["entities"][kind]},
+            tuple(
+                Problem(Position(*at), key_path, message, snippet, is_warning=True)
+                for at, key_path, message, snippet in said["warnings"]
+            ),
+            frozenset((_node(before), _node(after)) for before, after in said["left_out"]),
+            frozenset(said["critical"]),
+            frozenset(said["secrets"]),
+            WorkflowPaths(tuple(said["files"]), tuple(said["libs"])),
         )
-        return KeptEntities(entities, tuple(warnings))
     return None
 
 
-def keep(home: Path, root: Path, key: str, declared: Iterable[Declared[Any]], warnings: Iterable[Problem]) -> None:
+def keep(home: Path, root: Path, key: str, found: CheckedEntities, documents: Iterable[Any]) -> None:
     """Keeps entities without problems under that key, in place of others; where that is not possible, nothing happens.
 
     Args:
         home: FALCON_HOME, on this machine.
         root: The folder of the definitions.
         key: As :func:`key_of`.
-        declared: All entities.
-        warnings: What else is said of them.
+        found: The entities.
+        documents: What they were made of.
     """
+    entities: dict[str, list[Any]] = {kind: [] for kind in KINDS}
     said = {
-        "entities": [[one.document.data, _place(one.document.position())] for one in declared],
-        "warnings": [[_place(one.position), one.key_path, one.message, one.snippet] for one in warnings],
+        "entities": entities,
+        "warnings": [[_place(one.position), one.key_path, one.message, one.snippet] for one in found.warnings],
+        "left_out": sorted(found.left_out),
+        "critical": sorted(found.critical),
+        "secrets": sorted(found.secrets),
+        "files": found.programs.files,
+        "libs": found.programs.libs,
     }
     with suppress(OSError, ValueError, TypeError, RecursionError):
-        body = json.dumps(said)
-        if json.loads(body) == said:  # not where a key is no text, say
-            raw = body.encode()
-            _write(_file(home, root), f"{key} {_digest(raw)}\n".encode() + raw)
+        for data in documents:
+            text = json.dumps(data)
+            if json.loads(text) != data:  # where a key is no text, say
+                return
+            kind, name = data["kind"], data["name"]
+            entities[kind].append([name, text, *_place(found.positions[kind, name])])
+        raw = json.dumps(said).encode()
+        _write(_file(home, root), f"{key} {_digest(raw)}\n".encode() + raw)
 
 
 def _place(position: Position) -> list[Any]:
     return [position.file, position.line, position.column]
+
+
+def _node(said: Sequence[str]) -> Node:
+    kind, name, cluster = said
+    return kind, name, cluster
 
 
 def _file(home: Path, root: Path) -> Path:

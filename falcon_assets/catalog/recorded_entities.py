@@ -10,11 +10,11 @@ from pydantic import ValidationError
 from falcon_assets.catalog.hidden_values import UNKNOWN, WITHOUT, shown_hidden, with_present_values
 from falcon_assets.catalog.stored_tree import has_hidden_values
 from falcon_assets.catalog.yaml_files.documents import Files, read_file
-from falcon_assets.catalog.yaml_files.secrets import SECRET_KEY
 from falcon_assets.errors import OldDefinitionError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed, FeedCluster, Locations
 from falcon_assets.model.process import Process
+from falcon_assets.model.secret_values import SECRET_KEY
 
 EntityT = TypeVar("EntityT", Cluster, Feed)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,27 +10,21 @@ from typing import TypeVar
 
 from falcon_assets.base.garbage_collection import gc_paused
 from falcon_assets.base.texts import keep_secret
-from falcon_assets.catalog.checks import check_all
-from falcon_assets.catalog.checks.locations import check_schemas
-from falcon_assets.catalog.checks.processes import check_programs, have_files
-from falcon_assets.catalog.declared import parse_documents
-from falcon_assets.catalog.kept_entities import WORTH_BYTES, Entity, keep, kept, key_of
-from falcon_assets.catalog.yaml_files.documents import read_contents, read_files, shown_path
+from falcon_assets.catalog.checked_entities import CheckedEntities
+from falcon_assets.catalog.kept_entities import kept, key_of
+from falcon_assets.catalog.yaml_files.definition_files import read_contents, shown_path
 from falcon_assets.errors import (
-    InvalidDefinitionsError,
     MissingDefinitionsError,
     Position,
     Problem,
     UnknownEntityError,
-    sorted_problems,
 )
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.model.process import Process, ProcessCluster
-from falcon_assets.model.secret_values import secret_properties, secrets_of, secrets_of_feed
 from falcon_assets.planning.clock import Clock
-from falcon_assets.planning.dependencies import Edge, left_out
+from falcon_assets.planning.dependencies import Edge
 from falcon_assets.planning.workloads import (
     ProcessWorkload,
     ReplicationWorkload,
@@ -67,11 +61,6 @@ class EntityStore:
     warnings: tuple[Problem, ...] = ()
     left_out: frozenset[Edge] = frozenset()
     critical: frozenset[str] = frozenset()
-
-    def __post_init__(self) -> None:
-        keep_secret(secret for one in self.everywhere.values() for secret in secrets_of(one, {}))
-        keep_secret(secret for one in self.feeds.values() for secret in secrets_of_feed(one, {}))
-        keep_secret(secret for one in self.processes.values() for secret in secret_properties(one.properties))
 
     def cluster(self, name: str) -> Cluster:
         """The cluster of that name.
@@ -220,56 +209,34 @@ def load_entities(root: Path, *, strict: bool = False, programs: bool = False, h
     if strict or programs or home is None or not home.is_dir():
         home = None
     with gc_paused():
-        return (home and _kept(root, home)) or _checked(root, strict, programs, home)
+        found = home and _kept(root, home)
+        if not found:
+            # Imported here: only who changed something waits for YAML and for the checks.
+            from falcon_assets.catalog.checking import read_checked  # noqa: PLC0415 - said above
+
+            found = read_checked(root, strict=strict, programs=programs, home=home)
+        return _store(root, found)
 
 
-def _kept(root: Path, home: Path) -> EntityStore | None:
-    """The store as it was checked last, if nothing has changed."""
+def _kept(root: Path, home: Path) -> CheckedEntities | None:
+    """The entities as they were checked last, if nothing has changed."""
     contents = read_contents(root)
-    if contents is None or sum(map(len, contents.values())) < WORTH_BYTES:
-        return None
-    found = kept(home, root, key_of(root, contents))
-    if found is None or not have_files(root, (one for one, _ in found.entities if isinstance(one, Process))):
-        return None
-    return _store(root, found.entities, found.warnings)
+    found = None if contents is None else kept(home, root, key_of(root, contents))
+    return found if found and found.programs.are_there(root) else None
 
 
-def _checked(root: Path, strict: bool, programs: bool, home: Path | None) -> EntityStore:
-    """The store; what only its making needs is freed when this returns, before garbage is collected."""
-    files = read_files(root)
-    definitions, problems = parse_documents(root, files)
-    problems.extend(check_all(definitions))
-    if programs:
-        problems.extend(check_programs(definitions))
-        problems.extend(check_schemas(definitions))
-    if strict:
-        problems = [replace(problem, is_warning=problem.is_doubt) for problem in problems]
-    if not all(problem.is_warning for problem in problems):
-        raise InvalidDefinitionsError(problems)
-    if not (definitions.clusters or definitions.feeds or definitions.processes):
-        raise MissingDefinitionsError(f"there is no entity definition (*.yaml, *.yml) in the folder {shown_path(root)}")
-    declared = [*definitions.clusters.values(), *definitions.clustered()]
-    warnings = sorted_problems(problems)
-    if home is not None and sum(map(len, files.contents.values())) >= WORTH_BYTES:
-        keep(home, root, key_of(root, files.contents), declared, warnings)
-    return _store(root, [(one.entity, one.document.position()) for one in declared], warnings)
-
-
-def _store(root: Path, declared: Sequence[tuple[Entity, Position]], warnings: tuple[Problem, ...]) -> EntityStore:
-    entities = [one for one, _ in declared]
-    clusters = {one.name: one for one in entities if isinstance(one, Cluster)}
-    feeds = {one.name: one for one in entities if isinstance(one, Feed)}
-    processes = {one.name: one for one in entities if isinstance(one, Process)}
+def _store(root: Path, found: CheckedEntities) -> EntityStore:
+    keep_secret(found.secrets)
     return EntityStore(
         root,
-        clusters,
-        feeds,
-        processes,
-        {(one.kind, one.name): position for one, position in declared},
-        dict(clusters),
-        warnings,
-        left_out(list(processes.values()), list(feeds.values())),
-        frozenset(name for name, feed in feeds.items() if feed.lifecycle_status == "critical"),
+        found.clusters,
+        found.feeds,
+        found.processes,
+        found.positions,
+        dict(found.clusters),
+        found.warnings,
+        found.left_out,
+        found.critical,
     )
 
 

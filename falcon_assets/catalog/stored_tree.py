@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
 
 from yaml import YAMLError
 
@@ -16,9 +15,7 @@ from falcon_assets.catalog.yaml_files.documents import Document, Files, read_fil
 from falcon_assets.catalog.yaml_files.file_text import sections
 from falcon_assets.catalog.yaml_files.secrets import may_hold_secrets, secret_properties, secret_values, spans_of
 from falcon_assets.catalog.yaml_files.yaml_nodes import compose_documents
-
-Key: TypeAlias = tuple[str, str]
-"""Kind and name of an entity."""
+from falcon_assets.model.entity import Key
 
 
 @dataclass(frozen=True)

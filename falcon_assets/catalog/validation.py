@@ -12,10 +12,11 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 
 from falcon_assets.catalog.legal_keys import legal_keys
 from falcon_assets.catalog.yaml_files.documents import MOST_PROBLEMS, Document, KeyPath, more_problems
-from falcon_assets.catalog.yaml_files.secrets import NOTIFICATION_KEY, SECRET_KEY
+from falcon_assets.catalog.yaml_files.secrets import NOTIFICATION_KEY
 from falcon_assets.catalog.yaml_files.yaml_nodes import NULL, STR
 from falcon_assets.errors import Problem
 from falcon_assets.model.expression import nearest
+from falcon_assets.model.secret_values import SECRET_KEY
 
 _LONGEST_VALUE = 60
 _NAME_RULE = "a letter, then letters, digits, '-' or '_', 39 characters at most"

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 
+from falcon_assets.catalog.yaml_files.definition_files import shown_path
 from falcon_assets.model.process import Process
+from falcon_assets.model.workflow import Workflow
 
 PART_BYTES = 1 << 20
 """So much of a file is read at once."""
 _COMPILED = "__pycache__"
 """What Python writes beside the modules that it imports."""
+LIB_SUFFIXES = (".jar", ".py", ".zip", ".egg")
 
 
 @dataclass(frozen=True)
@@ -98,3 +101,69 @@ def _file(path: Path, name: str) -> WorkflowFile:
     except OSError as error:
         return WorkflowFile(name, None, error.strerror or "unreadable")
     return WorkflowFile(name, digest.hexdigest())
+
+
+def workflows(process: Process) -> Iterator[tuple[tuple[str | int, ...], Workflow]]:
+    """The workflow of the process and those of its late inputs, with their keys."""
+    yield ("workflow",), process.workflow
+    late = process.late_process
+    for index, entry in enumerate(late.inputs if late else ()):
+        if entry.workflow is not None:
+            yield ("late_process", "inputs", index, "workflow"), entry.workflow
+
+
+@dataclass(frozen=True)
+class WorkflowPaths:
+    """What workflows name, relative to the root of the definitions.
+
+    Attributes:
+        files: Their files.
+        libs: Their libraries, or folders of them.
+    """
+
+    files: tuple[str, ...]
+    libs: tuple[str, ...]
+
+    def are_there(self, root: Path) -> bool:
+        """Whether none of them, which had no problem once, has one now."""
+        resolved = root.resolve()
+        asked = (*((file_problem, one) for one in self.files), *((lib_problem, one) for one in self.libs))
+        return all(problem(root, resolved, path) is None for problem, path in asked)
+
+
+def workflow_paths(processes: Iterable[Process]) -> WorkflowPaths:
+    """What the workflows of those processes name."""
+    found = [workflow for process in processes for _, workflow in workflows(process)]
+    return WorkflowPaths(
+        tuple(dict.fromkeys(file for one in found for file in one.files().values())),
+        tuple(dict.fromkeys(lib for one in found for lib in one.lib)),
+    )
+
+
+def file_problem(shown_root: Path, root: Path, path: str) -> str | None:
+    """What is wrong with the path of a file, relative to the root; None: nothing is."""
+    try:
+        target = (root / path).resolve()
+        if not target.is_relative_to(root):
+            return f"{path!r} leads out of the folder of the entity definitions, {shown_path(shown_root)}"
+        if not target.is_file():
+            return f"{path!r} is not a file in the folder of the entity definitions, {shown_path(shown_root)}"
+    except (OSError, ValueError, RuntimeError):
+        return f"{path!r} is not a legal path"
+    return None
+
+
+def lib_problem(shown_root: Path, root: Path, path: str) -> str | None:
+    """What is wrong with the path of a library, or of a folder of them; None: nothing is."""
+    try:
+        if (root / path).is_dir() and (root / path).resolve().is_relative_to(root):
+            files = [one.name for one in (root / path).iterdir() if one.suffix in LIB_SUFFIXES]
+            return None if files else f"there is no jar and no Python file in the folder {path!r}"
+    except (OSError, ValueError, RuntimeError):
+        return f"{path!r} is not a legal path"
+    if "," in path:
+        return f"{path!r} has a comma, which spark-submit takes for the end of it"
+    message = file_problem(shown_root, root, path)
+    if message is None and Path(path).suffix not in LIB_SUFFIXES:
+        return f"{path!r} is neither a jar nor Python: write {', '.join(LIB_SUFFIXES)}, or a folder of them"
+    return message

@@ -6,17 +6,19 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, and_, func, insert, select, tuple_
 
-from falcon_assets.catalog.definition_texts import DefinitionTexts, read_definition_texts, tree_fingerprint
-from falcon_assets.catalog.stored_tree import Key
 from falcon_assets.catalog.workflow_files import WorkflowFile
 from falcon_assets.entities.workflow_contents import keep_workflows
 from falcon_assets.errors import printable
 from falcon_assets.history.database import lock_in_transaction, parts, upsert
 from falcon_assets.history.tables import DEFINITION_TREES, DEFINITION_VERSIONS, ENTITY_STATUS
+from falcon_assets.model.entity import Key
+
+if TYPE_CHECKING:
+    from falcon_assets.catalog.definition_texts import DefinitionTexts
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,8 @@ def record_definitions(engine: Engine, root: Path, now: datetime, recorder: Reco
         InvalidDefinitionsError: the definitions have problems; nothing is written down.
         DefinitionStoreError: a change of the tree that was interrupted cannot be finished.
     """
+    from falcon_assets.catalog.definition_texts import read_definition_texts  # noqa: PLC0415 - it parses; who reads a list need not
+
     with engine.connect() as connection:
         if not recorder.anew and _is_recorded(connection, root):
             return 0
@@ -138,6 +142,8 @@ def unrecorded_versions(connection: Connection, root: Path) -> dict[Key, int]:
     """
     if not root.is_dir() or _is_recorded(connection, root):
         return {}
+    from falcon_assets.catalog.definition_texts import read_definition_texts  # noqa: PLC0415 - it parses; who reads a list need not
+
     rows = _new_rows(connection, root, read_definition_texts(root), Recorder(""))
     return {(row["kind"], row["name"]): row["version"] for row in rows if row["text_hash"] is not None}
 
@@ -183,7 +189,11 @@ def _is_recorded(connection: Connection, root: Path) -> bool:
     table = DEFINITION_TREES
     known = select(table.c.fingerprint, table.c.workflows).where(table.c.root == _name_of(root))
     row = connection.execute(known).one_or_none()
-    return row is not None and root.is_dir() and tree_fingerprint(root, row.workflows) == row.fingerprint
+    if row is None or not root.is_dir():
+        return False
+    from falcon_assets.catalog.definition_texts import tree_fingerprint  # noqa: PLC0415 - it parses; who reads a list need not
+
+    return tree_fingerprint(root, row.workflows) == str(row.fingerprint)
 
 
 def _name_of(root: Path) -> str:

@@ -15,8 +15,6 @@ from enum import Enum
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from babel.dates import PATTERN_CHARS, format_datetime
-
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.frequency import Frequency, TimeUnit
 from falcon_assets.model.wall_clock import add_months, from_wall, start_of_day, to_wall, zone, zones
@@ -251,6 +249,8 @@ class _FormatTime(TextFunction):
 
     def text(self, args: Arguments, timezone: str, user: str) -> str:
         """On the wall clock of the zone given, else ``timezone``; by a date pattern of Java and of Unicode's LDML."""
+        from babel.dates import PATTERN_CHARS, format_datetime  # noqa: PLC0415 - most processes format nothing
+
         moment, pattern, timezone = (*args, timezone)[:3]
         bare = _QUOTED.sub("", pattern)
         # Babel prints what it does not know as it stands; Java calls it illegal, and a typo must not get into a path.

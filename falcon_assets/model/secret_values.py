@@ -9,6 +9,7 @@ from typing import Any
 from falcon_assets.model.cluster import Cluster, EnvironmentValue
 from falcon_assets.model.feed import Feed
 
+SECRET_KEY = "storage_options"  # noqa: S105 - the name of a key, not a secret
 _SECRET = re.compile(
     r"(?i)secret|passw|passphrase|token|credential|(access|account|api|private)[._-]?key|(^|[._-])(pwd|apikey)$"
 )

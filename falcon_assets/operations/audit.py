@@ -10,9 +10,9 @@ from typing import Any, Literal, TypeAlias
 from sqlalchemy import ColumnElement, Connection, func, insert, or_, select
 
 from falcon_assets.base.texts import recorded
-from falcon_assets.catalog.stored_tree import Key
 from falcon_assets.errors import printable
 from falcon_assets.history.tables import AUDIT
+from falcon_assets.model.entity import Key
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.paging import Page, Query, known_field

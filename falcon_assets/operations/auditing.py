@@ -12,9 +12,9 @@ from typing import Protocol
 from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
-from falcon_assets.catalog.stored_tree import Key
 from falcon_assets.errors import DeniedError, FalconError, InvalidDefinitionsError, SettingsError
 from falcon_assets.model.access import Principal
+from falcon_assets.model.entity import Key
 from falcon_assets.operations.acting import Owned, acting, require_read
 from falcon_assets.operations.audit import AuditEntry, Result, write_audit
 from falcon_assets.operations.installation import Installation

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.entities import write_entities
-from falcon_assets.catalog import kept_entities, store
+from falcon_assets.catalog import checking, kept_entities, store
 from falcon_assets.catalog.store import EntityStore, load_entities
 from falcon_assets.catalog.yaml_files.documents import Files
 from falcon_assets.errors import InvalidDefinitionsError
+from falcon_assets.model.feed import Feed
 
 NUMBER = 60
 FEED = "feeds/feed-10.yaml"
@@ -32,13 +34,13 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, EntityStore
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The folders that were read, and not taken as they were kept."""
     asked: list[Path] = []
-    read = store.read_files
+    read = checking.read_files
 
     def noted(root: Path) -> Files:
         asked.append(root)
         return read(root)
 
-    monkeypatch.setattr(store, "read_files", noted)
+    monkeypatch.setattr(checking, "read_files", noted)
     return asked
 
 
@@ -154,13 +156,40 @@ def test_where_nothing_can_be_kept_they_are_read(checked: tuple[Path, EntityStor
     assert not (tmp_path / "none").exists()
 
 
-def test_what_has_problems_is_not_kept_nor_what_is_strict_or_small(
-    checked: tuple[Path, EntityStore], tmp_path: Path
-) -> None:
+def test_what_has_problems_is_not_kept_nor_what_is_strict(checked: tuple[Path, EntityStore], tmp_path: Path) -> None:
     root, _ = checked
     with pytest.raises(InvalidDefinitionsError):
         load_entities(root, strict=True, home=tmp_path)
-    small = tmp_path / "small"
-    write_entities(small, 2, 2)
-    load_entities(small, home=tmp_path)
     assert not (tmp_path / kept_entities.FOLDER).exists()
+
+
+def test_of_what_is_kept_only_that_is_read_that_is_asked_for(
+    checked: tuple[Path, EntityStore], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, plain = checked
+    load_entities(root, home=tmp_path)
+    made: list[str] = []
+    validate = Feed.model_validate
+
+    def noted(data: Any) -> Feed:
+        made.append(data["name"])
+        return validate(data)
+
+    monkeypatch.setattr(Feed, "model_validate", noted)
+    found = load_entities(root, home=tmp_path)
+    assert (len(found.feeds), "feed-3" in found.feeds, "feed-x" in found.feeds) == (NUMBER, True, False)
+    assert (found.left_out, found.critical, made) == (plain.left_out, plain.critical, [])
+    assert found.feed("feed-3") is found.feeds["feed-3"]
+    assert (found.feed("feed-3"), made) == (plain.feed("feed-3"), ["feed-3"])
+
+
+def test_what_is_secret_of_kept_entities_is_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "definitions"
+    write_entities(root, 2, 2)
+    file = root / "processes/process-1.yaml"
+    file.write_text(file.read_text().replace('threshold: "15"', "db_password: kept-back"))
+    load_entities(root, home=tmp_path)
+    told: set[str] = set()
+    monkeypatch.setattr(store, "keep_secret", told.update)
+    load_entities(root, home=tmp_path)
+    assert told == {"kept-back"}

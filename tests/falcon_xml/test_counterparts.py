@@ -8,9 +8,9 @@ from typing import Any, get_args, get_origin, get_type_hints
 import pytest
 from pydantic import BaseModel
 
-from falcon_assets.catalog.declared import KINDS as MODELS
 from falcon_assets.features.falcon_xml.counterparts import KINDS
 from falcon_assets.features.falcon_xml.rules import Rule
+from falcon_assets.model.entity import KINDS as MODELS
 
 
 def flat(rules: tuple[Rule, ...], around: str = "") -> Iterator[tuple[str, Rule]]:

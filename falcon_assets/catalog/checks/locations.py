@@ -10,7 +10,6 @@ from falcon_assets.catalog.checks.paths import LOCATIONS, kind_of_files, lies_in
 from falcon_assets.catalog.declared import Declared, Definitions
 from falcon_assets.catalog.validation import SECRET_RULES
 from falcon_assets.catalog.yaml_files.documents import KeyPath
-from falcon_assets.catalog.yaml_files.secrets import SECRET_KEY
 from falcon_assets.errors import ExpressionError, Problem
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.expression import Call
@@ -18,6 +17,7 @@ from falcon_assets.model.feed import Feed, FeedCluster, Locations
 from falcon_assets.model.path_template import legal_path
 from falcon_assets.model.process import Process
 from falcon_assets.model.registry import is_hive, is_rest, registry_problem
+from falcon_assets.model.secret_values import SECRET_KEY
 from falcon_assets.model.spark_schema import schema_mistake
 from falcon_assets.model.table_uri import TableUri
 from falcon_assets.model.template import Variable, parse_template, value_of

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
+
+from falcon_assets.catalog.yaml_files.journal import read_between_changes
+from falcon_assets.errors import printable
 
 MAX_FILE_BYTES = 1_000_000
 """Some two thousand entities."""
@@ -47,6 +50,17 @@ def definition_files(root: Path, tell: Callable[[Path, str], None]) -> Iterator[
             tell(path, f"the files up to this one hold more than {MAX_BYTES:,} bytes: it and the others are not read")
             return
         yield path, raw
+
+
+def read_contents(root: Path) -> Mapping[Path, bytes] | None:
+    """What is in those files between two changes by commands; None where some of it cannot be read.
+
+    Raises:
+        DefinitionStoreError: a change that was interrupted cannot be finished.
+    """
+    unread: list[Path] = []
+    found = read_between_changes(root, lambda: dict(definition_files(root, lambda path, _why: unread.append(path))))
+    return None if unread else found
 
 
 def definition_paths(root: Path) -> Iterator[Path]:
@@ -98,3 +112,13 @@ def plain_content(path: Path) -> bytes:
     if len(raw) > MAX_FILE_BYTES:
         raise UnfitFileError(f"the file has more than {MAX_FILE_BYTES:,} bytes: divide it")
     return raw
+
+
+def shown_path(path: Path) -> str:
+    """The path relative to the working directory where it lies below it, else absolute; on one line, in UTF-8."""
+    absolute = path.absolute()
+    try:
+        text = str(absolute.relative_to(Path.cwd()))
+    except ValueError:
+        text = str(absolute)
+    return printable(text)

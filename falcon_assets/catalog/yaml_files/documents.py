@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, TypeAlias
 import yaml
 from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode
 
-from falcon_assets.catalog.yaml_files.definition_files import definition_files
+from falcon_assets.catalog.yaml_files.definition_files import definition_files, shown_path
 from falcon_assets.catalog.yaml_files.journal import read_between_changes
 from falcon_assets.catalog.yaml_files.secrets import (
     hide_secrets,
@@ -24,7 +23,7 @@ from falcon_assets.catalog.yaml_files.secrets import (
 from falcon_assets.catalog.yaml_files.unquoted import join_unquoted
 from falcon_assets.catalog.yaml_files.yaml_nodes import TooManyDocumentsError, child, compose_documents
 from falcon_assets.catalog.yaml_files.yaml_values import PlainValues
-from falcon_assets.errors import Position, Problem, printable
+from falcon_assets.errors import Position, Problem
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 """Keys and list indexes from a document's root to a value."""
@@ -118,17 +117,6 @@ def read_files(root: Path) -> Files:
     return read_between_changes(root, lambda: _read_files(root))
 
 
-def read_contents(root: Path) -> Mapping[Path, bytes] | None:
-    """What is in the files that :func:`read_files` would read; None where some of it cannot be read.
-
-    Raises:
-        DefinitionStoreError: as there.
-    """
-    unread: list[Path] = []
-    found = read_between_changes(root, lambda: dict(definition_files(root, lambda path, _why: unread.append(path))))
-    return None if unread else found
-
-
 def _read_files(root: Path) -> Files:
     files = Files()
 
@@ -151,16 +139,6 @@ def key_path_text(path: KeyPath) -> str:
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
     return text
-
-
-def shown_path(path: Path) -> str:
-    """The path relative to the working directory where it lies below it, else absolute; on one line, in UTF-8."""
-    absolute = path.absolute()
-    try:
-        text = str(absolute.relative_to(Path.cwd()))
-    except ValueError:
-        text = str(absolute)
-    return printable(text)
 
 
 def read_file(path: Path, raw: bytes, files: Files) -> None:

@@ -11,9 +11,8 @@ from typing import TypeAlias
 from yaml.error import Mark
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from falcon_assets.model.secret_values import is_secret
+from falcon_assets.model.secret_values import SECRET_KEY, is_secret
 
-SECRET_KEY = "storage_options"  # noqa: S105 - the name of a key, not a secret
 NOTIFICATION_KEY = "notification"
 _EVENTS_KEY = "on"
 _PROPERTIES, _OPTIONS = "properties", "options"

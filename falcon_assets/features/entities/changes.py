@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 
 from falcon_assets.base.texts import hidden
 from falcon_assets.catalog.additions import free_path, problems_of
-from falcon_assets.catalog.declared import KINDS, parse_documents
-from falcon_assets.catalog.stored_tree import Key, Stored, as_json, key_of, masked, text_of
-from falcon_assets.catalog.yaml_files.definition_files import MAX_BYTES, MAX_FILE_BYTES, MAX_FILES
-from falcon_assets.catalog.yaml_files.documents import Document, Files, shown_path
+from falcon_assets.catalog.declared import parse_documents
+from falcon_assets.catalog.stored_tree import Stored, as_json, key_of, masked, text_of
+from falcon_assets.catalog.yaml_files.definition_files import MAX_BYTES, MAX_FILE_BYTES, MAX_FILES, shown_path
+from falcon_assets.catalog.yaml_files.documents import Document, Files
 from falcon_assets.catalog.yaml_files.file_changes import AnyChange, FileChange, WorkflowChange
 from falcon_assets.catalog.yaml_files.file_text import UnwritableError, normalised, rewritten
 from falcon_assets.catalog.yaml_files.merging import canonical, has_comments, merged, said
@@ -29,6 +29,7 @@ from falcon_assets.errors import (
 )
 from falcon_assets.features.entities.dependencies import needs_of
 from falcon_assets.features.entities.results import ANY_KIND, EntityChange, Touched
+from falcon_assets.model.entity import KINDS, Key
 from falcon_assets.model.expression import nearest
 from falcon_assets.planning.workloads import replication_name
 

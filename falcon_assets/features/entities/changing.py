@@ -10,7 +10,6 @@ from datetime import datetime
 from sqlalchemy.exc import OperationalError
 
 from falcon_assets.catalog.additions import require_changeable
-from falcon_assets.catalog.declared import KINDS
 from falcon_assets.catalog.stored_entity import StoredEntity
 from falcon_assets.catalog.stored_tree import Stored, key_of, read_tree
 from falcon_assets.catalog.yaml_files.journal import apply_changes, locked_tree
@@ -30,6 +29,7 @@ from falcon_assets.features.entities.results import ANY_KIND, EntityChange, Oper
 from falcon_assets.features.entities.status import apply_to_all, named_entities
 from falcon_assets.features.entities.update_rules import require_allowed
 from falcon_assets.model.base import is_entity_name
+from falcon_assets.model.entity import KINDS
 from falcon_assets.operations.acting import require_change
 from falcon_assets.operations.auditing import Audit, audited
 from falcon_assets.operations.installation import Installation

@@ -7,13 +7,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from falcon_assets.base.texts import hidden
-from falcon_assets.catalog.stored_tree import Key, Stored, key_of, masked, read_tree
-from falcon_assets.catalog.yaml_files.definition_files import UnfitFileError, definition_files, file_content
-from falcon_assets.catalog.yaml_files.documents import Files, read_file, shown_path
+from falcon_assets.catalog.stored_tree import Stored, key_of, masked, read_tree
+from falcon_assets.catalog.yaml_files.definition_files import UnfitFileError, definition_files, file_content, shown_path
+from falcon_assets.catalog.yaml_files.documents import Files, read_file
 from falcon_assets.errors import FalconError, Position, Problem, UnknownEntityError, UsageError
 from falcon_assets.features.entities.listing import any_named
 from falcon_assets.features.entities.results import ANY_KIND, EntityChange, Request
 from falcon_assets.model.base import LONGEST_NAME, is_entity_name
+from falcon_assets.model.entity import Key
 from falcon_assets.model.expression import nearest
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation

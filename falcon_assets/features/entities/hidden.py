@@ -6,8 +6,7 @@ from typing import Any
 
 from falcon_assets.base.texts import STARS
 from falcon_assets.base.texts import hidden as without_secrets
-from falcon_assets.catalog.yaml_files.secrets import SECRET_KEY
-from falcon_assets.model.secret_values import is_secret
+from falcon_assets.model.secret_values import SECRET_KEY, is_secret
 
 _NAMED = ("properties", "options")
 """Where a name says whether its value is secret."""

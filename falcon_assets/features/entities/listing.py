@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from falcon_assets.catalog.declared import KINDS
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.status import Status
 from falcon_assets.errors import UnknownEntityError
@@ -16,6 +15,7 @@ from falcon_assets.features.entities.results import EntityState
 from falcon_assets.features.entities.status import entity_states
 from falcon_assets.model.access import may_read
 from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.entity import KINDS
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process

@@ -10,11 +10,11 @@ from typing import Any
 from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
-from falcon_assets.catalog.stored_tree import Key
 from falcon_assets.entities.status import scheduled_since
 from falcon_assets.errors import DefinitionStoreError, SettingsError, count_of
 from falcon_assets.features.entities.changes import Update
 from falcon_assets.history.queries import available_feeds, known_instances
+from falcon_assets.model.entity import Key
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.installation import Installation

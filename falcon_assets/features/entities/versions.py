@@ -15,7 +15,8 @@ from falcon_assets.catalog.hidden_values import shown_hidden, with_present_value
 from falcon_assets.catalog.stored_entity import StoredEntity
 from falcon_assets.catalog.stored_tree import Stored, masked, read_tree
 from falcon_assets.catalog.workflow_files import files_at, parts_of
-from falcon_assets.catalog.yaml_files.documents import Files, read_file, shown_path
+from falcon_assets.catalog.yaml_files.definition_files import shown_path
+from falcon_assets.catalog.yaml_files.documents import Files, read_file
 from falcon_assets.catalog.yaml_files.file_changes import WorkflowChange, content_diff
 from falcon_assets.entities.definition_versions import DefinitionVersion, definition_history, recorded_kinds
 from falcon_assets.entities.workflow_contents import content_parts, kept_files

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from falcon_assets.catalog.additions import free_path, problems_of, require_changeable
-from falcon_assets.catalog.yaml_files.definition_files import MAX_FILES, UnfitFileError, plain_content
-from falcon_assets.catalog.yaml_files.documents import Document, Files, read_file, read_files, shown_path
+from falcon_assets.catalog.yaml_files.definition_files import MAX_FILES, UnfitFileError, plain_content, shown_path
+from falcon_assets.catalog.yaml_files.documents import Document, Files, read_file, read_files
 from falcon_assets.catalog.yaml_files.file_changes import FileChange
 from falcon_assets.catalog.yaml_files.journal import apply_changes, locked_tree
 from falcon_assets.errors import FalconError, Position, Problem, count_of, sorted_problems

@@ -13,7 +13,6 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from falcon_assets.base.texts import hidden
-from falcon_assets.catalog.stored_tree import Key as Entity
 from falcon_assets.entities.definition_versions import EntityVersions, VersionSince, unrecorded_versions
 from falcon_assets.errors import DefinitionStoreError, InvalidDefinitionsError, QueryError, count_of
 from falcon_assets.instances.operations.downstream import downstream_of
@@ -32,6 +31,7 @@ from falcon_assets.instances.rules.unlaunched import OffTimeline, RerunRequested
 from falcon_assets.instances.store import reruns
 from falcon_assets.instances.store.instance_pages import Key
 from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
+from falcon_assets.model.entity import Key as Entity
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
 from falcon_assets.operations.auditing import audited

@@ -10,7 +10,6 @@ from typing import Any
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.catalog.stored_tree import Key as Entity
 from falcon_assets.entities.definition_versions import EntityVersions
 from falcon_assets.errors import QueryError, UnknownInstanceError
 from falcon_assets.instances.rules.instance_commands import InstanceCommand
@@ -21,6 +20,7 @@ from falcon_assets.instances.views.due import Asked, without_rows
 from falcon_assets.instances.views.instance_definition import versions_for
 from falcon_assets.instances.views.listing import process_info, to_run_again
 from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
+from falcon_assets.model.entity import Key as Entity
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.acting import require_change
 from falcon_assets.operations.auditing import Audit

@@ -11,12 +11,11 @@ from threading import Lock
 
 from sqlalchemy import Engine
 
-from falcon_assets.catalog.checks.processes import LIB_SUFFIXES
 from falcon_assets.catalog.declared import parse_documents
 from falcon_assets.catalog.hidden_values import WITHOUT, with_present_values
 from falcon_assets.catalog.recorded_entities import plain_values
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.catalog.workflow_files import WorkflowFile, declared_paths
+from falcon_assets.catalog.workflow_files import LIB_SUFFIXES, WorkflowFile, declared_paths
 from falcon_assets.catalog.yaml_files.documents import Files, read_file
 from falcon_assets.entities.definition_versions import (
     DefinitionVersion,

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from falcon_assets.catalog.stored_tree import Key
 from falcon_assets.entities.definition_versions import EntityVersions, versions_of
+from falcon_assets.model.entity import Key
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.workloads import Workload

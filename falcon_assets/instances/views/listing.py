@@ -12,7 +12,6 @@ from typing import Any
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.catalog.stored_tree import Key as Entity
 from falcon_assets.entities.definition_versions import EntityVersions
 from falcon_assets.errors import UnknownInstanceError
 from falcon_assets.instances.rules.unlaunched import OffTimeline
@@ -26,6 +25,7 @@ from falcon_assets.instances.views.instance_definition import definition_of, ver
 from falcon_assets.instances.views.query import InstanceInfo, InstancePage, InstanceQuery, State
 from falcon_assets.instances.views.reasons import waiting_reasons
 from falcon_assets.model.access import may_read
+from falcon_assets.model.entity import Key as Entity
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from falcon_assets.catalog.yaml_files.documents import shown_path
+from falcon_assets.catalog.yaml_files.definition_files import shown_path
 from falcon_assets.errors import count_of, printable
 from falcon_assets.features.falcon_xml.operations import ImportResult, InvalidImportError, as_warning, import_here
 from falcon_assets.operations.installation import open_installation

@@ -6,8 +6,8 @@ import json
 
 import click
 
-from falcon_assets.catalog.declared import KINDS
 from falcon_assets.catalog.json_schema import entity_schema
+from falcon_assets.model.entity import KINDS
 
 _HELP = """Print the JSON Schema of any entity definition, or of those of one KIND.
 

@@ -7,7 +7,6 @@ from rich.table import Table
 from rich.tree import Tree
 
 from falcon_assets.features.entities.dependencies import DependencyTree, entity_dependencies
-from falcon_assets.features.entities.given import stored_definition
 from falcon_assets.features.entities.listing import FIELDS, Entity, list_entities, show_entity
 from falcon_assets.features.entities.lookup import FIELDS as LOOKUP_FIELDS
 from falcon_assets.features.entities.lookup import PathOwner
@@ -70,6 +69,9 @@ def show(name: str, kind: str | None, as_json: bool) -> None:
         if as_json:
             print_json(show_entity(installation, name, kind).as_data())
         else:
+            # Imported here: the other commands need no YAML.
+            from falcon_assets.features.entities.given import stored_definition  # noqa: PLC0415 - said above
+
             click.echo(stored_definition(installation, name, kind), nl=False)
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import click
 
-from falcon_assets.catalog.declared import KINDS
+from falcon_assets.model.entity import KINDS
 
 KIND = click.Choice(list(KINDS))
 

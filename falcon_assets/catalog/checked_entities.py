@@ -1,0 +1,106 @@
+"""Entities without problems, with what is known of all of them together: who needs one must not look at thousands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from falcon_assets.catalog.workflow_files import WorkflowPaths, workflow_paths
+from falcon_assets.errors import Position, Problem
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.entity import Entity
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.process import Process
+from falcon_assets.model.secret_values import secret_properties, secrets_of, secrets_of_feed
+from falcon_assets.planning.dependencies import Edge, left_out
+
+EntityT = TypeVar("EntityT", Cluster, Feed, Process)
+
+
+class ReadWhenAsked(Mapping[str, EntityT], Generic[EntityT]):
+    """Entities of one kind by name, each made of its text when it is asked for, and once.
+
+    Args:
+        model: Their kind.
+        texts: Name -> the entity as JSON.
+    """
+
+    def __init__(self, model: type[EntityT], texts: Mapping[str, str]) -> None:
+        self._model: type[EntityT] = model
+        self._texts = texts
+        self._read: dict[str, EntityT] = {}
+
+    def __getitem__(self, name: str) -> EntityT:
+        found = self._read.get(name)
+        if found is None:  # of two threads both get the same
+            found = self._read.setdefault(name, self._model.model_validate(json.loads(self._texts[name])))
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._texts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._model.__name__}, {len(self)})"
+
+
+@dataclass(frozen=True)
+class CheckedEntities:
+    """All entities of a folder, which have no problems.
+
+    Attributes:
+        clusters: By name, in the order of their files; likewise the next two.
+        feeds: The feeds.
+        processes: The processes.
+        positions: Kind and name of each -> where it is declared.
+        warnings: What works and surprises.
+        left_out: Reads that Dagster's graph of assets cannot show.
+        critical: The feeds whose versions are critical where nobody says otherwise.
+        secrets: What must not be shown of them.
+        programs: The files of their workflows.
+    """
+
+    clusters: Mapping[str, Cluster]
+    feeds: Mapping[str, Feed]
+    processes: Mapping[str, Process]
+    positions: Mapping[tuple[str, str], Position]
+    warnings: tuple[Problem, ...]
+    left_out: frozenset[Edge]
+    critical: frozenset[str]
+    secrets: frozenset[str]
+    programs: WorkflowPaths
+
+
+def summed_up(declared: Sequence[tuple[Entity, Position]], warnings: tuple[Problem, ...]) -> CheckedEntities:
+    """Those entities, each with where it is declared."""
+    entities = [one for one, _ in declared]
+    clusters = {one.name: one for one in entities if isinstance(one, Cluster)}
+    feeds = {one.name: one for one in entities if isinstance(one, Feed)}
+    processes = {one.name: one for one in entities if isinstance(one, Process)}
+    return CheckedEntities(
+        clusters,
+        feeds,
+        processes,
+        {(one.kind, one.name): position for one, position in declared},
+        warnings,
+        left_out(list(processes.values()), list(feeds.values())),
+        frozenset(name for name, feed in feeds.items() if feed.lifecycle_status == "critical"),
+        frozenset(_secrets(clusters.values(), feeds.values(), processes.values())),
+        workflow_paths(processes.values()),
+    )
+
+
+def _secrets(clusters: Iterable[Cluster], feeds: Iterable[Feed], processes: Iterable[Process]) -> Iterator[str]:
+    for cluster in clusters:
+        yield from secrets_of(cluster, {})
+    for feed in feeds:
+        yield from secrets_of_feed(feed, {})
+    for process in processes:
+        yield from secret_properties(process.properties)

@@ -1,0 +1,48 @@
+"""Reads all definitions and checks them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from falcon_assets.catalog.checked_entities import CheckedEntities, summed_up
+from falcon_assets.catalog.checks import check_all
+from falcon_assets.catalog.checks.locations import check_schemas
+from falcon_assets.catalog.checks.processes import check_programs
+from falcon_assets.catalog.declared import parse_documents
+from falcon_assets.catalog.kept_entities import keep, key_of
+from falcon_assets.catalog.yaml_files.definition_files import shown_path
+from falcon_assets.catalog.yaml_files.documents import read_files
+from falcon_assets.errors import InvalidDefinitionsError, MissingDefinitionsError, sorted_problems
+
+
+def read_checked(root: Path, *, strict: bool, programs: bool, home: Path | None) -> CheckedEntities:
+    """The entities; what only their making needs is freed when this returns, before garbage is collected.
+
+    Args:
+        root: The folder.
+        strict: What would be a warning is a problem, but for what only a parser doubts.
+        programs: Whether the files of workflows and the schemas of feeds are parsed, too.
+        home: Where they are kept; None: nowhere.
+
+    Raises:
+        InvalidDefinitionsError: with all problems and warnings of all files.
+        MissingDefinitionsError: there is no entity in it.
+    """
+    files = read_files(root)
+    definitions, problems = parse_documents(root, files)
+    problems.extend(check_all(definitions))
+    if programs:
+        problems.extend(check_programs(definitions))
+        problems.extend(check_schemas(definitions))
+    if strict:
+        problems = [replace(problem, is_warning=problem.is_doubt) for problem in problems]
+    if not all(problem.is_warning for problem in problems):
+        raise InvalidDefinitionsError(problems)
+    if not (definitions.clusters or definitions.feeds or definitions.processes):
+        raise MissingDefinitionsError(f"there is no entity definition (*.yaml, *.yml) in the folder {shown_path(root)}")
+    declared = [*definitions.clusters.values(), *definitions.clustered()]
+    found = summed_up([(one.entity, one.document.position()) for one in declared], sorted_problems(problems))
+    if home is not None:
+        keep(home, root, key_of(root, files.contents), found, [one.document.data for one in declared])
+    return found
