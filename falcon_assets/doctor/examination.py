@@ -110,6 +110,8 @@ def _examine(context: CheckContext, names: Collection[str]) -> Iterator[CheckRes
     wanted = {name: check for name, check in CHECKS.items() if name in names}
     for module in {needed for name, needed in _NEEDED if name in wanted}:
         import_module(f"falcon_assets.{module}")
+    if "stores" in wanted:
+        stores.load_drivers(context)
     asked = {name: partial(_judgements, check, context) for name, check in wanted.items()}
     slow = {name: asked.pop(name) for name in list(asked) if wanted[name] is connectors.check_connectors}
     answers = side_by_side(asked, ANSWER_SECONDS) | side_by_side(slow, SESSION_SECONDS)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+import fsspec
 import sqlalchemy
 
 from falcon_assets.catalog.store import EntityStore
@@ -17,12 +19,12 @@ from falcon_assets.errors import ExpressionError, FalconError, StorageError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.registry import shown_registry
-from falcon_assets.model.store_url import is_mounted
+from falcon_assets.model.store_url import is_hdfs, is_mounted
 from falcon_assets.model.table_uri import TableUri
 from falcon_assets.operations.data_roots import known_roots
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.errors import driver_explained, is_about_path
+from falcon_assets.storage.errors import CHECK_CREDENTIALS, driver_explained, is_about_path, refuses_credentials
 from falcon_assets.storage.feed_store import StoresOf, store_of
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.local_staging import LocalStaging
@@ -144,6 +146,16 @@ class _Store:
     is_written: bool
 
 
+def load_drivers(context: CheckContext) -> None:
+    """Imports what the stores of all clusters are asked by: that takes seconds, and is no time of theirs."""
+    entities = context.entities_if_sound()
+    declared = [one.interfaces for one in entities.everywhere.values()] if entities else []
+    urls = {one.storage(readonly=readonly).endpoint for one in declared for readonly in (False, True)}
+    for scheme in {url.partition("://")[0] for url in urls if "://" in url and not is_hdfs(url)}:
+        with suppress(ImportError, ValueError):  # the check says it
+            fsspec.get_filesystem_class(scheme)
+
+
 def check_stores(context: CheckContext) -> Iterator[Judgement]:
     """Whether the stores of all clusters answer; those that are written to, by writing."""
     entities = context.entities_if_sound()
@@ -231,8 +243,14 @@ def _probe_of_store(one: _Store, entities: EntityStore, context: CheckContext, k
     except (StorageError, ExpressionError) as error:
         if "which is not set" in str(error):
             return problem(str(error), "set it here and wherever Dagster runs")
+        if isinstance(error, StorageError) and refuses_credentials(error):
+            return problem(f"{_named_of_store(one)} refuses us: {_without_advice(error)}", CHECK_CREDENTIALS)
         may_not = isinstance(error, StorageError) and is_about_path(error) and one.is_written
         return problem(str(error), _ALLOW if may_not else _OPTIONS)
+
+
+def _without_advice(error: StorageError) -> str:
+    return str(error).partition(": ")[2].removesuffix(f": {CHECK_CREDENTIALS}")
 
 
 def _judge(one: _Store, store: ClusterStore) -> Judgement:

@@ -13,6 +13,7 @@ from fsspec import AbstractFileSystem
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster, ClusterLocations, StorageOption
 from falcon_assets.model.store_url import canonical_url, is_hdfs, is_mounted, store_url
+from falcon_assets.storage.errors import explanation, is_refusal
 from falcon_assets.storage.files.files_on import files_on
 from falcon_assets.storage.hdfs_store import open_hdfs
 from falcon_assets.storage.roots import Root, RootGuard
@@ -197,6 +198,9 @@ def _open(cluster: str, what: str, url: str, shown: str, options: Mapping[str, A
         raise StorageError(f"cluster {cluster!r}: cannot use {shown}: {error}{_extra(scheme)}") from error
     except Exception as error:
         # Drivers raise anything, and may quote their options: neither the text nor the cause is passed on.
+        if is_refusal(error):  # some connect at once
+            refused = PermissionError()
+            raise explanation(cluster, f"open {shown}", refused) from refused
         raise StorageError(
             f"cluster {cluster!r}: cannot open {shown} ({type(error).__name__}); check its endpoint and storage_options"
         ) from None

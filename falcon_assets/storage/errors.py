@@ -23,11 +23,17 @@ _REASONS = {
     errno.EROFS: "the file system is mounted read-only",
     errno.ENOLCK: "the file system offers no locks: mount it with locking",
 }
-_NOT_PERMITTED = (
-    "the store refuses it to these credentials: check them in storage_options (are they known there, has a token "
-    "expired, is the clock right?), and what they may do"
+CHECK_CREDENTIALS = (
+    "check them in storage_options (are they known there, has a token expired, is the clock right?), and what they "
+    "may do"
 )
+"""What to do where :func:`refuses_credentials`."""
+_NOT_PERMITTED = f"the store refuses it to these credentials: {CHECK_CREDENTIALS}"
 """Drivers of object stores say no more than that, by an error without a number."""
+_REFUSALS = (401, 403)
+"""What servers of HTTP answer where credentials are unknown, or may not."""
+_REFUSING = {"AuthenticationException", "BadAuthenticationType", "ClientAuthenticationError", "RefreshError"}
+"""What drivers of SSH, Azure's and Google's stores call it."""
 _NOT_A_FOLDER = (errno.ENOTDIR, errno.EEXIST)
 _ABOUT_PATHS = {
     *(errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENOENT),
@@ -61,7 +67,7 @@ def driver_explained(cluster: str, doing: str) -> Iterator[None]:
         doing: What is being done, after "cannot".
 
     Raises:
-        StorageError: instead of every ``OSError``.
+        StorageError: instead of every ``OSError``, and of what :func:`is_refusal`.
         UnreachableError: instead of every other exception that is not ours.
     """
     try:
@@ -70,6 +76,9 @@ def driver_explained(cluster: str, doing: str) -> Iterator[None]:
     except FalconError:
         raise
     except Exception as error:
+        if is_refusal(error):
+            refused = PermissionError()  # as those of S3 say it
+            raise explanation(cluster, doing, refused) from refused
         raise UnreachableError(
             f"cluster {cluster!r}: cannot {doing} ({type(error).__name__}): "
             "check the endpoints and their storage_options"
@@ -86,7 +95,34 @@ def explanation(cluster: str, doing: str, error: OSError) -> StorageError:
 
 
 def _unnumbered(error: OSError) -> str:
-    return _NOT_PERMITTED if isinstance(error, PermissionError) else type(error).__name__
+    return _NOT_PERMITTED if is_refusal(error) else type(error).__name__
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether a store has answered, in whatever words its driver has, that these credentials may not do that."""
+    found: BaseException | None = error
+    while found is not None:
+        if isinstance(found, PermissionError) or type(found).__name__ in _REFUSING:
+            return True
+        if isinstance(found, OSError) and found.errno is None and str(found).startswith("Forbidden"):  # gcsfs
+            return True
+        if not _statuses(found).isdisjoint(_REFUSALS):
+            return True
+        found = found.__cause__
+    return False
+
+
+def refuses_credentials(error: StorageError) -> bool:
+    """Whether the store refuses the credentials, and not what lies at one path to the user of this process."""
+    cause = error.__cause__
+    return isinstance(cause, OSError) and cause.errno is None and is_refusal(cause)
+
+
+def _statuses(error: BaseException) -> set[object]:
+    """What may be the status of an answer: drivers keep it in different places."""
+    answer = getattr(error, "response", None)
+    found = [getattr(one, name, None) for one in (error, answer) for name in ("status_code", "status", "code")]
+    return {int(one) if isinstance(one, str) and one.isdigit() else one for one in found if isinstance(one, int | str)}
 
 
 def is_about_path(error: StorageError) -> bool:
@@ -97,4 +133,4 @@ def is_about_path(error: StorageError) -> bool:
     cause = error.__cause__
     if cause is None:
         return not isinstance(error, UnreachableError)
-    return isinstance(cause, PermissionError) or (isinstance(cause, OSError) and cause.errno in _ABOUT_PATHS)
+    return is_refusal(cause) or (isinstance(cause, OSError) and cause.errno in _ABOUT_PATHS)

@@ -46,12 +46,14 @@ class Collection:
         left: Feeds that the budget left for the next time.
         problems: Feed -> why it could not be checked.
         left_out: Why a store is left alone -> how many feeds were left out for that.
+        unread: Feeds of which nobody knows now what is there.
     """
 
     recorded: int
     left: int
     problems: dict[str, str]
     left_out: dict[str, int] = field(default_factory=dict)
+    unread: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ class Collector:
         self._failed.clear()
         self._failed.update(problems)
         left = len(feeds) - len(done) - len(problems) - sum(left_out.values())
-        return Collection(recorded, left, problems, left_out)
+        return Collection(recorded, left, problems, left_out, frozenset(self.feeds.keys() - done.keys()))
 
     def _found(
         self,

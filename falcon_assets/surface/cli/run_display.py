@@ -123,13 +123,12 @@ def _waits(at: datetime) -> str:
 def tell(console: Console, outcome: ForegroundResult) -> None:
     """Says what went wrong and what waits for what; each in a line, however narrow the terminal or a log is."""
     say = partial(console.print, markup=False, soft_wrap=True)
-    for one in outcome.trouble:
-        what = "timed out" if one.state is InstanceState.TIMED_OUT else "failed"
-        say(visible(f"{one.process} on {one.cluster} {format_instant(one.nominal)} {what}: {one.reason}"))
-    for (process, cluster), decision in outcome.outlook.decisions.items():
-        waiting = list(decision.waiting.items())
-        for nominal, reason in waiting[:_SHOWN]:
-            say(visible(f"{process} on {cluster} {format_instant(nominal)}: {reason}"))
-        more = max(len(waiting) - _SHOWN, 0) + decision.further
+    for it in outcome.trouble:
+        what = "timed out" if it.state is InstanceState.TIMED_OUT else "failed"
+        say(visible(f"{it.process} on {it.cluster} {format_instant(it.nominal)} {what}: {it.reason}"))
+    for one in outcome.waiting:
+        for nominal, reason in one.instances[:_SHOWN]:
+            say(visible(f"{one.process} on {one.cluster} {format_instant(nominal)}: {reason}"))
+        more = max(len(one.instances) - _SHOWN, 0) + one.further
         if more:
-            say(further_wait(more, process, cluster))
+            say(further_wait(more, one.process, one.cluster))

@@ -6,7 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import dagster as dg
@@ -36,6 +36,7 @@ from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.planning.workloads import Workload
 from falcon_assets.settings import Settings
 from falcon_assets.surface.foreground.foreground_runs import Display, ForegroundRuns
+from falcon_assets.surface.foreground.known_waits import WaitingWorkload, known_waits
 
 _PATIENCE_SECONDS = 30.0
 """How long a lock is waited for: a sensor has it for the length of a tick."""
@@ -64,12 +65,14 @@ class ForegroundResult:
         succeeded: How many instances succeeded.
         trouble: Those that did not.
         left_out: What could not be read or worked with, and why, in the order in which that showed.
+        waiting: What is worth telling of what waits: nothing of what is left out, or comes after it.
     """
 
     outlook: Outlook
     succeeded: int
     trouble: tuple[Trouble, ...]
     left_out: Mapping[str, str]
+    waiting: tuple[WaitingWorkload, ...] = ()
 
     @property
     def is_whole(self) -> bool:
@@ -125,9 +128,8 @@ class Foreground:
             # Once: what lands in the past while this goes on is found the next time.
             waited_for = coordinator.waited_for(self.ledger, until)
             while True:
-                left_out = self._collect_all(
-                    collectors, waited_for, late_arrival
-                )  # anew: what answers again is in again
+                # Anew: what answers again is in again.
+                left_out, unread = self._collect_all(collectors, waited_for, late_arrival)
                 waited_for = {}
                 left_out |= self._evaluate([one for one in slas if one.deadlines])
                 outlook = coordinator.decide(
@@ -141,7 +143,8 @@ class Foreground:
                     if runs.execute(run):
                         touched[run.workload.name, run.workload.cluster].update(run.launch.nominals)
                 if not planned and not self._wait_for_retry(outlook):
-                    return self._outcome(outlook, touched, left_out | runs.left_out())
+                    found = self._outcome(outlook, touched, left_out | runs.left_out())
+                    return replace(found, waiting=known_waits(workloads, outlook.decisions, unread))
 
     def _failed_in(self, run_ids: Sequence[str]) -> dict[tuple[str, str], list[datetime]]:
         """The instances, by workload and cluster, that have failed with the end of these runs: nobody heard of it."""
@@ -168,17 +171,21 @@ class Foreground:
         collectors: Sequence[Collector],
         waited_for: Mapping[Name, tuple[datetime, datetime]],
         late_arrival: LateArrivalHandler,
-    ) -> dict[str, str]:
-        """Finds new data, and late data; what could not be read, and why."""
+    ) -> tuple[dict[str, str], set[Name]]:
+        """Finds new data, and late data; what could not be read, and why, and the feeds that nobody knows of."""
         left_out: dict[str, str] = {}
+        unread = set[Name]()
         for collector in collectors:
-            own = {feed: span for (name, feed), span in waited_for.items() if name == collector.cluster.name}
-            left_out |= self._collect(collector, own)
+            where = collector.cluster.name
+            own = {feed: span for (name, feed), span in waited_for.items() if name == where}
+            problems, feeds = self._collect(collector, own)
+            left_out |= problems
+            unread |= {(where, feed) for feed in feeds}
         try:
             late_arrival.decide(self.ledger)
         except FalconError as error:
             left_out["late data"] = str(error)
-        return left_out
+        return left_out, unread
 
     def _evaluate(self, slas: Sequence[SlaEvaluation]) -> dict[str, str]:
         """Records and tells which SLAs are breached, or met after all; what could not be evaluated, and why."""
@@ -210,25 +217,29 @@ class Foreground:
                     trouble.append(Trouble(process, cluster, nominal, record.state, record.reason))
         return ForegroundResult(outlook, succeeded, tuple(trouble), left_out)
 
-    def _collect(self, collector: Collector, waited_for: Mapping[str, tuple[datetime, datetime]]) -> dict[str, str]:
-        """Finds new data on a cluster; what could not be read, and why."""
+    def _collect(
+        self, collector: Collector, waited_for: Mapping[str, tuple[datetime, datetime]]
+    ) -> tuple[dict[str, str], Set[str]]:
+        """Finds new data on a cluster; what could not be read, and why, and the feeds that nobody knows of."""
         where = collector.cluster.name
         problems: dict[str, str] = {}
+        unread: Set[str] = collector.feeds.keys()
         while True:
             try:
                 found = collector.collect(self.ledger, _COLLECT_SECONDS, waited_for)
             except FalconError as error:
-                return problems | {where: str(error)}
+                return problems | {where: str(error)}, unread
             problems |= {f"{feed} on {where}": why for feed, why in found.problems.items()}
             problems |= {
                 f"a store of {count_of(feeds, 'feed')} on {where}": why for why, feeds in found.left_out.items()
             }
             self.display.collected(found.recorded)
+            unread &= found.unread
             if not found.left:
-                return problems
+                return problems, unread
             if found.problems:  # or a store that answers nobody would have this time for each of its feeds
                 rest = f"the rest of {where} ({count_of(found.left, 'feed')})"
-                return problems | {rest: "there was no time for it"}
+                return problems | {rest: "there was no time for it"}, unread
 
     def _wait_for_retry(self, outlook: Outlook) -> bool:
         """Waits until a failed instance may be tried again; False where none will be, or the clock is frozen."""

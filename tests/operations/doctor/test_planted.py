@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import ModuleType
 
@@ -202,6 +204,28 @@ def unreachable_s3(it: Installed) -> None:
     it.lake(f"http://127.0.0.1:{free_port()}")
 
 
+class _Refusing(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        said = b"<Error><Code>InvalidAccessKeyId</Code><Message>unknown</Message></Error>"
+        self.send_response(403)
+        self.send_header("Content-Length", str(len(said)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(said)
+
+    do_HEAD = do_PUT = do_GET
+
+    def log_message(self, *told: object) -> None:
+        pass
+
+
+def refusing_s3(it: Installed) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Refusing)  # until the tests end
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    it.set(LAKE_KEY="key", LAKE_SECRET=SECRET)
+    it.lake(f"http://127.0.0.1:{server.server_port}")
+
+
 def dead_daemon(it: Installed) -> None:
     it.beat(3 * 3600 + 1)
 
@@ -323,6 +347,9 @@ PLANTED: list[tuple[Callable[[Installed], None], str, Said]] = [
         "cluster 'primary': its write endpoint: there is no folder /mnt/missing/lake",
         "mount it, or make that folder")),
     (unreachable_s3, "stores", ("stores", "problem", "cluster 'lake': .*", "check its endpoint, .*")),
+    (refusing_s3, "stores", ("stores", "problem",
+        "cluster 'lake': its write endpoint refuses us: cannot .*: the store refuses it to these credentials",
+        "check them in storage_options .*")),
     (dead_daemon, "daemon", ("daemon", "problem", "Dagster's daemon is not alive, last seen 3 hours ago: .*SENSOR.*",
         "start it: dagster-daemon run, or dagster dev")),
     (dead_part, "daemon", ("daemon", "problem",
