@@ -19,6 +19,7 @@ from falcon_assets.doctor import (
     runs,
     space,
     stores,
+    timelines,
     webserver,
 )
 from falcon_assets.doctor import dagster_yaml as instance
@@ -52,6 +53,7 @@ CHECKS: Mapping[str, Check] = {
     "database": database.check_database,
     "migrations": database.check_migrations,
     "clock": database.check_clock,
+    "timelines": timelines.check_timelines,
     "stores": stores.check_stores,
     "registries": registries.check_registries,
     "connectors": connectors.check_connectors,
@@ -66,7 +68,7 @@ CHECKS: Mapping[str, Check] = {
 }
 """Name -> check, in the order in which they are told: what others need comes first."""
 _NEEDED = (
-    *((name, "doctor.database_probe") for name in ("database", "migrations", "clock", "space", "daemon")),
+    *((name, "doctor.database_probe") for name in ("database", "migrations", "clock", "timelines", "space", "daemon")),
     *((name, "doctor.dagster_probe") for name in ("migrations", "instance", "sensors", "queue", "runs")),
     ("receivers", "features.notification.delivery"),
     ("spark", "compute.spark.endpoints.reachable"),

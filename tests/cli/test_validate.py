@@ -40,6 +40,23 @@ def test_the_folder_of_the_settings_is_the_default(tmp_path: Path) -> None:
     assert named.stdout == "1 cluster, 0 feeds, 0 processes: no problems\n"
 
 
+def test_a_file_is_checked_with_all_that_it_belongs_to(tmp_path: Path) -> None:
+    write(tmp_path / "entity_defs", FILES)
+    write(tmp_path / "others", {"one.yaml": FILES["clusters.yaml"].partition("---")[0]})
+    whole = "2 clusters, 2 feeds, 1 process: no problems\n"
+    assert falcon("validate", "entity_defs/processes.yaml", folder=tmp_path).stdout == whole
+    assert (
+        falcon("validate", "others/one.yaml", folder=tmp_path).stdout
+        == "1 cluster, 0 feeds, 0 processes: no problems\n"
+    )
+    (tmp_path / "work.sql").touch()
+    other = falcon("validate", "work.sql", folder=tmp_path)
+    assert (other.returncode, other.stderr) == (
+        1,
+        "Error: work.sql is no folder: name the one that holds the entity definitions\n",
+    )
+
+
 def test_a_problem_with_its_line(tmp_path: Path) -> None:
     write(tmp_path / "defs", changed("processes.yaml", "feed: raw", "feed: rwa"))
     result = falcon("validate", "defs", folder=tmp_path)

@@ -75,8 +75,13 @@ def _paths(root: Path, tell: Callable[[Path, str], None]) -> Iterator[Path]:
     for folder, folders, names in os.walk(root, onerror=unreadable):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
-            if name.endswith(_SUFFIXES) and not name.startswith("."):
-                yield Path(folder, name)
+            if is_definition_file(path := Path(folder, name)):
+                yield path
+
+
+def is_definition_file(path: Path) -> bool:
+    """Whether a file with that name is one of definitions."""
+    return path.name.endswith(_SUFFIXES) and not path.name.startswith(".")
 
 
 def file_content(path: Path, root: Path) -> bytes:

@@ -1,0 +1,133 @@
+"""Check of instances that the present definitions do not have: somebody changed a frequency by hand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+import sqlalchemy
+from sqlalchemy import Connection, func, select
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.doctor.check import CheckContext, Judgement, not_checked, ok, warning
+from falcon_assets.errors import SettingsError, count_of
+from falcon_assets.history.tables import DEFINITION_VERSIONS, FEED_INSTANCES, PROCESS_INSTANCES
+from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.instance_record import FeedState
+from falcon_assets.planning.timeline import Timeline, feed_timeline
+
+_FREQUENCY = r"""frequency["']?\s*:\s*["']?([a-z]+\(\s*[0-9]+\s*\))"""
+_TIMEZONE = r"""(?:^|[\s{,"'])timezone["']?\s*:\s*["']?([A-Za-z0-9_/+-]+)"""
+"""Where a definition, in whatever layout, says what its instances are named by."""
+_NAMED = 5
+_AT_ONCE = 10_000
+
+
+class Line(NamedTuple):
+    """The instances that an entity has on a cluster."""
+
+    kind: str
+    name: str
+    cluster: str
+    timeline: Timeline
+
+
+class Lost(NamedTuple):
+    """Instances between start and end of an entity that its present definition does not have."""
+
+    line: Line
+    number: int
+    first: datetime
+
+
+def check_timelines(context: CheckContext) -> Iterator[Judgement]:
+    """Whether all that is recorded is an instance of what is defined now."""
+    entities = context.entities_if_sound()
+    try:
+        facts = context.database()
+    except SettingsError:
+        yield not_checked("the database cannot be reached")
+        return
+    if entities is None or facts is None or facts.ledger != facts.ledger_head:
+        yield ok("nothing is recorded of what is defined")
+        return
+    engine = sqlalchemy.create_engine(facts.url, poolclass=sqlalchemy.NullPool)
+    with engine.connect() as connection:
+        lines = changed(lines_of(entities), _recorded(connection))
+        found = [one for line in lines if (one := _lost(connection, line))]
+    yield from judge_timelines(found)
+
+
+def judge_timelines(found: Sequence[Lost]) -> Iterator[Judgement]:
+    """Of what is lost, by entity and cluster."""
+    if not found:
+        yield ok("all that is recorded between start and end of an entity is an instance of its definition")
+    for line, number, first in found[:_NAMED]:
+        where = f"{line.kind} {line.name!r} on cluster {line.cluster!r}"
+        they = "is none" if number == 1 else "are none"
+        yield warning(
+            f"{where}: {count_of(number, 'recorded instance')} {they} of the present definition, whose frequency is "
+            f"{line.timeline.frequency}, such as {format_instant(first)}",
+            f"write the frequency (and timezone) that they were made with again: falcon entity history {line.name} "
+            f"--type {line.kind} has it; or leave them: nothing runs into them or reads them, retention does not evict "
+            "them, and what is to go has to be removed by hand",
+        )
+    if len(found) > _NAMED:
+        rest = count_of(len(found) - _NAMED, "entity has", "entities have")
+        yield warning(f"{rest} such instances, too", "falcon instance list --json names them (off_timeline)")
+
+
+def lines_of(entities: EntityStore) -> Iterator[Line]:
+    """All that has instances."""
+    for feed in entities.feeds.values():
+        for cluster, _ in entities.feed_clusters(feed):
+            if not feed.snapshot:
+                yield Line("feed", feed.name, cluster.name, feed_timeline(feed, cluster.name))
+    for one in entities.process_workloads:
+        yield Line("process", one.name, one.cluster, one.timeline)
+
+
+def changed(lines: Iterable[Line], recorded: Iterable[tuple[str, str, str | None, str | None]]) -> list[Line]:
+    """Those whose entities have had another frequency, or another zone of days and months.
+
+    Args:
+        lines: All of them.
+        recorded: Kind, name, frequency and zone of all definitions that there ever were, as they were written.
+    """
+    before: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for kind, name, frequency, timezone in recorded:
+        if frequency is not None:
+            before.setdefault((kind, name), set()).add((re.sub(r"\s+", "", frequency), timezone or "UTC"))
+    return [one for one in lines if any(_differs(one.timeline, *said) for said in before.get((one.kind, one.name), ()))]
+
+
+def _differs(timeline: Timeline, frequency: str, timezone: str) -> bool:
+    other_zone = not timeline.frequency.is_absolute and timezone != timeline.timezone
+    return frequency != str(timeline.frequency) or other_zone
+
+
+def _recorded(connection: Connection) -> list[tuple[str, str, str | None, str | None]]:
+    table = DEFINITION_VERSIONS.c
+    said = func.substring(table.text, _FREQUENCY), func.substring(table.text, _TIMEZONE)
+    found = connection.execute(select(table.kind, table.name, *said).where(table.text.is_not(None)).distinct())
+    return [(row[0], row[1], row[2], row[3]) for row in found]
+
+
+def _lost(connection: Connection, line: Line) -> Lost | None:
+    """What of an entity whose definition has changed is off its timeline."""
+    if line.kind == "feed":
+        feeds = FEED_INSTANCES.c
+        is_there = feeds.state == FeedState.AVAILABLE.value
+        instant, wanted = feeds.instance, (feeds.feed == line.name, feeds.cluster == line.cluster, is_there)
+    else:
+        processes = PROCESS_INSTANCES.c
+        instant = processes.nominal
+        wanted = (processes.process == line.name, processes.cluster == line.cluster, sqlalchemy.true())
+    asked = select(instant).where(*wanted, instant >= line.timeline.start, instant < line.timeline.end)
+    count, first = 0, None
+    for (moment,) in connection.execution_options(yield_per=_AT_ONCE).execute(asked.order_by(instant)):
+        if not line.timeline.contains(moment):
+            count, first = count + 1, first or moment
+    return Lost(line, count, first) if first else None
