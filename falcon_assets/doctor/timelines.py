@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 import sqlalchemy
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.doctor.check import CheckContext, Judgement, not_checked, ok, warning
 from falcon_assets.errors import SettingsError, count_of
-from falcon_assets.history.tables import DEFINITION_VERSIONS, FEED_INSTANCES, PROCESS_INSTANCES
+from falcon_assets.history.tables import FEED_INSTANCES, PROCESS_INSTANCES
+from falcon_assets.instances.store.former_instances import EntityTimeline, redefined
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instance_record import FeedState
-from falcon_assets.planning.timeline import Timeline, feed_timeline
+from falcon_assets.planning.timeline import feed_timeline
 
-_FREQUENCY = r"""frequency["']?\s*:\s*["']?([a-z]+\(\s*[0-9]+\s*\))"""
-_TIMEZONE = r"""(?:^|[\s{,"'])timezone["']?\s*:\s*["']?([A-Za-z0-9_/+-]+)"""
-"""Where a definition, in whatever layout, says what its instances are named by."""
 _NAMED = 5
 _AT_ONCE = 10_000
 
 
-class Line(NamedTuple):
-    """The instances that an entity has on a cluster."""
-
-    kind: str
-    name: str
-    cluster: str
-    timeline: Timeline
-
-
-class Lost(NamedTuple):
+class OffTimelines(NamedTuple):
     """Instances between start and end of an entity that its present definition does not have."""
 
-    line: Line
+    line: EntityTimeline
     number: int
     first: datetime
 
@@ -55,12 +43,11 @@ def check_timelines(context: CheckContext) -> Iterator[Judgement]:
         return
     engine = sqlalchemy.create_engine(facts.url, poolclass=sqlalchemy.NullPool)
     with engine.connect() as connection:
-        lines = changed(lines_of(entities), _recorded(connection))
-        found = [one for line in lines if (one := _lost(connection, line))]
+        found = [one for line in redefined(connection, [*lines_of(entities)]) if (one := _lost(connection, line))]
     yield from judge_timelines(found)
 
 
-def judge_timelines(found: Sequence[Lost]) -> Iterator[Judgement]:
+def judge_timelines(found: Sequence[OffTimelines]) -> Iterator[Judgement]:
     """Of what is lost, by entity and cluster."""
     if not found:
         yield ok("all that is recorded between start and end of an entity is an instance of its definition")
@@ -79,43 +66,17 @@ def judge_timelines(found: Sequence[Lost]) -> Iterator[Judgement]:
         yield warning(f"{rest} such instances, too", "falcon instance list --json names them (off_timeline)")
 
 
-def lines_of(entities: EntityStore) -> Iterator[Line]:
+def lines_of(entities: EntityStore) -> Iterator[EntityTimeline]:
     """All that has instances."""
     for feed in entities.feeds.values():
         for cluster, _ in entities.feed_clusters(feed):
             if not feed.snapshot:
-                yield Line("feed", feed.name, cluster.name, feed_timeline(feed, cluster.name))
+                yield EntityTimeline("feed", feed.name, cluster.name, feed_timeline(feed, cluster.name))
     for one in entities.process_workloads:
-        yield Line("process", one.name, one.cluster, one.timeline)
+        yield EntityTimeline("process", one.name, one.cluster, one.timeline)
 
 
-def changed(lines: Iterable[Line], recorded: Iterable[tuple[str, str, str | None, str | None]]) -> list[Line]:
-    """Those whose entities have had another frequency, or another zone of days and months.
-
-    Args:
-        lines: All of them.
-        recorded: Kind, name, frequency and zone of all definitions that there ever were, as they were written.
-    """
-    before: dict[tuple[str, str], set[tuple[str, str]]] = {}
-    for kind, name, frequency, timezone in recorded:
-        if frequency is not None:
-            before.setdefault((kind, name), set()).add((re.sub(r"\s+", "", frequency), timezone or "UTC"))
-    return [one for one in lines if any(_differs(one.timeline, *said) for said in before.get((one.kind, one.name), ()))]
-
-
-def _differs(timeline: Timeline, frequency: str, timezone: str) -> bool:
-    other_zone = not timeline.frequency.is_absolute and timezone != timeline.timezone
-    return frequency != str(timeline.frequency) or other_zone
-
-
-def _recorded(connection: Connection) -> list[tuple[str, str, str | None, str | None]]:
-    table = DEFINITION_VERSIONS.c
-    said = func.substring(table.text, _FREQUENCY), func.substring(table.text, _TIMEZONE)
-    found = connection.execute(select(table.kind, table.name, *said).where(table.text.is_not(None)).distinct())
-    return [(row[0], row[1], row[2], row[3]) for row in found]
-
-
-def _lost(connection: Connection, line: Line) -> Lost | None:
+def _lost(connection: Connection, line: EntityTimeline) -> OffTimelines | None:
     """What of an entity whose definition has changed is off its timeline."""
     if line.kind == "feed":
         feeds = FEED_INSTANCES.c
@@ -130,4 +91,4 @@ def _lost(connection: Connection, line: Line) -> Lost | None:
     for (moment,) in connection.execution_options(yield_per=_AT_ONCE).execute(asked.order_by(instant)):
         if not line.timeline.contains(moment):
             count, first = count + 1, first or moment
-    return Lost(line, count, first) if first else None
+    return OffTimelines(line, count, first) if first else None

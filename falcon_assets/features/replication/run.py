@@ -23,6 +23,7 @@ from falcon_assets.instances.runs.instance_work import Done, Event, Prepared, Se
 from falcon_assets.instances.runs.kept_versions import kept_versions
 from falcon_assets.instances.runs.planned_inputs import Evicted
 from falcon_assets.instances.store.consumed import versions_read
+from falcon_assets.instances.store.former_instances import require_apart
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.clock import Clock
@@ -119,6 +120,7 @@ class ReplicationWork:
             if gone is not None:
                 raise MissingInputsError(subject, [], [f"{line}, evicted on {format_instant(gone)}"])
             raise MissingInputsError(subject, [line], lacking=[(route.feed.name, nominal)])
+        require_apart(self.claims.ledger, route.target, route.feed, nominal, route.output(nominal).path)
         return _Copy(self, nominal, late or ())
 
     def definition(self, nominal: datetime) -> int | None:

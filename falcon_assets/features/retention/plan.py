@@ -25,6 +25,13 @@ from falcon_assets.history.database import parts
 from falcon_assets.history.folding.kept_versions import KnownVersions, known_versions
 from falcon_assets.history.platform.open_ledger import Ledger
 from falcon_assets.instances.runs.dead_runs import unfinished_runs
+from falcon_assets.instances.store.former_instances import (
+    EntityTimeline,
+    Places,
+    former_places,
+    holds_former,
+    redefined,
+)
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.table_uri import TableUri
@@ -33,6 +40,7 @@ from falcon_assets.planning.eviction import Verdict, VersionVerdict, before, pla
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.reason import Reason
 from falcon_assets.planning.reasons_to_keep import Need
+from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.unfinished_copies import UnfinishedCopy, unfinished_copies
@@ -196,6 +204,7 @@ class RetentionSnapshot:
             for one, retention in retained
             if retention.minimum_age
         }
+        self._former = self._former_places(connection, feeds)
         self._landed = queries.seen(connection, cluster.name, young)
         self._versions = known_versions(connection, cluster.name, self.feeds)
         self._protected = protected_on(connection, cluster.name, self.feeds, store.critical)
@@ -215,6 +224,8 @@ class RetentionSnapshot:
             paths, landed = InstancePaths(feed, self._cluster), self._landed.get(feed.name, {})
             protected = self._protected.get(feed.name, ProtectedVersions())
             needs: list[Need] = [*self._needs.of(feed, [one.nominal for one in found]), protected.instances.get]
+            if former := self._former.get(feed.name):
+                needs.append(lambda nominal: holds_former(files, paths.data(nominal), former))
             verdicts = plan_eviction(paths, found, self._now, needs, landed.get)
             copies = plan_copies(
                 self._unfinished[files.root], paths, found, self._now, partial(self._needs.of_copies, feed)
@@ -223,6 +234,16 @@ class RetentionSnapshot:
         except FalconError as error:
             return FeedPlan(feed, self._cluster, status, (), str(error))
         return FeedPlan(feed, self._cluster, status, tuple(verdicts), "", tuple(copies), tuple(versions))
+
+    def _former_places(self, connection: Connection, feeds: Sequence[Feed]) -> dict[str, Places]:
+        """By the name of the feed: what earlier definitions made of it, which nobody evicts."""
+        here = self._cluster.name
+        in_files = (one for one in feeds if one.on(here) and not one.snapshot and one.table_on(here) is None)
+        lines = [EntityTimeline(one.kind, one.name, here, feed_timeline(one, here)) for one in in_files]
+        return {
+            name: former_places(connection, here, name, line, line.start, line.end)
+            for _, name, _, line in redefined(connection, lines)
+        }
 
     def _plan_versions(
         self, feed: Feed, files: ClusterStore, protected: Mapping[tuple[datetime, str], Reason]

@@ -21,6 +21,7 @@ from falcon_assets.instances.runs.materializations import materializations
 from falcon_assets.instances.runs.planned_inputs import Evicted
 from falcon_assets.instances.runs.run_definitions import RunDefinitions
 from falcon_assets.instances.store import reruns
+from falcon_assets.instances.store.former_instances import require_apart
 from falcon_assets.instances.store.newest_instances import newest_written, unrecorded_before
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.data_usage import FeedInstance
@@ -103,12 +104,18 @@ class ProcessWork:
     environ: Mapping[str, str] = field(repr=False)
 
     def prepare(self, nominal: datetime, late: tuple[LateChange, ...] | None, evicted: Evicted) -> Prepared:
-        """See :class:`InstanceWork`; also raises a StorageError where later instances wrote the snapshots it writes."""
+        """See :class:`InstanceWork`; also raises a StorageError where it would replace what is not its own.
+
+        That is what later instances wrote into a snapshot, and what an earlier definition made.
+        """
         if replaced := replaced_by(self.workload, nominal, self._newest):
             instance = f"{self.workload.name} on {self.workload.cluster} at {format_instant(nominal)}"
             raise StorageError(f"{instance}: {replaced}")
         runner = self._told(self.definitions.runner(nominal), nominal)
-        return _Computation(runner, runner.prepare(nominal, late, evicted), self)
+        ready = runner.prepare(nominal, late, evicted)
+        for output in ready.plan.outputs:
+            require_apart(self.ledger, runner.store_of(output.feed), output.feed, output.instance, output.path)
+        return _Computation(runner, ready, self)
 
     def definition(self, nominal: datetime) -> int | None:
         """See :class:`InstanceWork`."""

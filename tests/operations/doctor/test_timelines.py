@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from falcon_assets.doctor.timelines import Line, Lost, changed, judge_timelines
+from falcon_assets.doctor.timelines import OffTimelines, judge_timelines
+from falcon_assets.instances.store.former_instances import EntityTimeline, changed
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.planning.timeline import Timeline
 from tests.builders import VALIDITY, cluster_yaml
@@ -15,9 +16,9 @@ from tests.operations.doctor.conftest import Installed
 START = datetime(2013, 1, 1, tzinfo=UTC)
 
 
-def line(frequency: str, timezone: str = "UTC", name: str = "raw") -> Line:
+def line(frequency: str, timezone: str = "UTC", name: str = "raw") -> EntityTimeline:
     timeline = Timeline(START, datetime(2014, 1, 1, tzinfo=UTC), Frequency.parse(frequency), timezone)
-    return Line("feed", name, "primary", timeline)
+    return EntityTimeline("feed", name, "primary", timeline)
 
 
 @pytest.mark.parametrize(
@@ -32,13 +33,15 @@ def line(frequency: str, timezone: str = "UTC", name: str = "raw") -> Line:
         (line("days(1)"), (None, None), False),  # nobody knows
     ],
 )
-def test_whose_definitions_were_others(now: Line, recorded: tuple[str | None, str | None], is_changed: bool) -> None:
+def test_whose_definitions_were_others(
+    now: EntityTimeline, recorded: tuple[str | None, str | None], is_changed: bool
+) -> None:
     assert changed([now], [("feed", "raw", *recorded)]) == ([now] if is_changed else [])
     assert changed([now], [("process", "raw", *recorded), ("feed", "other", *recorded)]) == []
 
 
 def test_many_of_them_are_a_few_lines() -> None:
-    found = [Lost(line("days(1)", name=f"f{number}"), 2, START + timedelta(hours=1)) for number in range(8)]
+    found = [OffTimelines(line("days(1)", name=f"f{number}"), 2, START + timedelta(hours=1)) for number in range(8)]
     told = list(judge_timelines(found))
     assert len(told) == 6
     assert told[-1].text == "3 entities have such instances, too"

@@ -1,0 +1,143 @@
+"""Instances that earlier definitions of a feed had: they are kept as they are, also where a path became coarser.
+
+Commands let nobody change what names instances; an editor does.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import Connection, func, select
+
+from falcon_assets.errors import StorageError
+from falcon_assets.history.platform.open_ledger import Ledger
+from falcon_assets.history.tables import DATA_VERSIONS, DEFINITION_VERSIONS
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.timeline import Timeline, feed_timeline
+from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.errors import driver_explained
+
+_FREQUENCY = r"""frequency["']?\s*:\s*["']?([a-z]+\(\s*[0-9]+\s*\))"""
+_TIMEZONE = r"""(?:^|[\s{,"'])timezone["']?\s*:\s*["']?([A-Za-z0-9_/+-]+)"""
+"""Where a definition, in whatever layout, says what its instances are named by."""
+
+
+class EntityTimeline(NamedTuple):
+    """The instances that an entity has on a cluster."""
+
+    kind: str
+    name: str
+    cluster: str
+    timeline: Timeline
+
+
+@dataclass(frozen=True)
+class HoldsFormer(Reason):
+    """In the folder of an instance lies one that an earlier definition had."""
+
+    former: datetime
+    path: str
+
+    def __str__(self) -> str:
+        """A sentence."""
+        return f"{self.path}, in its folder, is instance {format_instant(self.former)} of an earlier definition"
+
+
+def redefined(connection: Connection, lines: Collection[EntityTimeline]) -> list[EntityTimeline]:
+    """Those whose entities have had another frequency, or another zone of days and months."""
+    table = DEFINITION_VERSIONS.c
+    said = func.substring(table.text, _FREQUENCY), func.substring(table.text, _TIMEZONE)
+    asked = select(table.kind, table.name, *said).where(table.text.is_not(None)).distinct()
+    return changed(lines, [(row[0], row[1], row[2], row[3]) for row in connection.execute(asked)])
+
+
+def changed(
+    lines: Iterable[EntityTimeline], recorded: Iterable[tuple[str, str, str | None, str | None]]
+) -> list[EntityTimeline]:
+    """As :func:`redefined`.
+
+    Args:
+        lines: All of them.
+        recorded: Kind, name, frequency and zone of all definitions that there ever were, as they were written.
+    """
+    before: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for kind, name, frequency, timezone in recorded:
+        if frequency is not None:
+            before.setdefault((kind, name), set()).add((re.sub(r"\s+", "", frequency), timezone or "UTC"))
+    return [one for one in lines if any(_differs(one.timeline, *said) for said in before.get((one.kind, one.name), ()))]
+
+
+def _differs(timeline: Timeline, frequency: str, timezone: str) -> bool:
+    other_zone = not timeline.frequency.is_absolute and timezone != timeline.timezone
+    return frequency != str(timeline.frequency) or other_zone
+
+
+Places = Sequence[tuple[str, datetime]]
+"""Where former instances lie, as people are told it, in the order of the paths; and which they are."""
+
+
+def former_places(
+    connection: Connection, cluster: str, feed: str, timeline: Timeline, first: datetime, last: datetime
+) -> Places:
+    """Of those of a feed that are available between two times, both left out, and are none of its timeline."""
+    table = DATA_VERSIONS.c
+    is_there = table.cluster == cluster, table.feed == feed, table.status == "AVAILABLE", table.path.is_not(None)
+    asked = select(table.path, table.instance).where(*is_there, table.instance > first, table.instance < last)
+    return sorted((path, at) for path, at in connection.execute(asked) if not timeline.contains(at))
+
+
+def holds_former(store: ClusterStore, path: str, places: Places) -> HoldsFormer | None:
+    """What lies at or below the path of an instance, and would go with it.
+
+    Raises:
+        StorageError: the store does not say whether it is there still.
+    """
+    for lies, former in lying_within(store.shown(path), places):
+        below = lies.removeprefix(store.shown("").rstrip("/"))
+        with driver_explained(store.cluster.name, f"look for {lies}"):
+            if store.fs.exists(store.path(below)):
+                return HoldsFormer(former, lies)
+    return None
+
+
+def lying_within(folder: str, places: Places) -> Places:
+    """Those at a path, or below it."""
+    same = places[bisect_left(places, folder, key=_path) :]
+    below = places[bisect_left(places, f"{folder}/", key=_path) :]
+    found = [one for one in same[:1] if one[0] == folder]
+    for one in below:
+        if not one[0].startswith(f"{folder}/"):
+            break
+        found.append(one)
+    return found
+
+
+def _path(place: tuple[str, datetime]) -> str:
+    return place[0]
+
+
+def require_apart(ledger: Ledger, store: ClusterStore, feed: Feed, instance: datetime, path: str) -> None:
+    """Goes on where publishing an instance replaces nothing that an earlier definition made.
+
+    Raises:
+        StorageError: something of that lies in its folder.
+    """
+    if feed.snapshot or feed.table_on(store.cluster.name) is not None:
+        return
+    line = feed_timeline(feed, store.cluster.name)
+    index = line.index_at_or_before(instance)
+    around = line.instance(index - 1), line.instance(index + 1)
+    with ledger.engine.connect() as connection:
+        places = former_places(connection, store.cluster.name, feed.name, line, *around)
+    if found := holds_former(store, path, places):
+        raise StorageError(
+            f"cluster {store.cluster.name!r}: instance {format_instant(instance)} of {feed.name} would replace what is "
+            f"not its own: {found}: give the feed another path or its former frequency, or move that away"
+        )
