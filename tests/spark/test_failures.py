@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from falcon_assets.compute.engines.computing.run import run_workflow
-from falcon_assets.compute.spark.failures import explain
+from falcon_assets.compute.spark.failures import explain, memory_hint
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.cluster import Cluster
 from tests.spark.sandbox import Sandbox
@@ -90,7 +90,32 @@ def test_the_jvm_ends_meanwhile(sandbox: Sandbox, spark: SparkSession) -> None:
     )
     with pytest.raises(WorkflowError) as caught:
         run_workflow(sandbox.task(sandbox.workflow(engine="pyspark", path="w.py")))
-    assert "Spark's JVM ended meanwhile: the log of the run may say why" in str(caught.value)
+    assert "Spark's JVM ended meanwhile: it was killed (SIGKILL), as the system does where the" in str(caught.value)
+    assert sandbox.session().range(3).count() == 3
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [(52, "it ran out of memory: raise spark.driver.memory"), (-9, "lower spark.driver.memory"), (137, "lower spark")],
+)
+def test_how_a_jvm_ended_tells_of_its_memory(code: int, says: str) -> None:
+    assert says in memory_hint(code)
+    assert [memory_hint(other) for other in (0, 1, -15, None)] == [""] * 4
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("ends", ["halt", "exit"])
+def test_a_jvm_whose_heap_was_exhausted_says_which_key_to_raise(
+    sandbox: Sandbox, spark: SparkSession, ends: str
+) -> None:
+    """It is gone at once, or its jobs are cancelled before; a real heap takes minutes to be exhausted when it is busy."""
+    sandbox.file(
+        "w.py",
+        f"def run(spark, inputs, instance):\n    spark._jvm.java.lang.Runtime.getRuntime().{ends}(52)\n",
+    )
+    with pytest.raises(WorkflowError) as caught:
+        run_workflow(sandbox.task(sandbox.workflow(engine="pyspark", path="w.py")))
+    assert str(caught.value).endswith("raise spark.driver.memory, or let the workflow collect less")
     assert sandbox.session().range(3).count() == 3
 
 
@@ -117,7 +142,7 @@ def run(spark, inputs, instance):
 def test_a_connection_that_is_refused_is_of_the_jvm_or_of_the_program(sandbox: Sandbox, spark: SparkSession) -> None:
     for text, said in (
         (NOBODY_LISTENS, "ConnectionRefusedError: [Errno 111] Connection refused"),
-        (DEAD_AND_ASKED_AGAIN, "Spark's JVM ended meanwhile: the log of the run may say why"),
+        (DEAD_AND_ASKED_AGAIN, "Spark's JVM ended meanwhile: it was killed (SIGKILL)"),
     ):
         sandbox.file("w.py", text)
         with pytest.raises(WorkflowError, match=re.escape(said)):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
 import sys
 import traceback
 from collections.abc import Iterator
@@ -10,6 +12,7 @@ from contextlib import suppress
 
 import pyspark
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
@@ -34,6 +37,12 @@ _AVRO_RELEASES = ("4.0.0", "4.0.1", "4.0.2", "4.1.1", "4.2.0")
 _NO_CONNECTOR = re.compile(
     r"S3AFileSystem not found|GoogleHadoopFileSystem not found|No FileSystem for scheme \"?(s3a|gs)\b"
 )
+_SHUT_DOWN = "SparkContext was shut down"
+"""What jobs end with whose JVM is just ending."""
+_OUT_OF_MEMORY = 52
+"""With which Spark ends a JVM whose heap is exhausted (``SparkExitCode.OOM``)."""
+_ENDS_WITHIN_SECONDS = 5.0
+"""A JVM that closed its connections has ended, or is about to."""
 _HINTS = (
     (
         re.compile(r"Java heap space|GC overhead limit exceeded|OutOfMemoryError"),
@@ -81,9 +90,12 @@ def explain(error: BaseException) -> str:
             "Spark's Avro support is not on the class path: add the property spark.jars.packages: "
             f'"org.apache.spark:spark-avro_2.13:{avro_release(pyspark.__version__)}" to the cluster'
         )
-    if _lost_the_jvm(error):
-        return "Spark's JVM ended meanwhile: the log of the run may say why"
-    said = list(dict.fromkeys(filter(None, map(_sentence, _messages(error)))))
+    messages = _asked(error)
+    if messages is None or _lost_the_jvm(error):
+        return f"Spark's JVM ended meanwhile: {memory_hint(_exit_code()) or 'the log of the run may say why'}"
+    if any(_SHUT_DOWN in message for message in messages) and (hint := memory_hint(_exit_code())):
+        return f"Spark's JVM ended meanwhile: {hint}"
+    said = list(dict.fromkeys(filter(None, map(_sentence, messages))))
     if len(said) > 1:  # the outermost says where, the innermost says why
         said = [f"{said[0].rstrip('.')}: {said[-1]}"]
     text = said[0] if said else type(error).__name__
@@ -108,6 +120,35 @@ def _lost_the_jvm(error: BaseException) -> bool:
     return isinstance(error, (ConnectionError, Py4JNetworkError)) or (
         isinstance(error, Py4JError) and _UNANSWERED.fullmatch(str(error)) is not None
     )
+
+
+def memory_hint(code: int | None) -> str:
+    """What the exit code of a JVM (negative: a signal) says about memory; "" where it says nothing."""
+    if code == _OUT_OF_MEMORY:
+        return "it ran out of memory: raise spark.driver.memory, or let the workflow collect less"
+    if code in (-signal.SIGKILL, 128 + signal.SIGKILL):
+        return (
+            "it was killed (SIGKILL), as the system does where the machine has no memory left: lower "
+            "spark.driver.memory, or run less side by side"
+        )
+    return ""
+
+
+def _exit_code() -> int | None:
+    """How the JVM of this process's session ended; None: it was not started here, or has not ended."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    try:
+        return None if process is None else int(process.wait(_ENDS_WITHIN_SECONDS))
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def _asked(error: BaseException) -> list[str] | None:
+    """Its messages; None: the JVM ended before it could be asked for them."""
+    try:
+        return list(_messages(error))
+    except (*SPARK_ERRORS, OSError):
+        return None
 
 
 def _messages(error: BaseException) -> Iterator[str]:

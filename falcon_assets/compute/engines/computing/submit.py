@@ -25,7 +25,7 @@ from falcon_assets.compute.spark.endpoints.confs import cluster_confs, executor_
 from falcon_assets.compute.spark.endpoints.connect import child_environ, token_of
 from falcon_assets.compute.spark.endpoints.connect_endpoint import without_token
 from falcon_assets.compute.spark.endpoints.reachable import require_reachable
-from falcon_assets.compute.spark.failures import SPARK_ERRORS, condition_of, explain
+from falcon_assets.compute.spark.failures import SPARK_ERRORS, condition_of, explain, memory_hint
 from falcon_assets.compute.spark.sessions import application_id, libs_of
 from falcon_assets.errors import ExpressionError, WorkflowError
 from falcon_assets.model.instant import format_instant
@@ -76,6 +76,8 @@ def submit(task: WorkflowTask, file: str, args: Sequence[str], main_class: str |
         application, captured = _application(events), _captured(capture)
     if code != 0:
         ended = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        if hint := memory_hint(code):
+            ended += f" ({hint})"
         said = _cause(log, token)
         raise WorkflowError(f"{path}: spark-submit {ended}; its log is {log}" + (f" and says:\n{said}" if said else ""))
     records = {data.name: _count(task, data, f"{path}: the program ended well", log) for data in task.outputs}
