@@ -108,7 +108,7 @@ def test_how_a_jvm_ended_tells_of_its_memory(code: int, says: str) -> None:
 def test_a_jvm_whose_heap_was_exhausted_says_which_key_to_raise(
     sandbox: Sandbox, spark: SparkSession, ends: str
 ) -> None:
-    """It is gone at once, or its jobs are cancelled before; a real heap takes minutes to be exhausted when it is busy."""
+    """It is gone at once, or its jobs are cancelled before; really exhausting a heap takes minutes when it is busy."""
     sandbox.file(
         "w.py",
         f"def run(spark, inputs, instance):\n    spark._jvm.java.lang.Runtime.getRuntime().{ends}(52)\n",
