@@ -5,7 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import dagster as dg
 import pytest
@@ -87,3 +89,21 @@ def test_another_clock_than_that_of_the_database_is_refused(open_at: OpenAt) -> 
         with pytest.raises(SettingsError, match="goes by another clock"):
             still.tables_caught_up()
         still.set_clock(anew=True)
+
+
+def test_who_holds_a_connection_gets_another_however_many_do(open_at: OpenAt) -> None:
+    """As ticks of coordinators, each of which holds the lock of its pipeline; they failed after half a minute."""
+    holders, seconds = 16, 20.0
+    with open_at("2013-01-01T00:00Z") as installation:
+        engine, all_hold = installation.ledger.engine, Barrier(holders, timeout=seconds)
+
+        def tick() -> None:
+            with engine.connect() as held:
+                held.exec_driver_sql("SELECT 1")
+                all_hold.wait()
+                with engine.connect() as other:
+                    other.exec_driver_sql("SELECT 1")
+
+        with ThreadPoolExecutor(holders) as threads:
+            for done in [threads.submit(tick) for _ in range(holders)]:
+                done.result(seconds)

@@ -179,8 +179,10 @@ def _remember(url: str, home: Path, clock: Clock, name: str, *, anew: bool = Fal
 
 @lru_cache(maxsize=4)
 def _engine(url: str) -> sqlalchemy.Engine:
+    # Not bounded: a tick that holds one, with the lock of its pipeline, needs others, and where all that there may be
+    # are held so, each waits for the others until it fails. There are no more than two for each thread.
     engine = sqlalchemy.create_engine(
-        url, pool_size=2, max_overflow=8, pool_pre_ping=True, hide_parameters=True, connect_args=in_utc(url)
+        url, pool_size=2, max_overflow=-1, pool_pre_ping=True, hide_parameters=True, connect_args=in_utc(url)
     )
     try:
         upgrade(wait_out_restarts(engine, is_known=False))
