@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any, ClassVar, TypeAlias
 
 from falcon_assets.errors import ExpressionError
@@ -49,6 +50,7 @@ _MOST_TOKENS = 200
 """Keeps calls within calls from exhausting the stack."""
 
 
+@lru_cache(maxsize=4096)  # thousands of entities say the same few
 def parse_expression(text: str) -> Call:
     """Reads one call.
 

@@ -22,7 +22,7 @@ from falcon_assets.model.template import Part, Variable, parse_template, value_o
 
 def has_control_characters(text: str) -> bool:
     """Whether a line break, a NUL or another character is in it that is no text."""
-    return any(unicodedata.category(char) in ("Cc", "Cs") for char in text)
+    return not text.isprintable() and any(unicodedata.category(char) in ("Cc", "Cs") for char in text)
 
 
 def legal_path(text: str) -> str:
