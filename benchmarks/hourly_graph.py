@@ -16,8 +16,6 @@ from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.model.instant import format_instant, parse_instant
 
 CLUSTER = "primary"
-_PROCESSES_IN_A_FILE = 500
-"""A file of definitions has a largest size."""
 FIRST = parse_instant("2013-01-01T00:00Z")
 _CLUSTER = f"""\
 kind: cluster
@@ -50,13 +48,11 @@ schedule: true
 def write_graph(root: Path, processes: int) -> None:
     """The definitions; each process reads the hour of ``landed-N`` and writes the same hour of ``made-N``."""
     root.mkdir(parents=True, exist_ok=True)
-    (root / "cluster.yaml").write_text(_CLUSTER)
-    for first in range(0, processes, _PROCESSES_IN_A_FILE):
-        parts = []
-        for number in range(first, min(processes, first + _PROCESSES_IN_A_FILE)):
-            parts += [_FEED.format(name=f"{kind}-{number}") for kind in ("landed", "made")]
-            parts.append(_PROCESS.format(number=number))
-        (root / f"graph-{first}.yaml").write_text("".join(parts))
+    parts = [_CLUSTER]
+    for number in range(processes):
+        parts += [_FEED.format(name=f"{kind}-{number}") for kind in ("landed", "made")]
+        parts.append(_PROCESS.format(number=number))
+    (root / "graph.yaml").write_text("".join(parts))
     (root / "copy.sql").write_text("SELECT * FROM landed\n")
 
 

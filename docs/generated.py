@@ -32,7 +32,7 @@ from falcon_assets.model.expression import InstanceExpression
 from falcon_assets.model.feed import Feed, Locations, Table
 from falcon_assets.model.frequency import Frequency, Step
 from falcon_assets.model.instant import Instant
-from falcon_assets.model.notification import Notification, Told, UrlVariable
+from falcon_assets.model.notification import EventKind, Notification, UrlVariable
 from falcon_assets.model.path_template import LegalFolder, LegalPath, PathTemplate
 from falcon_assets.model.process import Process
 from falcon_assets.model.shared import Acl, TimeZoneName, Validity
@@ -85,7 +85,7 @@ _WORDS: dict[Any, str] = {
     StorageOption: "option",
     EnvironmentValue: "`{env: NAME}`",
     UrlVariable: "`{env: NAME}`",
-    Told: "event",
+    EventKind: "event",
     datetime: "instant",
     str: "text",
     bool: "`true` `false`",

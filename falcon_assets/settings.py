@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from falcon_assets.errors import ExpressionError, SettingsError
 from falcon_assets.model.frequency import Frequency
-from falcon_assets.model.notification import USUAL, Notification, Receiver, Told, UrlVariable
+from falcon_assets.model.notification import USUAL, EventKind, Notification, Receiver, UrlVariable
 from falcon_assets.planning.clock import Clock
 from falcon_assets.shared_clock import home_clock, shared_start
 
@@ -176,9 +176,9 @@ def _notification(receivers: str | None, events: str | None) -> Notification | N
     """Variables that hold URLs of receivers, and what these are told."""
     names, told = _listed(receivers), _listed(events)
     for word in told:
-        if word not in Told.__members__:
+        if word not in EventKind.__members__:
             raise SettingsError(
-                f"FALCON_NOTIFICATION_ON: there is no event {word!r}; there is: {', '.join(Told.__members__)}"
+                f"FALCON_NOTIFICATION_ON: there is no event {word!r}; there is: {', '.join(EventKind.__members__)}"
             )
     for name in names:
         if not (name.isidentifier() and name.isascii()):
@@ -187,7 +187,7 @@ def _notification(receivers: str | None, events: str | None) -> Notification | N
     if not names:
         return None
     to = tuple(Receiver(url=UrlVariable(env=name)) for name in names)
-    return Notification(on=tuple(map(Told, told)) or USUAL, to=to)
+    return Notification(on=tuple(map(EventKind, told)) or USUAL, to=to)
 
 
 def _clock(text: str | None, home: Path, database: str) -> Clock:

@@ -19,6 +19,7 @@ PACKAGE = Path(falcon_assets.__file__).parent
 ROOMS = [
     "base",
     "errors",
+    "hooks",
     "model",
     "planning",
     "shared_clock",
@@ -43,26 +44,17 @@ ROOMS = [
 """Lowest first."""
 UPWARD = {
     ("base", "errors"): "what is wrong is said with the help of base.texts, and said by the others",
-    ("history/mapping", "instances/rules"): "a run carries what coordinators decided on",
-    ("history/folding", "features/notification"): "the fold writes down what somebody is to be told",
-    ("instances/coordination", "features/late"): "late data asks for runs",
-    ("instances/coordination", "features/triage"): "why instances timed out is found as triage finds it",
-    ("instances/operations", "features/late"): "what reads a late instance runs again",
-    ("instances/runs", "features/late"): "what an instance read is what late data is measured by",
-    ("instances/store", "features/triage"): "what is known of single instances is said as triage asks for it",
-    ("instances/views", "features/landing"): "what collectors remember is a reason",
-    ("instances/views", "features/replication"): "a replication is shown with what it copies",
-    ("instances/views", "features/retention"): "evictions are shown in lists",
+    ("hooks", "history"): "hooks name the types of what is handed over",
+    ("hooks", "catalog"): "likewise",
+    ("hooks", "model"): "likewise",
+    ("hooks", "planning"): "likewise",
+    ("hooks", "settings"): "likewise",
 }
-"""Where the core still asks for what is above it: the folders, and why."""
+"""Where something below names what is above it: the folders, and why."""
 BETWEEN_FEATURES = {
-    "landing": {"late"},
-    "late": {"notification"},
-    "metrics": {"landing", "sla"},
-    "notification": {"openlineage", "sla"},
-    "openlineage": {"lineage", "notification"},
+    "metrics": {"landing"},
+    "openlineage": {"lineage"},
     "replay": {"lineage"},
-    "retention": {"late", "lineage"},
     "triage": {"landing"},
 }
 """Which features know which others."""
@@ -135,7 +127,7 @@ def test_imports_run_downward(module: Path) -> None:
 
 def test_no_exception_is_left_over() -> None:
     def known(inside: str) -> set[str]:
-        files = (PACKAGE / inside).rglob("*.py")
+        files = [*(PACKAGE / inside).rglob("*.py"), *PACKAGE.glob(f"{inside}.py")]
         return {step for file in files for name in imported(file) for step in (folder(name), *name.split(".")[1:2])}
 
     assert [pair for pair in UPWARD if pair[1] not in known(pair[0])] == []

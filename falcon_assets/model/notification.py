@@ -11,7 +11,7 @@ from falcon_assets.model.base import Declaration
 from falcon_assets.model.cluster import EnvironmentValue
 
 
-class Told(str, Enum):
+class EventKind(str, Enum):
     """What somebody can be told of."""
 
     FAILED = "FAILED"
@@ -24,7 +24,7 @@ class Told(str, Enum):
     RESTORED = "RESTORED"
 
 
-USUAL = (Told.FAILED, Told.TIMED_OUT, Told.SLA)
+USUAL = (EventKind.FAILED, EventKind.TIMED_OUT, EventKind.SLA)
 """What is told where nothing else is said."""
 
 
@@ -46,7 +46,7 @@ class Receiver(Declaration):
 class Notification(Declaration):
     """Which events of the instances are told, and whom."""
 
-    on: Annotated[tuple[Told, ...], Field(min_length=1)] = USUAL
+    on: Annotated[tuple[EventKind, ...], Field(min_length=1)] = USUAL
     """``FAILED`` and ``TIMED_OUT`` (for good: no retry follows), ``SLA`` (breached, and met after all), ``LATE`` (run
     again for late data), ``EVICTED``, ``SUCCEEDED``, ``KILLED`` (somebody stopped it), ``RESTORED`` (somebody brought a
     version back)."""

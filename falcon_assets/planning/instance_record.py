@@ -139,3 +139,28 @@ class RerunRequest:
     def is_late(self) -> bool:
         """Whether it runs as late data is run again."""
         return self.kind == LATE or self.late_workflow
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A run to start.
+
+    Attributes:
+        nominals: Neighbours in the timeline, oldest first.
+        slots: How many of them may run at once.
+        late: Whether it runs them again because of late data.
+        use_latest: Whether it runs them with the present definition, not with the version that they had.
+    """
+
+    nominals: tuple[datetime, ...]
+    slots: int
+    late: bool = False
+    use_latest: bool = False
+
+
+@dataclass(frozen=True)
+class KnownFeedInstance:
+    """A feed instance that is available, or was until it was evicted."""
+
+    state: FeedState
+    evicted_at: datetime | None = None

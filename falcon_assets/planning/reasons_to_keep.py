@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeAlias
 
@@ -173,3 +173,16 @@ def needed_by_target(target: str, timeline: Timeline, arrived: Collection[dateti
     """
     reason = NotReplicated(target)
     return lambda instance: reason if timeline.contains(instance) and instance not in arrived else None
+
+
+@dataclass
+class ProtectedVersions:
+    """The protected versions of a feed on a cluster, and why each is.
+
+    Attributes:
+        instances: Instance -> why it stays: its present version is protected, or one that is kept, which goes with it.
+        versions: Instance and version -> why it is.
+    """
+
+    instances: dict[datetime, Protected] = field(default_factory=dict)
+    versions: dict[tuple[datetime, str], Protected] = field(default_factory=dict)

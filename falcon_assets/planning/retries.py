@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from falcon_assets.model.process import Process, Retry
@@ -102,3 +102,24 @@ def _has_begun(request: RerunRequest, record: InstanceRecord) -> bool:
 
 def _counted_anew(request: RerunRequest, record: InstanceRecord) -> InstanceRecord:
     return replace(record, failures=max(record.failures - request.failures, 0))
+
+
+@dataclass(frozen=True)
+class KnownInstance:
+    """An instance of a process or a replication; ``request``: to run it again, served or not."""
+
+    record: InstanceRecord
+    request: RerunRequest | None = None
+
+    @property
+    def waiting(self) -> RerunRequest | None:
+        """The request for which it is to run again and has not been given a run yet."""
+        return self.request if self.request is not None and waits_for_rerun(self.request, self.record) else None
+
+    def is_asked_for(self, retry: Retry) -> bool:
+        """Whether it is to run again."""
+        return self.request is not None and is_alive(self.request, self.record, retry)
+
+    def is_over(self, retry: Retry) -> bool:
+        """Whether it stays as it is, unless somebody does something."""
+        return not self.is_asked_for(retry) and settled(self.record, retry)

@@ -87,7 +87,7 @@ def call(
         instance.report_runless_asset_event(failed.event(dg.AssetKey(["primary", name]), NOON))
     recording.record(ledger, now)
     lineage = LineageSending(recording.store, settings)
-    Delivery(recording.clusters, settings.environ, lambda: now, lineage).deliver(ledger)
+    Delivery(recording.clusters, settings.environ, lambda: now, [lineage]).deliver(ledger)
     return lambda *arguments: CliRunner().invoke(notification, arguments)
 
 

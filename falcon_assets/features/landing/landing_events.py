@@ -8,8 +8,8 @@ from datetime import datetime
 
 import dagster as dg
 
+from falcon_assets.features.landing.rules import came_after
 from falcon_assets.features.landing.store import Push
-from falcon_assets.features.late.rules import came_after
 from falcon_assets.history.events.event_log import materialization, observation
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, InstancesLanded, PushRefused
 from falcon_assets.history.mapping import asset_keys as names

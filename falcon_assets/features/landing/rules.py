@@ -133,3 +133,15 @@ def horizon_of(feed: Feed, consumers_timeouts: Iterable[timedelta]) -> timedelta
     """
     cut_off = feed.late_arrival.cut_off.length if feed.late_arrival else timedelta()
     return max(cut_off, _AT_LEAST, _INSTANCES_AT_LEAST * feed.frequency.length, *consumers_timeouts)
+
+
+def came_after(last_checked: datetime | None, modified: datetime | None, now: datetime) -> datetime | None:
+    """The earliest time at which what is seen now may have come; None: nobody knows.
+
+    Args:
+        last_checked: When a collector had checked before.
+        modified: When the store says that it was written, on the same clock as the others; None: it does not say.
+        now: The time.
+    """
+    known = [min(moment, now) for moment in (last_checked, modified) if moment is not None]
+    return max(known) if last_checked is not None else None

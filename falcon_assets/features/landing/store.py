@@ -13,6 +13,7 @@ from sqlalchemy.dialects.postgresql import insert
 from falcon_assets.history.database import among, parts, upsert
 from falcon_assets.history.tables import FEED_INSTANCES, INCOMPLETE, PASSES, PUSHED
 from falcon_assets.planning.old_folders import FolderPass
+from falcon_assets.planning.reason import Reason
 
 _PASS_COLUMNS = [one.name for one in fields(FolderPass)]
 
@@ -30,6 +31,17 @@ class Push:
     feed: str
     partition: str
     event_id: int
+
+
+@dataclass(frozen=True)
+class NotComplete(Reason):
+    """Something is there, and it is not complete."""
+
+    flag: str | None
+
+    def __str__(self) -> str:
+        """A predicate."""
+        return f"was there without its availability flag {self.flag}" if self.flag else "was there incomplete"
 
 
 def passes(connection: Connection, cluster: str) -> dict[str, FolderPass]:

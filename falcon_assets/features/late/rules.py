@@ -10,39 +10,16 @@ it is acted on at once, and counts where the check, had it been made, would have
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from falcon_assets.model.instant import format_instant
-from falcon_assets.model.process import LateProcess, Process
-from falcon_assets.model.wall_clock import MICROSECOND
-from falcon_assets.model.workflow import Workflow
+from falcon_assets.model.process import LateProcess
 from falcon_assets.planning.clock import is_set_back
 from falcon_assets.planning.instance_record import LateChange
+from falcon_assets.planning.late_inputs import Arrival
 from falcon_assets.planning.retries import later
-
-
-@dataclass(frozen=True)
-class Arrival:
-    """The present version of an input instance that is not the version that was read.
-
-    Attributes:
-        change: The input instance, the version that was read and the present one.
-        seen_at: When the present version was seen, UTC.
-        by_late_rerun: Whether a late rerun of its producer published it.
-        looked_before: The last time at which a collector found that it was not there yet; None: it was seen as it came.
-    """
-
-    change: LateChange
-    seen_at: datetime
-    by_late_rerun: bool
-    looked_before: datetime | None = None
-
-    @property
-    def came_at(self) -> datetime:
-        """The earliest time at which it may have come: after the last time at which it was not there."""
-        return self.seen_at if self.looked_before is None else min(self.looked_before + MICROSECOND, self.seen_at)
 
 
 @dataclass(frozen=True)
@@ -98,18 +75,6 @@ def judge(
     return LateDataDecision(tuple(counting) if due_at <= now else (), due_at, ())
 
 
-def came_after(last_checked: datetime | None, modified: datetime | None, now: datetime) -> datetime | None:
-    """The earliest time at which what is seen now may have come; None: nobody knows.
-
-    Args:
-        last_checked: When a collector had checked before.
-        modified: When the store says that it was written, on the same clock as the others; None: it does not say.
-        now: The time.
-    """
-    known = [min(moment, now) for moment in (last_checked, modified) if moment is not None]
-    return max(known) if last_checked is not None else None
-
-
 def last_check(cut_offs: Mapping[str, timedelta], newest: Mapping[str, datetime]) -> datetime:
     """The bound: the time of the last check, when the last cut-off of all instances of the late inputs passes.
 
@@ -131,23 +96,6 @@ def check_time(late: LateProcess, nominal: datetime, bound: datetime, came_at: d
     if late.policy == "exp-backoff":
         steps = (1 << steps.bit_length()) - 1
     return min(later(nominal, delay, steps), bound)
-
-
-def late_workflow(process: Process, changes: Collection[LateChange] | None) -> Workflow:
-    """What a late rerun runs: what the first changed late input declares that declares something.
-
-    Without any, the workflow of the process.
-
-    Args:
-        process: The process.
-        changes: What changed; empty: nobody knows (a person asked for a late rerun of an instance that never succeeded,
-            say), and any late input may have; None: this is no late rerun.
-    """
-    if changes is None or process.late_process is None:
-        return process.workflow
-    changed = {one.input for one in changes}
-    inputs = [one for one in process.late_process.inputs if not changed or one.input in changed]
-    return next((one.workflow for one in inputs if one.workflow is not None), process.workflow)
 
 
 def too_late_text(workload: str, nominal: datetime, change: LateChange, after: timedelta) -> str:

@@ -13,24 +13,23 @@ import dagster as dg
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.status import Status, statuses
 from falcon_assets.errors import count_of
-from falcon_assets.features.late import store as late_data
-from falcon_assets.features.late.late_inputs import late_inputs
 from falcon_assets.features.late.rules import judge, too_late_text
-from falcon_assets.features.notification.rules import Happening
-from falcon_assets.features.notification.store import note
 from falcon_assets.history.database import lock_in_transaction
 from falcon_assets.history.events.event_log import observation
+from falcon_assets.history.events.instance_event import InstanceEvent
 from falcon_assets.history.events.process_instances import CameTooLate
 from falcon_assets.history.folding.ledger_rows import ProcessKey
 from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping.partitions import key_of
 from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.hooks import hooks
 from falcon_assets.instances.coordination.coordinator import pipelines
-from falcon_assets.instances.store import reruns
+from falcon_assets.instances.store import changed_inputs, reruns
 from falcon_assets.model.instant import format_instant
-from falcon_assets.model.notification import Told
+from falcon_assets.model.notification import EventKind
 from falcon_assets.planning.dagster_names import op_name
 from falcon_assets.planning.instance_record import LATE, LateChange, RerunRequest
+from falcon_assets.planning.late_inputs import late_inputs
 from falcon_assets.planning.workloads import Workload
 from falcon_assets.settings import Settings
 
@@ -101,7 +100,7 @@ class LateArrivalHandler:
                 for one, cut_off in cut_offs.items()
                 if status[self._entity(*one[:2])].status is not Status.SUBMITTED
             }
-            for key, found in late_data.changed(connection, watched).items():
+            for key, found in changed_inputs.changed(connection, watched).items():
                 name, cluster, nominal = key
                 workload = self._by_place[cluster, name]
                 if workload.late is None or not workload.timeline.contains(nominal):
@@ -119,7 +118,8 @@ class LateArrivalHandler:
                     due.append(verdict.due_at)
                 too_late += ((key, change, after) for change, after in verdict.too_late)
             reruns.request(connection, asked)
-            note(connection, [_told(key, request) for key, request in asked.items() if key in new])
+            events = [_told(key, request) for key, request in asked.items() if key in new]
+            hooks().instances_changed(connection=connection, events=events)
         said = tuple(self._say(ledger.instance, *one, now) for one in _once_each(too_late)[:_SAID_AT_ONCE])
         requested = {key: request.changes for key, request in asked.items()}
         return LateOutlook(requested, said, waiting, min(due, default=None))
@@ -153,7 +153,7 @@ class LateArrivalHandler:
             yield
 
 
-def _request(found: late_data.Changed, changes: tuple[LateChange, ...], now: datetime) -> RerunRequest:
+def _request(found: changed_inputs.Changed, changes: tuple[LateChange, ...], now: datetime) -> RerunRequest:
     """A request for these changes; an unanswered request is kept, and says what changed in the meantime."""
     record, before = found.record, found.request
     if before is not None and before.attempt == record.attempt:
@@ -161,14 +161,14 @@ def _request(found: late_data.Changed, changes: tuple[LateChange, ...], now: dat
     return RerunRequest(LATE, record.attempt, record.failures, now, changes)
 
 
-def _told(key: ProcessKey, request: RerunRequest) -> Happening:
+def _told(key: ProcessKey, request: RerunRequest) -> InstanceEvent:
     """What receivers of notifications are told of a new request."""
     changed = ", ".join(f"{one.feed} {format_instant(one.instance)}" for one in request.changes[:_SHOWN])
     reason = f"runs again: {changed} changed"
-    return Happening(Told.LATE, "process", *key, request.requested_at, str(request.attempt), reason)
+    return InstanceEvent(EventKind.LATE, "process", *key, request.requested_at, str(request.attempt), reason)
 
 
-def _named(found: late_data.Changed) -> str:
+def _named(found: changed_inputs.Changed) -> str:
     change = found.arrivals[0].change
     return f"{change.feed} {format_instant(change.instance)}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, and_, delete, exists, or_, select, true
@@ -14,7 +14,7 @@ from falcon_assets.features.lineage.store import each_following, every_version, 
 from falcon_assets.history.database import LEDGER_LOCK, lock_in_transaction, parts, rows_of, upsert
 from falcon_assets.history.tables import DATA_VERSIONS, VERSION_COLUMNS, VERSION_EDGES, VERSION_LIFECYCLE
 from falcon_assets.model.feed import LifecycleStatus
-from falcon_assets.planning.reasons_to_keep import Protected
+from falcon_assets.planning.reasons_to_keep import Protected, ProtectedVersions
 from falcon_assets.planning.version_columns import VersionStatus
 
 _KEY = ("cluster", "feed", "instance", "version")
@@ -66,19 +66,6 @@ def critical_versions(connection: Connection, feeds: Collection[str]) -> list[in
 
 
 _EDGE = VERSION_EDGES.c
-
-
-@dataclass
-class ProtectedVersions:
-    """The protected versions of a feed on a cluster, and why each is.
-
-    Attributes:
-        instances: Instance -> why it stays: its present version is protected, or one that is kept, which goes with it.
-        versions: Instance and version -> why it is.
-    """
-
-    instances: dict[datetime, Protected] = field(default_factory=dict)
-    versions: dict[tuple[datetime, str], Protected] = field(default_factory=dict)
 
 
 def edges_above(connection: Connection, numbers: Collection[int]) -> list[tuple[int, int]]:

@@ -17,8 +17,6 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.features.landing.rules import lag
 from falcon_assets.features.metrics import declared
 from falcon_assets.features.metrics.declared import Metric
-from falcon_assets.features.sla.operations import severity
-from falcon_assets.features.sla.rules import SlaLevel
 from falcon_assets.history.dagster_internals.tables import last_ticks, newest_event
 from falcon_assets.history.folding.ledger_rows import COPIED_BYTES, EVICTED_BYTES
 from falcon_assets.history.folding.totals import FEEDS, PROCESSES, Total, breaches, open_breaches, totals
@@ -30,6 +28,7 @@ from falcon_assets.instances.views.due import in_order, unrecorded
 from falcon_assets.instances.views.feed_writers import due_of_feed
 from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.instances.views.reasons import recorded_reasons
+from falcon_assets.model.sla import SlaLevel
 from falcon_assets.planning.instance_record import FeedState, InstanceState
 
 Labels: TypeAlias = tuple[str, ...]
@@ -149,4 +148,4 @@ def _sla(samples: Samples, connection: Connection, store: EntityStore) -> None:
 
 
 def _breached(one: Total) -> Labels:
-    return one.what, one.entity, one.cluster, severity(SlaLevel(one.label))
+    return one.what, one.entity, one.cluster, SlaLevel(one.label).severity

@@ -6,7 +6,7 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,10 +21,11 @@ from falcon_assets.errors import count_of
 from falcon_assets.features.notification import store as notifications
 from falcon_assets.features.notification.rules import INTERVAL, Message, is_due, message_of
 from falcon_assets.features.notification.store import NotificationState
-from falcon_assets.features.openlineage.sensors import LINEAGE_RECEIVER, LineageSending, SentLineage
 from falcon_assets.history.database import try_lock, unlock
+from falcon_assets.history.events.instance_event import Sent
 from falcon_assets.history.platform.open_ledger import Ledger
 from falcon_assets.history.platform.postgres import in_utc
+from falcon_assets.hooks import EventReceiver
 
 _CONNECT_SECONDS, _READ_SECONDS = 10.0, 20.0
 _LOGGERS = ("apprise", "urllib3.connectionpool", "requests")
@@ -113,8 +114,6 @@ def _send(url: str, message: Message) -> bool | None:
 
 _AT_ONCE = 10_000
 """So many events are told in one message; the next tells the others."""
-_RUNS_AT_ONCE = 50
-"""Who collects lineage takes one event after the other: so many runs are sent again where one is not taken."""
 _THREADS = 4
 _BUDGET_SECONDS = 35.0
 """Of the 60 that Dagster gives a tick."""
@@ -154,10 +153,11 @@ class Delivery:
         clusters: Sequence[str],
         environ: Mapping[str, str],
         real_now: Callable[[], datetime],
-        lineage: LineageSending,
+        programs: Iterable[EventReceiver],
     ) -> None:
-        """``environ`` has the URLs; ``real_now`` says the real time; ``lineage`` sends to who collects that."""
-        self._clusters, self._environ, self._now, self._lineage = clusters, environ, real_now, lineage
+        """``environ`` has the URLs; ``real_now`` says the real time; ``programs`` are told in their own way."""
+        self._clusters, self._environ, self._now = clusters, environ, real_now
+        self._programs = {one.name: one for one in programs}
 
     def deliver(self, ledger: Ledger) -> list[Delivered]:
         """Sends each receiver that is due one message; what takes too long goes on, and is not waited for.
@@ -167,7 +167,7 @@ class Delivery:
         with ledger.engine.begin() as connection:
             notifications.clean_up(connection, self._clusters, self._now())
             waiting = notifications.waiting(connection, self._clusters)
-            due = [one for one in waiting if is_due(one, self._now(), _interval(one.receiver))]
+            due = [one for one in waiting if is_due(one, self._now(), self._interval(one.receiver))]
         queue, done = SimpleQueue[str](), SimpleQueue[Delivered]()
         for one in due:
             queue.put(one.receiver)
@@ -197,7 +197,7 @@ class Delivery:
                 found = Delivered(receiver, 0, f"the ledger does not answer: {type(error).__name__}", None)
             if found is not None:
                 done.put(found)
-                if found.events == _RUNS_AT_ONCE and receiver == LINEAGE_RECEIVER and not found.problem:
+                if found.events == self._at_once(receiver) and receiver in self._programs and not found.problem:
                     queue.put(receiver)  # there may be more
 
     def _deliver(self, engine: sqlalchemy.Engine, receiver: str) -> Delivered | None:
@@ -213,14 +213,13 @@ class Delivery:
                 return None
             try:
                 with connection.begin():
-                    at_once = _RUNS_AT_ONCE if receiver == LINEAGE_RECEIVER else _AT_ONCE
-                    key, notices = notifications.begin(connection, receiver, self._clusters, at_once)
+                    key, notices = notifications.begin(connection, receiver, self._clusters, self._at_once(receiver))
                 if not notices:
                     return None
-                if receiver == LINEAGE_RECEIVER:
-                    sent = self._lineage.send(connection, notices)
+                if program := self._programs.get(receiver):
+                    sent = program.send(connection, notices)
                 else:
-                    sent = SentLineage(send(receiver, self._environ, message_of(key, notices)))
+                    sent = Sent(send(receiver, self._environ, message_of(key, notices)))
                 problem = sent.problem
                 with connection.begin():
                     notifications.settle(connection, sent.taken, NotificationState.SENT, self._now())
@@ -230,7 +229,9 @@ class Delivery:
                 unlock(connection, lock)
         return Delivered(receiver, len(notices), problem, retry_at, len(sent.refused))
 
+    def _at_once(self, receiver: str) -> int:
+        return self._programs[receiver].at_once if receiver in self._programs else _AT_ONCE
 
-def _interval(receiver: str) -> timedelta:
-    """From one message to the next: people want few, programs want them soon."""
-    return timedelta() if receiver == LINEAGE_RECEIVER else INTERVAL
+    def _interval(self, receiver: str) -> timedelta:
+        """From one message to the next: people want few, programs want them soon."""
+        return timedelta() if receiver in self._programs else INTERVAL

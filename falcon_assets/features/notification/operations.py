@@ -14,7 +14,7 @@ from falcon_assets.model.access import may_read
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
-from falcon_assets.model.notification import Told
+from falcon_assets.model.notification import EventKind
 from falcon_assets.model.process import Process
 from falcon_assets.operations.acting import acting
 from falcon_assets.operations.auditing import require_readable
@@ -27,7 +27,7 @@ ORDERS = dict.fromkeys(notification_lists.ORDERS)
 """What they can be sorted by."""
 _LEGAL = {
     "state": tuple(one.value for one in NotificationState),
-    "event": tuple(one.value for one in Told),
+    "event": tuple(one.value for one in EventKind),
     "kind": ("feed", "process"),
 }
 

@@ -14,21 +14,16 @@ from falcon_assets.errors import count_of
 from falcon_assets.features.notification import store as notification_events
 from falcon_assets.features.notification import store as notifications
 from falcon_assets.features.notification.delivery import Delivery
-from falcon_assets.features.notification.rules import Happening, Notice, receivers
+from falcon_assets.features.notification.rules import receivers
 from falcon_assets.features.notification.store import Subject
-from falcon_assets.features.openlineage.sensors import (
-    LINEAGE_RECEIVER,
-    OF_FEEDS,
-    OF_WORKLOADS,
-    LineageSending,
-    is_lineage,
-)
 from falcon_assets.history.database import lock_in_transaction
+from falcon_assets.history.events.instance_event import InstanceEvent, Notice
 from falcon_assets.history.folding.ledger_rows import ProcessKey
 from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
+from falcon_assets.hooks import EventReceiver, hooks
 from falcon_assets.instances.store import reruns
 from falcon_assets.model.feed import Feed
-from falcon_assets.model.notification import Notification, Told
+from falcon_assets.model.notification import EventKind, Notification
 from falcon_assets.model.process import Process
 from falcon_assets.planning.dagster_names import op_name
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, RerunRequest
@@ -38,7 +33,7 @@ from falcon_assets.settings import Settings
 
 _AT_ONCE = 5_000
 """So many events are taken in a tick, of each kind: the next takes the others."""
-_FAILURES = (Told.FAILED, Told.TIMED_OUT)
+_FAILURES = (EventKind.FAILED, EventKind.TIMED_OUT)
 
 
 class NotificationRecording:
@@ -48,26 +43,27 @@ class NotificationRecording:
         clusters: The clusters.
         store: They.
         wanted: What is told of workloads and feeds there.
+        programs: Who is told whatever entities declare.
     """
 
     def __init__(self, store: EntityStore, settings: Settings) -> None:
         """Finds out what is wanted."""
         self.clusters = tuple(store.clusters)
         self._settings, self.store = settings, store
-        self._has_lineage = settings.openlineage_url is not None
-        self.wanted: Mapping[Subject, set[Told]] = dict(self._wanted())
+        self.programs: list[EventReceiver] = hooks().event_receivers(store=store, settings=settings)
+        self.wanted: Mapping[Subject, set[EventKind]] = dict(self._wanted())
 
-    def _wanted(self) -> Iterator[tuple[Subject, set[Told]]]:
+    def _wanted(self) -> Iterator[tuple[Subject, set[EventKind]]]:
         for workload in self.store.workloads:
-            if events := self._events(workload.entity) | (OF_WORKLOADS if self._has_lineage else set()):
+            if events := self._events(workload.entity).union(*(one.of_workloads for one in self.programs)):
                 yield ("process", workload.name, workload.cluster), events
         for feed in self.store.feeds.values():
             for cluster, _ in self.store.feed_clusters(feed):
-                told = self._events(feed) & {Told.EVICTED, Told.RESTORED, Told.SLA}
-                if events := told | (OF_FEEDS if self._has_lineage else set()):
+                told = self._events(feed) & {EventKind.EVICTED, EventKind.RESTORED, EventKind.SLA}
+                if events := told.union(*(one.of_feeds for one in self.programs)):
                     yield ("feed", feed.name, cluster.name), events
 
-    def _events(self, entity: Feed | Process) -> set[Told]:
+    def _events(self, entity: Feed | Process) -> set[EventKind]:
         notification = self._notification(entity)
         return set(notification.on) if notification else set()
 
@@ -87,10 +83,11 @@ class NotificationRecording:
             lock_in_transaction(connection, f"falcon notifications {' '.join(sorted(self.clusters))}")
             notification_events.listen(connection, self.clusters, self.wanted, real_now, now)
             happened = notification_events.take(connection, self.clusters, _AT_ONCE)
-            happened += notification_events.take_breaches(connection, self.clusters, _AT_ONCE)
+            for more in hooks().unlogged_events(connection=connection, clusters=self.clusters, limit=_AT_ONCE):
+                happened += more
             return notifications.add(connection, list(self._notices(connection, happened, now)), real_now)
 
-    def _notices(self, connection: Connection, happened: Sequence[Happening], now: datetime) -> Iterator[Notice]:
+    def _notices(self, connection: Connection, happened: Sequence[InstanceEvent], now: datetime) -> Iterator[Notice]:
         failed = [one for one in happened if one.event in _FAILURES]
         requests = reruns.requests_at(connection, [(one.name, one.cluster, one.instance) for one in failed])
         status = statuses(connection, self._entities(failed), now)
@@ -99,8 +96,9 @@ class NotificationRecording:
             entity = workload.entity if workload else self.store.feeds.get(one.name) if one.kind == "feed" else None
             if entity is None:
                 continue  # it was deleted meanwhile
-            if self._has_lineage and is_lineage(one):
-                yield Notice(LINEAGE_RECEIVER, entity.kind, entity.name, one)
+            for program in self.programs:
+                if program.takes(one):
+                    yield Notice(program.name, entity.kind, entity.name, one)
             if workload is not None and one.event in _FAILURES:
                 is_scheduled = status[entity.kind, entity.name].status is not Status.SUBMITTED
                 if is_scheduled and not _is_final(one, workload, requests):
@@ -108,12 +106,12 @@ class NotificationRecording:
             for receiver in receivers(one.event, entity.notification, self._settings.notification):
                 yield Notice(receiver, entity.kind, entity.name, one)
 
-    def _entities(self, happened: Iterable[Happening]) -> list[Feed | Process]:
+    def _entities(self, happened: Iterable[InstanceEvent]) -> list[Feed | Process]:
         found = {(one.name, one.cluster): self.store.workload(one.name, one.cluster) for one in happened}
         return [workload.entity for workload in found.values() if workload]
 
 
-def _is_final(one: Happening, workload: Workload, requests: Mapping[ProcessKey, RerunRequest]) -> bool:
+def _is_final(one: InstanceEvent, workload: Workload, requests: Mapping[ProcessKey, RerunRequest]) -> bool:
     state = InstanceState(one.event.value)
     record = InstanceRecord(one.instance, state, attempt=one.attempt, failures=one.failures, ended=one.at)
     return is_final(record, workload.retry, requests.get((one.name, one.cluster, one.instance)))
@@ -133,7 +131,7 @@ def notification_sensors(store: EntityStore, settings: Settings) -> Iterator[dg.
 
 
 def _sensor(name: str, recording: NotificationRecording, settings: Settings) -> dg.SensorDefinition:
-    delivery = Delivery(recording.clusters, settings.environ, _real_now, LineageSending(recording.store, settings))
+    delivery = Delivery(recording.clusters, settings.environ, _real_now, recording.programs)
 
     @dg.sensor(
         name=name,

@@ -9,30 +9,20 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, TypeAlias
 
-from sqlalchemy import Connection, and_, delete, func, select, text, tuple_, update
+from sqlalchemy import Connection, delete, func, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
-from falcon_assets.features.notification.rules import (
-    CALM,
-    GIVEN_UP_AFTER,
-    KEPT_FOR,
-    Happening,
-    Notice,
-    WaitingReceiver,
-    retry_after,
-    sla_happening,
-)
-from falcon_assets.features.sla.rules import SlaLevel
+from falcon_assets.features.notification.rules import CALM, GIVEN_UP_AFTER, KEPT_FOR, WaitingReceiver, retry_after
 from falcon_assets.history.database import among, parts, upsert
+from falcon_assets.history.events.instance_event import InstanceEvent, Notice
 from falcon_assets.history.tables import (
     FOLD,
     NOTIFICATION_EVENTS,
     NOTIFICATION_RECEIVERS,
     NOTIFICATIONS,
     NOTIFIED,
-    SLA_BREACHES,
 )
-from falcon_assets.model.notification import Told
+from falcon_assets.model.notification import EventKind
 
 Subject: TypeAlias = tuple[str, str, str]
 """Kind (``process`` of processes and replications, else ``feed``), name, cluster."""
@@ -41,7 +31,7 @@ _SEEN_EVERY, _STALE_AFTER = timedelta(hours=1), timedelta(days=3)
 _SUBJECT = (NOTIFIED.c.kind, NOTIFIED.c.name, NOTIFIED.c.cluster)
 
 
-def note(connection: Connection, happened: Sequence[Happening]) -> None:
+def note(connection: Connection, happened: Sequence[InstanceEvent]) -> None:
     """Keeps those of the events that somebody is to be told; each once."""
     told: dict[Subject, Any] = {}
     for part in parts({(one.kind, one.name, one.cluster) for one in happened}):
@@ -60,7 +50,7 @@ def note(connection: Connection, happened: Sequence[Happening]) -> None:
 def listen(
     connection: Connection,
     clusters: Collection[str],
-    wanted: Mapping[Subject, Collection[Told]],
+    wanted: Mapping[Subject, Collection[EventKind]],
     real_now: datetime,
     now: datetime,
 ) -> None:
@@ -80,7 +70,7 @@ def listen(
         row, names = known.get(key), sorted(one.value for one in events)
         age = abs(real_now - row.seen_at) if row is not None else _STALE_AFTER  # the clock may be set back
         since_event, since = (folded, now) if row is None or age >= _STALE_AFTER else (row.since_event, row.since)
-        if row is not None and Told.SLA.value in set(names) - set(row.events):
+        if row is not None and EventKind.SLA.value in set(names) - set(row.events):
             since = now
         if row is None or row.events != names or age > _SEEN_EVERY:
             mine = dict(zip(("kind", "name", "cluster"), key, strict=True))
@@ -89,7 +79,7 @@ def listen(
 
 
 def begin_to_listen(
-    connection: Connection, wanted: Mapping[Subject, Collection[Told]], real_now: datetime, now: datetime
+    connection: Connection, wanted: Mapping[Subject, Collection[EventKind]], real_now: datetime, now: datetime
 ) -> None:
     """Keeps what is ``wanted`` from now on, of what nobody has listened to yet; :func:`listen` goes on with it."""
     folded = connection.execute(select(FOLD.c.event_id)).scalar() or 0
@@ -102,7 +92,7 @@ def begin_to_listen(
         connection.execute(insert(NOTIFIED).on_conflict_do_nothing(), rows)
 
 
-def take(connection: Connection, clusters: Collection[str], limit: int) -> list[Happening]:
+def take(connection: Connection, clusters: Collection[str], limit: int) -> list[InstanceEvent]:
     """The oldest events on these clusters, which are then not kept any more."""
     table = NOTIFICATION_EVENTS.c
     oldest = select(table.id).where(table.cluster.in_(clusters)).order_by(table.id).limit(limit)
@@ -110,35 +100,9 @@ def take(connection: Connection, clusters: Collection[str], limit: int) -> list[
     return [_happening(row) for row in sorted(connection.execute(gone), key=lambda row: row.id)]
 
 
-def take_breaches(connection: Connection, clusters: Collection[str], limit: int) -> list[Happening]:
-    """Breaches of SLAs that are new or met since the last time, of what is listened to; each once."""
-    table = SLA_BREACHES.c
-    key = (table.kind, table.entity, table.cluster, table.level, table.instance)
-    changed = (
-        select(SLA_BREACHES, NOTIFIED.c.since)
-        .outerjoin(
-            NOTIFIED,
-            and_(table.kind == NOTIFIED.c.kind, table.entity == NOTIFIED.c.name, table.cluster == NOTIFIED.c.cluster),
-        )
-        .where(table.cluster.in_(clusters), text("notified IS DISTINCT FROM state"))
-        .order_by(table.deadline, *key)
-        .limit(limit)
-        .with_for_update(of=SLA_BREACHES)
-    )
-    found = list(connection.execute(changed))
-    for part in parts([tuple(getattr(row, column.name) for column in key) for row in found]):
-        connection.execute(update(SLA_BREACHES).values(notified=table.state).where(among(key, part)))
-    happened = []
-    for row in found:
-        if row.since is not None and row.recorded_at >= row.since:
-            about = (row.kind, row.entity, row.cluster, row.instance)
-            happened.append(sla_happening(*about, SlaLevel(row.level), row.deadline, row.state, row.cleared_at))
-    return [one for one in happened if one is not None]
-
-
-def _happening(row: Any) -> Happening:
-    about = (Told(row.event), row.kind, row.name, row.cluster, row.instance, row.at, row.source, row.reason)
-    return Happening(*about, row.attempt, row.failures, row.event_id, row.run)
+def _happening(row: Any) -> InstanceEvent:
+    about = (EventKind(row.event), row.kind, row.name, row.cluster, row.instance, row.at, row.source, row.reason)
+    return InstanceEvent(*about, row.attempt, row.failures, row.event_id, row.run)
 
 
 _TABLE, _RECEIVERS = NOTIFICATIONS.c, NOTIFICATION_RECEIVERS.c
@@ -261,5 +225,5 @@ def clean_up(connection: Connection, clusters: Collection[str], now: datetime) -
 
 
 def _notice(row: Any) -> Notice:
-    about = (Told(row.event), row.kind, row.entity, row.cluster, row.instance, row.at, row.key, row.reason)
-    return Notice(row.receiver, row.kind, row.entity, Happening(*about, run=row.run))
+    about = (EventKind(row.event), row.kind, row.entity, row.cluster, row.instance, row.at, row.key, row.reason)
+    return Notice(row.receiver, row.kind, row.entity, InstanceEvent(*about, run=row.run))

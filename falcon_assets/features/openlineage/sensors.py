@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,8 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.features.lineage.graph import Version
 from falcon_assets.features.lineage.recorded_runs import RunEnd, RunRecords
 from falcon_assets.features.lineage.store import versions_of_instance
-from falcon_assets.features.notification.rules import Happening, Notice
-from falcon_assets.model.notification import Told
+from falcon_assets.history.events.instance_event import InstanceEvent, Notice, Sent
+from falcon_assets.model.notification import EventKind
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.planning.version_columns import VersionStatus
 from falcon_assets.settings import Settings
@@ -23,54 +23,37 @@ if TYPE_CHECKING:
     from openlineage.client.event_v2 import RunEvent
 
 
-LINEAGE_RECEIVER = "FALCON_OPENLINEAGE_URL"
-"""The name of the receiver among those of notifications."""
-_WITHOUT_RUN = frozenset((Told.TIMED_OUT, Told.KILLED))
+_WITHOUT_RUN = frozenset((EventKind.TIMED_OUT, EventKind.KILLED))
 """What may become of an instance that no run has."""
-OF_WORKLOADS = frozenset((Told.SUCCEEDED, Told.FAILED, *_WITHOUT_RUN))
-OF_FEEDS = frozenset((Told.EVICTED, Told.RESTORED))
-
-
-def is_lineage(one: Happening) -> bool:
-    """Whether it is told to such a system; a run of which nothing is recorded is not."""
-    return one.event in _WITHOUT_RUN or (one.event in OF_WORKLOADS | OF_FEEDS and one.run is not None)
-
-
-@dataclass(frozen=True)
-class SentLineage:
-    """What became of what was to be sent.
-
-    Attributes:
-        problem: Why not all of it was; empty: all was.
-        taken: What the receiver took.
-        refused: What it will never take.
-    """
-
-    problem: str = ""
-    taken: list[Notice] = field(default_factory=list)
-    refused: list[Notice] = field(default_factory=list)
 
 
 class LineageSending:
-    """Makes events of what happened and sends them."""
+    """Makes events of OpenLineage of what happened and sends them (see :class:`EventReceiver`)."""
+
+    name = "FALCON_OPENLINEAGE_URL"
+    at_once = 50  # who collects lineage takes one event after the other: so many runs are sent again if one fails
+    of_workloads = frozenset((EventKind.SUCCEEDED, EventKind.FAILED, *_WITHOUT_RUN))
+    of_feeds = frozenset((EventKind.EVICTED, EventKind.RESTORED))
 
     def __init__(self, store: EntityStore, settings: Settings) -> None:
         """Of these entities, to the receiver of these settings."""
         self._store, self._settings = store, settings
 
-    def send(self, connection: Connection, notices: Sequence[Notice]) -> SentLineage:
-        """Sends what the notices are about, from ``connection``'s ledger, up to the first that does not come through.
+    def takes(self, event: InstanceEvent) -> bool:
+        """A run of which nothing is recorded is not told."""
+        known = event.event in self.of_workloads | self.of_feeds and event.run is not None
+        return event.event in _WITHOUT_RUN or known
 
-        What is sent again has the same ids.
-        """
+    def send(self, connection: Connection, notices: Sequence[Notice]) -> Sent:
+        """Sends what the notices are about, from ``connection``'s ledger; what is sent again has the same ids."""
         from falcon_assets.features.openlineage.sending import (  # noqa: PLC0415 - takes a while
             LineageReceiver,
             NotSentError,
         )
 
-        settings, sent = self._settings, SentLineage()
+        settings, sent = self._settings, Sent()
         if settings.openlineage_url is None:
-            return replace(sent, problem=f"the environment variable {LINEAGE_RECEIVER} is not set")
+            return replace(sent, problem=f"the environment variable {self.name} is not set")
         with connection.begin():
             events = self._events(connection, notices)
         receiver = LineageReceiver(settings.openlineage_url, settings.openlineage_key)
@@ -88,40 +71,40 @@ class LineageSending:
         from falcon_assets.features.openlineage.events import RunEvents  # noqa: PLC0415 - takes a while
 
         made = RunEvents(self._store, self._settings.home, self._settings.openlineage_namespace)
-        ended = [one for one in notices if one.happening.event in OF_WORKLOADS]
+        ended = [one for one in notices if one.happening.event in self.of_workloads]
         runs = RunRecords(connection).of([_end(one.happening) for one in ended])
         events = [(notice, made.of_run(run)) for notice, run in zip(ended, runs, strict=True)]
         for notice in notices:
-            if notice.happening.event is Told.EVICTED:
+            if notice.happening.event is EventKind.EVICTED:
                 gone = _evicted(connection, notice.happening)
                 events.append((notice, [event for version in gone for event in made.of_eviction(version)]))
-            elif notice.happening.event is Told.RESTORED:
+            elif notice.happening.event is EventKind.RESTORED:
                 come = _restored(connection, notice.happening)
                 events.append((notice, [event for version in come for event in made.of_restore(version)]))
         return events
 
 
-def _evicted(connection: Connection, one: Happening) -> list[Version]:
+def _evicted(connection: Connection, one: InstanceEvent) -> list[Version]:
     """The version that went, as it was then: it may be there again."""
     run: Any = one.run
     gone = {"ended_at": one.at, "ended_by": run["id"], "archived_to": run["archived_to"]}
     return [replace(version, status=VersionStatus.EVICTED, **gone) for version in _versions(connection, one)]
 
 
-def _restored(connection: Connection, one: Happening) -> list[Version]:
+def _restored(connection: Connection, one: InstanceEvent) -> list[Version]:
     """The version that came back, as it was then: it may be gone again."""
     run: Any = one.run
     come = {"seen_at": one.at, "restored_by": run["restored_by"]}
     return [replace(version, status=VersionStatus.AVAILABLE, **come) for version in _versions(connection, one)]
 
 
-def _versions(connection: Connection, one: Happening) -> list[Version]:
+def _versions(connection: Connection, one: InstanceEvent) -> list[Version]:
     run: Any = one.run
     known = versions_of_instance(connection, one.name, one.instance)
     return [version for version in known if (version.cluster, version.version) == (one.cluster, run["version"])]
 
 
-def _end(one: Happening) -> RunEnd:
+def _end(one: InstanceEvent) -> RunEnd:
     state, what = InstanceState(one.event.value), (one.name, one.cluster, one.instance)
     if one.run is None:
         return RunEnd(*what, None, state, one.at, reason=one.reason)

@@ -13,18 +13,17 @@ from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.status import Status, statuses
-from falcon_assets.features.late import store as late_data
-from falcon_assets.features.late.late_inputs import late_inputs
 from falcon_assets.features.retention.rules import PendingInstances, needed_by_readers
 from falcon_assets.history import queries
 from falcon_assets.instances.coordination.cluster_reruns import reruns_on
 from falcon_assets.instances.coordination.cluster_snapshot import progress_key
 from falcon_assets.instances.runs.dead_runs import asked_by_hand
-from falcon_assets.instances.store import reruns
+from falcon_assets.instances.store import changed_inputs, reruns
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Input
 from falcon_assets.planning.input_windows import widest
+from falcon_assets.planning.late_inputs import late_inputs
 from falcon_assets.planning.reasons_to_keep import Need, needed_by_target
 from falcon_assets.planning.retries import is_alive
 from falcon_assets.planning.timeline import feed_timeline
@@ -189,7 +188,7 @@ class PendingReaders:
         """Workload -> the instances whose late inputs changed: to be checked, and nobody said that it was too late."""
         late = late_inputs(workloads) if cluster in self._store.clusters else {}
         found: dict[str, set[datetime]] = {}
-        for name, _, nominal in late_data.changed(self._connection, late):
+        for name, _, nominal in changed_inputs.changed(self._connection, late):
             found.setdefault(name, set()).add(nominal)
         return found
 

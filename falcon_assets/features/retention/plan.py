@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +17,6 @@ from sqlalchemy import Connection
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.status import EntityStatus, statuses
 from falcon_assets.errors import FalconError, StorageError
-from falcon_assets.features.lineage.stored_lifecycle import ProtectedVersions, protected_on
 from falcon_assets.features.retention.copies import CopyVerdict, plan_copies
 from falcon_assets.features.retention.pending_readers import PendingReaders
 from falcon_assets.features.retention.store import Eviction
@@ -24,6 +24,7 @@ from falcon_assets.history import queries
 from falcon_assets.history.database import parts
 from falcon_assets.history.folding.kept_versions import KnownVersions, known_versions
 from falcon_assets.history.platform.open_ledger import Ledger
+from falcon_assets.hooks import hooks
 from falcon_assets.instances.runs.dead_runs import unfinished_runs
 from falcon_assets.instances.store.former_instances import (
     EntityTimeline,
@@ -39,7 +40,7 @@ from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.planning.eviction import Verdict, VersionVerdict, before, plan_eviction, plan_versions
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.reason import Reason
-from falcon_assets.planning.reasons_to_keep import Need
+from falcon_assets.planning.reasons_to_keep import Need, ProtectedVersions
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
@@ -207,7 +208,12 @@ class RetentionSnapshot:
         self._former = self._former_places(connection, feeds)
         self._landed = queries.seen(connection, cluster.name, young)
         self._versions = known_versions(connection, cluster.name, self.feeds)
-        self._protected = protected_on(connection, cluster.name, self.feeds, store.critical)
+        self._protected = defaultdict[str, ProtectedVersions](ProtectedVersions)
+        asked = {"connection": connection, "cluster": cluster.name, "feeds": self.feeds, "store": store}
+        for found in hooks().protected_versions(**asked):
+            for feed, one in found.items():
+                self._protected[feed].instances.update(one.instances)
+                self._protected[feed].versions.update(one.versions)
 
     def plan(self, feed: Feed) -> FeedPlan:
         """The plan for one of the feeds."""
@@ -222,7 +228,7 @@ class RetentionSnapshot:
             only_versions = keeps and not (entry and entry.retention)
             found = [] if only_versions else kind_of(files).stored(feed)
             paths, landed = InstancePaths(feed, self._cluster), self._landed.get(feed.name, {})
-            protected = self._protected.get(feed.name, ProtectedVersions())
+            protected = self._protected[feed.name]
             needs: list[Need] = [*self._needs.of(feed, [one.nominal for one in found]), protected.instances.get]
             if former := self._former.get(feed.name):
                 needs.append(lambda nominal: holds_former(files, paths.data(nominal), former))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import Connection, delete, select, update
 
 from falcon_assets.history.database import among, parts, upsert
 from falcon_assets.history.tables import EVICTIONS
+from falcon_assets.instances.views.feed_reasons import RemovedByRetention
 from falcon_assets.planning.eviction import StoredInstance, StoredLocation, Verdict
 
 
@@ -53,21 +54,14 @@ class Eviction:
         return {(*where, path) for path in paths if path is not None}
 
 
-class EvictionDecision(NamedTuple):
-    """What was decided on an instance."""
-
-    action: str
-    reason: str
-    archive: str | None
-    """Where it is archived, on the cluster that it is archived on, or a URL."""
-
-
 def write_down(connection: Connection, evictions: Iterable[Eviction]) -> None:
     """Writes decisions; each replaces an older decision about its instance."""
     upsert(connection, EVICTIONS, [_values(one) for one in evictions])
 
 
-def decisions(connection: Connection, instances: Collection[tuple[str, str, datetime]]) -> dict[Any, EvictionDecision]:
+def decisions(
+    connection: Connection, instances: Collection[tuple[str, str, datetime]]
+) -> dict[Any, RemovedByRetention]:
     """The latest decision on each instance of a feed: feed, cluster, nominal time."""
     table, found = EVICTIONS.c, {}
     key = (table.feed, table.cluster, table.instance)
@@ -75,7 +69,7 @@ def decisions(connection: Connection, instances: Collection[tuple[str, str, date
     for part in parts(instances):
         for row in connection.execute(select(*key, *said).where(among(key, part))):
             archive = row.archive_to and f"{row.archive_root or ''}{row.archive_to}"
-            found[row.feed, row.cluster, row.instance] = EvictionDecision(row.action, row.reason, archive)
+            found[row.feed, row.cluster, row.instance] = RemovedByRetention(row.action, row.reason, archive)
     return found
 
 

@@ -24,9 +24,9 @@ from sqlalchemy import (
     update,
 )
 
-from falcon_assets.features.sla.rules import SlaLevel
 from falcon_assets.features.sla.store import BreachState
 from falcon_assets.history.tables import SLA_BREACHES, SLA_EVALUATIONS
+from falcon_assets.model.sla import SlaLevel
 
 InstanceKey: TypeAlias = tuple[str, str, str, datetime]
 """Kind, entity, cluster, instance."""

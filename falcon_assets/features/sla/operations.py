@@ -9,9 +9,9 @@ from typing import Any
 from falcon_assets.errors import QueryError, printable
 from falcon_assets.features.sla.lists import BreachRow, last_evaluations, listed_breaches
 from falcon_assets.features.sla.readable_deadlines import readable_deadlines
-from falcon_assets.features.sla.rules import SlaLevel
 from falcon_assets.features.sla.store import BreachState
 from falcon_assets.model.instant import format_instant
+from falcon_assets.model.sla import SlaLevel
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.paging import Page, Query, known_field
 
@@ -53,16 +53,11 @@ def breach_data(one: BreachRow) -> dict[str, Any]:
         "cluster": one.cluster,
         "instance": format_instant(one.instance),
         "level": one.level.value,
-        "severity": severity(one.level),
+        "severity": one.level.severity,
         "deadline": one.deadline.isoformat(),
         "state": one.state.value,
         "cleared": one.cleared_at and one.cleared_at.isoformat(),
     }
-
-
-def severity(level: SlaLevel) -> str:
-    """How bad a breach of that level is, in Dagster's word."""
-    return "ERROR" if level.is_missed else "WARN"
 
 
 def sla_alerts(installation: Installation, query: Query) -> SlaAlerts:

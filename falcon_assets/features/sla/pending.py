@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from falcon_assets.entities.status import Status, statuses
-from falcon_assets.features.sla.operations import severity
 from falcon_assets.features.sla.readable_deadlines import readable_deadlines
 from falcon_assets.features.sla.rules import UNKNOWN, Deadline, announced
 from falcon_assets.features.sla.store import JudgedSpan, known_in
@@ -37,7 +36,7 @@ class PendingBreach:
             "cluster": self.deadline.cluster,
             "instance": format_instant(self.instance),
             "level": self.deadline.level.value,
-            "severity": severity(self.deadline.level),
+            "severity": self.deadline.level.severity,
             "deadline": self.at.isoformat(),
             "left_seconds": int(self.left.total_seconds()),
         }
@@ -50,7 +49,7 @@ FIELDS: Fields[PendingBreach] = {
     "entity": lambda one: [one.deadline.entity],
     "cluster": lambda one: [one.deadline.cluster],
     "level": lambda one: [one.deadline.level.value],
-    "severity": lambda one: [severity(one.deadline.level)],
+    "severity": lambda one: [one.deadline.level.severity],
 }
 
 

@@ -5,30 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import Enum
 
 from falcon_assets.model.feed import FeedSla
 from falcon_assets.model.process import ProcessSla
+from falcon_assets.model.sla import SlaLevel
 from falcon_assets.planning.retries import later
 from falcon_assets.planning.timeline import Timeline
 
 LOOK_AHEAD = timedelta(minutes=15)
 """How long before it happens a breach is pending at least (source: Falcon's feed.sla.lookAheadWindow.millis)."""
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
-
-
-class SlaLevel(str, Enum):
-    """The two levels of an SLA, of feeds and of processes, as definitions call them."""
-
-    LOW = "low"
-    HIGH = "high"
-    START = "should_start_in"
-    END = "should_end_in"
-
-    @property
-    def is_missed(self) -> bool:
-        """Whether the SLA is missed when this is breached; else it is in danger (source: Falcon's slaLow)."""
-        return self in (SlaLevel.HIGH, SlaLevel.END)
 
 
 @dataclass(frozen=True)

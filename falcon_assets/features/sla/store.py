@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from falcon_assets.features.sla.rules import Breach, Known, SlaLevel
+from falcon_assets.features.sla.rules import Breach, Known
 from falcon_assets.history.database import parts, upsert
 from falcon_assets.history.folding.totals import add_breaches
 from falcon_assets.history.tables import (
@@ -40,6 +40,7 @@ from falcon_assets.history.tables import (
     SLA_EVALUATIONS,
     SLA_PROGRESS,
 )
+from falcon_assets.model.sla import SlaLevel
 from falcon_assets.model.wall_clock import MICROSECOND
 from falcon_assets.planning.instance_record import InstanceState
 

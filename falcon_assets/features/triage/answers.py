@@ -13,7 +13,7 @@ from falcon_assets.entities.status import EntityStatus, Status, statuses
 from falcon_assets.errors import ExpressionError, StorageError
 from falcon_assets.features.landing.store import seen_incomplete
 from falcon_assets.features.triage.automation import Automation
-from falcon_assets.features.triage.known import Data, KnownFeedInstance, KnownInstance, Landing, Obstacle, Stretch, Work
+from falcon_assets.features.triage.known import Data, Landing, Obstacle, Stretch, Work
 from falcon_assets.features.triage.reasons import RunUnderWay, SlotsTaken
 from falcon_assets.history import queries
 from falcon_assets.history.dagster_internals.daemon import RUNS
@@ -34,8 +34,9 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
 from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.planning.instance_paths import InstancePaths
-from falcon_assets.planning.instance_record import InstanceRecord
+from falcon_assets.planning.instance_record import InstanceRecord, KnownFeedInstance
 from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.retries import KnownInstance
 from falcon_assets.planning.workloads import Workload
 from falcon_assets.settings import Settings
 from falcon_assets.storage.feed_store import store_of

@@ -9,10 +9,9 @@ from typing import NamedTuple, Protocol
 
 from falcon_assets.instances.rules.newer_versions import NewerVersions
 from falcon_assets.model.feed import Feed
-from falcon_assets.model.process import Retry
-from falcon_assets.planning.instance_record import FeedState, InstanceRecord, RerunRequest
+from falcon_assets.planning.instance_record import InstanceRecord, KnownFeedInstance
 from falcon_assets.planning.reason import Reason
-from falcon_assets.planning.retries import is_alive, settled, waits_for_rerun
+from falcon_assets.planning.retries import KnownInstance
 from falcon_assets.planning.workloads import Workload
 
 
@@ -30,35 +29,6 @@ class Data(NamedTuple):
     feed: str
     cluster: str
     instance: datetime
-
-
-@dataclass(frozen=True)
-class KnownFeedInstance:
-    """A feed instance that is available, or was until it was evicted."""
-
-    state: FeedState
-    evicted_at: datetime | None = None
-
-
-@dataclass(frozen=True)
-class KnownInstance:
-    """An instance of a process or a replication; ``request``: to run it again, served or not."""
-
-    record: InstanceRecord
-    request: RerunRequest | None = None
-
-    @property
-    def waiting(self) -> RerunRequest | None:
-        """The request for which it is to run again and has not been given a run yet."""
-        return self.request if self.request is not None and waits_for_rerun(self.request, self.record) else None
-
-    def is_asked_for(self, retry: Retry) -> bool:
-        """Whether it is to run again."""
-        return self.request is not None and is_alive(self.request, self.record, retry)
-
-    def is_over(self, retry: Retry) -> bool:
-        """Whether it stays as it is, unless somebody does something."""
-        return not self.is_asked_for(retry) and settled(self.record, retry)
 
 
 @dataclass(frozen=True)

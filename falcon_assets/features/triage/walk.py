@@ -9,16 +9,7 @@ from datetime import datetime, timedelta
 from falcon_assets.errors import FalconError
 from falcon_assets.features.triage import fixes
 from falcon_assets.features.triage.fixes import Fix
-from falcon_assets.features.triage.known import (
-    Answers,
-    Data,
-    Entities,
-    KnownFeedInstance,
-    KnownInstance,
-    Landing,
-    Obstacle,
-    Work,
-)
+from falcon_assets.features.triage.known import Answers, Data, Entities, Landing, Obstacle, Work
 from falcon_assets.features.triage.needs import Needs, needs_of
 from falcon_assets.features.triage.reasons import (
     DataEvicted,
@@ -38,9 +29,9 @@ from falcon_assets.instances.rules.replaced_outputs import NewerIsWritten
 from falcon_assets.instances.rules.unlaunched import NotScheduled, TimePending, Undecidable
 from falcon_assets.instances.rules.waiting import InputsMissing, InstanceSuspended, ProcessSuspended
 from falcon_assets.model.feed import Feed
-from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
+from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, KnownFeedInstance
 from falcon_assets.planning.reason import Reason
-from falcon_assets.planning.retries import later, opens_at, reopened
+from falcon_assets.planning.retries import KnownInstance, later, opens_at, reopened
 from falcon_assets.planning.workloads import Workload, makers
 
 MISSING = FeedState.MISSING.value

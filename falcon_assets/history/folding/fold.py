@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, Engine, delete, or_, select
 
-from falcon_assets.features.notification.store import note
 from falcon_assets.history.database import LEDGER_LOCK, among, lock_in_transaction, parts, upsert
 from falcon_assets.history.events.event_log import Fact, Logged
 from falcon_assets.history.events.feed_instances import (
@@ -25,6 +24,7 @@ from falcon_assets.history.folding.reduce import Rows
 from falcon_assets.history.folding.stored_versions import load_versions, mark_stale, store_versions
 from falcon_assets.history.folding.totals import add_totals, changes, states_in
 from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, PROJECTION, PUSHED
+from falcon_assets.hooks import hooks
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
 
 History: TypeAlias = Callable[[Connection, int, int], tuple[Sequence[Logged], int | None]]
@@ -76,7 +76,8 @@ def _fold_next(connection: Connection, history: History, folded: int = 0) -> int
         rows.apply(facts)
         _store(connection, rows)
         add_totals(connection, changes(before, rows))
-        note(connection, [one for one in rows.happened if (one.event_id or 0) > folded])
+        if new := [one for one in rows.happened if (one.event_id or 0) > folded]:
+            hooks().instances_changed(connection=connection, events=new)
     upsert(connection, FOLD, [{"only": True, "event_id": last}])
     return len(facts)
 

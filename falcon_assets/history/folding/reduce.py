@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
-from falcon_assets.features.notification.rules import Happening
 from falcon_assets.history.events.event_log import Logged
 from falcon_assets.history.events.feed_instances import (
     FeedInstanceAvailable,
@@ -18,6 +17,7 @@ from falcon_assets.history.events.feed_instances import (
     PartitionPushed,
     PushRefused,
 )
+from falcon_assets.history.events.instance_event import InstanceEvent
 from falcon_assets.history.events.process_instances import CameTooLate, InstanceChanged, RunEnded, RunQueued
 from falcon_assets.history.folding.instance_changes import OVER, commanded, dropped, over, pending, taken, was_stopped
 from falcon_assets.history.folding.kept_versions import KeptRows, after_publication
@@ -33,15 +33,15 @@ from falcon_assets.history.folding.ledger_rows import (
     TotalKey,
 )
 from falcon_assets.history.folding.version_rows import VersionRows
-from falcon_assets.model.notification import Told
+from falcon_assets.model.notification import EventKind
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
 
 _FAILING = (InstanceState.FAILED, InstanceState.TIMED_OUT)
 _TOLD = {
-    InstanceState.FAILED: Told.FAILED,
-    InstanceState.TIMED_OUT: Told.TIMED_OUT,
-    InstanceState.SUCCEEDED: Told.SUCCEEDED,
-    InstanceState.KILLED: Told.KILLED,
+    InstanceState.FAILED: EventKind.FAILED,
+    InstanceState.TIMED_OUT: EventKind.TIMED_OUT,
+    InstanceState.SUCCEEDED: EventKind.SUCCEEDED,
+    InstanceState.KILLED: EventKind.KILLED,
 }
 
 
@@ -73,7 +73,7 @@ class Rows:
     pushed: dict[PushKey, int | None] = field(default_factory=dict)
     versions: VersionRows = field(default_factory=VersionRows)
     moved: Counter[TotalKey] = field(default_factory=Counter)
-    happened: list[Happening] = field(default_factory=list)
+    happened: list[InstanceEvent] = field(default_factory=list)
     kept: dict[FeedKey, KeptRows] = field(default_factory=dict)
 
     def apply(self, facts: Iterable[Logged]) -> None:
@@ -145,10 +145,10 @@ class Rows:
 
     def _restored(self, fact: FeedInstanceAvailable, event_id: int) -> None:
         at = self.versions.known[fact.cluster, fact.feed, fact.instance, fact.version].seen_at or fact.at
-        come = (Told.RESTORED, "feed", fact.feed, fact.cluster, fact.instance, at)
+        come = (EventKind.RESTORED, "feed", fact.feed, fact.cluster, fact.instance, at)
         run = {"id": None, "version": fact.version, "restored_by": fact.restored_by}
         said = f"version {fact.version} by {fact.restored_by}"
-        self.happened.append(Happening(*come, str(event_id), said, event_id=event_id, run=run))
+        self.happened.append(InstanceEvent(*come, str(event_id), said, event_id=event_id, run=run))
 
     def _attempt(self, fact: FeedInstanceAvailable, run_id: str | None) -> int | None:
         if fact.process is None or fact.nominal is None:
@@ -190,9 +190,9 @@ class Rows:
             evicted_bytes=fact.bytes,
             event_id=event_id,
         )
-        gone = (Told.EVICTED, "feed", fact.feed, fact.cluster, fact.instance, fact.at)
+        gone = (EventKind.EVICTED, "feed", fact.feed, fact.cluster, fact.instance, fact.at)
         run = {"id": run_id, "version": row.version, "archived_to": fact.archived_to}
-        self.happened.append(Happening(*gone, str(event_id), fact.reason, event_id=event_id, run=run))
+        self.happened.append(InstanceEvent(*gone, str(event_id), fact.reason, event_id=event_id, run=run))
 
     def _changed(self, fact: InstanceChanged, event_id: int, run_id: str | None) -> None:
         key = (fact.process, fact.cluster, fact.nominal)
@@ -273,7 +273,7 @@ class Rows:
         if told and row.ended and (before is None or (before.state, before.failures) != (row.state, row.failures)):
             what = (told, "process", *key, row.ended, str(event_id), row.reason)
             run = _run(row, run_id or row.run_id)
-            self.happened.append(Happening(*what, row.attempt, row.failures, event_id, run))
+            self.happened.append(InstanceEvent(*what, row.attempt, row.failures, event_id, run))
         self.processes[key] = row
         self.events[key] = event_id
 

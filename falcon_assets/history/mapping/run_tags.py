@@ -14,9 +14,9 @@ from datetime import datetime
 from falcon_assets.errors import ExpressionError
 from falcon_assets.history.dagster_internals.tags import HIDDEN, PARENT_RUN, PRIORITY, RANGE_END, RANGE_START
 from falcon_assets.history.mapping.partitions import key_of
-from falcon_assets.instances.rules.situation import Launch
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.instance_record import Launch
 from falcon_assets.planning.workloads import Workload
 
 PROCESS = "falcon/process"

@@ -11,12 +11,11 @@ from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.status import Status, statuses
-from falcon_assets.features.late import store as late_data
-from falcon_assets.features.late.late_inputs import late_inputs
 from falcon_assets.history.folding.ledger_rows import ProcessKey
 from falcon_assets.instances.rules.pending_reruns import PendingReruns, pending_reruns
-from falcon_assets.instances.store import reruns
+from falcon_assets.instances.store import changed_inputs, reruns
 from falcon_assets.planning.instance_record import InstanceRecord, RerunRequest
+from falcon_assets.planning.late_inputs import late_inputs
 from falcon_assets.planning.retries import is_alive
 from falcon_assets.planning.workloads import Workload
 
@@ -62,7 +61,7 @@ def reruns_on(
             requests.setdefault(one.process, {})[one.nominal] = one.request
             records.setdefault(one.process, {})[one.nominal] = one.record
     asked = [*((one.process, one.cluster, one.nominal) for one in alive), *following]
-    late_readers = partial(late_data.late_readers, connection, watched)
+    late_readers = partial(changed_inputs.late_readers, connection, watched)
     return ClusterReruns(requests, records, pending_reruns(asked, store.workload, late_readers))
 
 
@@ -76,10 +75,10 @@ def _with_sources(sources: Mapping[str, Collection[str]], cluster: str) -> set[s
 
 
 def _following(
-    connection: Connection, store: EntityStore, watched: late_data.LateInputs, now: datetime
+    connection: Connection, store: EntityStore, watched: changed_inputs.LateInputs, now: datetime
 ) -> list[ProcessKey]:
     """The instances whose late inputs were replaced by late reruns: they run again at the next tick."""
-    changed = late_data.changed(connection, watched)
+    changed = changed_inputs.changed(connection, watched)
     found = [key for key, one in changed.items() if any(arrival.by_late_rerun for arrival in one.arrivals)]
     if not found:
         return []

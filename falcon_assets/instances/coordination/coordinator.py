@@ -10,22 +10,22 @@ from datetime import datetime
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.status import statuses
 from falcon_assets.errors import FalconError
-from falcon_assets.features.triage.timeout_causes import timeout_causes
 from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping import run_tags
 from falcon_assets.history.mapping.partitions import key_of
 from falcon_assets.history.platform.open_ledger import Ledger
 from falcon_assets.history.queries import Name
+from falcon_assets.hooks import hooks, merged
 from falcon_assets.instances.coordination.cluster_reruns import reruns_on
 from falcon_assets.instances.coordination.cluster_snapshot import ClusterSnapshot
 from falcon_assets.instances.coordination.producer_situations import ProducerSituations, Writers, writers
 from falcon_assets.instances.rules.coordination import decide
 from falcon_assets.instances.rules.readiness import Readiness
-from falcon_assets.instances.rules.situation import Decision, Launch
+from falcon_assets.instances.rules.situation import Decision
 from falcon_assets.instances.runs.dead_runs import unfinished_runs
 from falcon_assets.model.instant import format_instant
-from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, Launch
 from falcon_assets.planning.workloads import Workload
 from falcon_assets.settings import Settings
 
@@ -174,7 +174,9 @@ class Coordinator:
             return
         key = names.workload_keys(workload)[0]
         timed_out = (nominal for nominal, _ in decision.timed_out)
-        causes = timeout_causes(ledger, self.store, self.settings, workload, timed_out)
+        asked = {"ledger": ledger, "store": self.store, "settings": self.settings}
+        found = hooks().timeout_causes(**asked, workload=workload, nominals=[*timed_out])
+        causes: dict[datetime, str] = merged(found)
         ended = [(InstanceState.TIMED_OUT, decision.timed_out), (InstanceState.SKIPPED, decision.skipped)]
         for state, instances in ended:
             for nominal, reason in instances:

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 
 from falcon_assets.errors import count_of
 from falcon_assets.instances.coordination.coordinator import Outlook
-from falcon_assets.instances.rules.situation import Decision, Launch
+from falcon_assets.instances.rules.situation import Decision
 from falcon_assets.instances.rules.waiting import InRun
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.instance_record import Launch
 
 _SHOWN = 5
 """How many workloads a tick names where it started nothing."""

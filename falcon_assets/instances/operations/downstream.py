@@ -9,9 +9,9 @@ from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import ExpressionError, QueryError
-from falcon_assets.features.late.store import late_readers
 from falcon_assets.instances.operations.selection import Selected
 from falcon_assets.instances.rules.pending_reruns import FeedInstance, replaced_by
+from falcon_assets.instances.store.changed_inputs import late_readers
 from falcon_assets.instances.store.known_instances import known_instances
 from falcon_assets.instances.views.instance_definition import versions_for
 from falcon_assets.model.process import Input

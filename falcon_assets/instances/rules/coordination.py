@@ -11,7 +11,7 @@ from typing import TypeAlias
 from falcon_assets.instances.rules.backlog import Backlog, first_reason
 from falcon_assets.instances.rules.own_outputs import OwnChain
 from falcon_assets.instances.rules.replaced_outputs import replaced_by
-from falcon_assets.instances.rules.situation import Decision, Launch, Situation
+from falcon_assets.instances.rules.situation import Decision, Situation
 from falcon_assets.instances.rules.waiting import (
     GIVEN_UP,
     NOT_READY,
@@ -27,7 +27,7 @@ from falcon_assets.instances.rules.waiting import (
     gives_up,
 )
 from falcon_assets.planning.input_windows import InstanceSet
-from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, Launch
 from falcon_assets.planning.reason import Reason
 from falcon_assets.planning.retries import later, reopened
 

@@ -14,7 +14,7 @@ from falcon_assets.instances.rules.own_outputs import OwnChain
 from falcon_assets.instances.rules.pending_reruns import PendingReruns
 from falcon_assets.instances.rules.producers import Producers, never, no_producers
 from falcon_assets.instances.rules.readiness import MissingInput, Readiness
-from falcon_assets.planning.instance_record import InstanceRecord, RerunRequest
+from falcon_assets.planning.instance_record import InstanceRecord, Launch, RerunRequest
 from falcon_assets.planning.reason import Reason
 from falcon_assets.planning.timeline import Timeline
 from falcon_assets.planning.workloads import Workload
@@ -101,23 +101,6 @@ class Situation:
         if self.newer is None or nominal in self.requests:
             return missing
         return chain(missing, self.newer.missing(nominal))
-
-
-@dataclass(frozen=True)
-class Launch:
-    """A run to start.
-
-    Attributes:
-        nominals: Neighbours in the timeline, oldest first.
-        slots: How many of them may run at once.
-        late: Whether it runs them again because of late data.
-        use_latest: Whether it runs them with the present definition, not with the version that they had.
-    """
-
-    nominals: tuple[datetime, ...]
-    slots: int
-    late: bool = False
-    use_latest: bool = False
 
 
 @dataclass(frozen=True)

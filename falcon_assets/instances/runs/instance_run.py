@@ -15,7 +15,6 @@ from falcon_assets.base.cancellation import current_cancellation
 from falcon_assets.compute.engines.computing.run import run_workflow
 from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask
 from falcon_assets.compute.spark.data.dataset import InputData, OutputData
-from falcon_assets.features.late.rules import late_workflow
 from falcon_assets.history.events.feed_instances import KeptVersion
 from falcon_assets.history.events.inputs import Consumption
 from falcon_assets.instances.runs.data_usage import FeedPlaces, require_declared
@@ -31,6 +30,7 @@ from falcon_assets.model.table_uri import TableUri
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.data_usage import DeclaredData, DeclaredInput, Usage, usage
 from falcon_assets.planning.instance_record import LateChange
+from falcon_assets.planning.late_inputs import late_workflow
 from falcon_assets.planning.process_instance import OutputPlan, ProcessInstance, plan_process_instance
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf

@@ -19,7 +19,6 @@ from falcon_assets.compute.engines.computing.programs import stop_programs
 from falcon_assets.compute.spark.failures import logged_stack
 from falcon_assets.compute.spark.sessions import interrupt_sessions
 from falcon_assets.errors import BeingWrittenError, FalconError, MissingInputsError, RootAwayError, UnreachableError
-from falcon_assets.features.late import store as late_data
 from falcon_assets.history import queries
 from falcon_assets.history.dagster_internals.storage import DATABASE_ERRORS
 from falcon_assets.history.events.process_instances import InstanceChanged
@@ -41,7 +40,7 @@ from falcon_assets.instances.runs.instance_work import (
 )
 from falcon_assets.instances.runs.planned_inputs import Withdrawals
 from falcon_assets.instances.runs.run_locks import LockWaitError, place_lock
-from falcon_assets.instances.store import reruns
+from falcon_assets.instances.store import changed_inputs, reruns
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instance_record import BEING_WRITTEN, STORE_AWAY, InstanceState, LateChange
 from falcon_assets.planning.workloads import Workload
@@ -178,8 +177,8 @@ class WorkloadExecution:
         with ledger.engine.connect() as connection:
             found = reruns.requests_of(connection, name, cluster, nominals)
             asked = [nominal for nominal, request in found.items() if request.late_workflow]
-            newer = late_data.republished(connection, watched, name, cluster, found.keys() - set(asked))
-            newer |= late_data.changed_since_read(connection, watched, name, cluster, asked)
+            newer = changed_inputs.republished(connection, watched, name, cluster, found.keys() - set(asked))
+            newer |= changed_inputs.changed_since_read(connection, watched, name, cluster, asked)
         return {nominal: _together(request.changes, newer.get(nominal, ())) for nominal, request in found.items()}
 
     def _evicted(self, ledger: Ledger, feed: str, instances: Sequence[datetime]) -> Mapping[datetime, datetime]:

@@ -8,13 +8,13 @@ from datetime import datetime
 
 from sqlalchemy import Connection, func, or_, select
 
-from falcon_assets.features.triage.known import KnownFeedInstance, KnownInstance
 from falcon_assets.history.folding.fold import record_of
 from falcon_assets.history.tables import FEED_INSTANCES, OPEN, PROCESS_INSTANCES
 from falcon_assets.instances.store.instance_pages import FEED_ROWS, Key
 from falcon_assets.instances.store.process_rows import PROCESS_ROWS
 from falcon_assets.instances.store.reruns import requests_at
-from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
+from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, KnownFeedInstance
+from falcon_assets.planning.retries import KnownInstance
 
 
 def known_feed_instances(connection: Connection, keys: Collection[Key]) -> dict[Key, KnownFeedInstance]:

@@ -9,8 +9,8 @@ from typing import Any
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import UnknownEntityError
-from falcon_assets.features.replication.show import explain_replication
 from falcon_assets.instances.views.explain import Explanation, explain
+from falcon_assets.instances.views.explained_replication import explain_replication
 from falcon_assets.instances.views.listing import instance_status
 from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
 from falcon_assets.model.expression import nearest

@@ -11,8 +11,8 @@ from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import ExpressionError
-from falcon_assets.features.retention.store import EvictionDecision, decisions
 from falcon_assets.history.folding.ledger_rows import FeedInstanceRow
+from falcon_assets.hooks import hooks, merged
 from falcon_assets.instances.rules.unlaunched import OffTimeline, TimePending
 from falcon_assets.instances.store.consumed import versions_read
 from falcon_assets.instances.store.instance_pages import Key
@@ -24,6 +24,7 @@ from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.eviction import first_pass_over
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.instance_record import FeedState, InstanceState
+from falcon_assets.planning.reason import Reason
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.planning.workloads import ReplicationWorkload
 
@@ -98,7 +99,7 @@ def feed_instances(
     records = PROCESS_ROWS.some(connection, wanted)
     versions = versions_read(connection, wanted)
     gone = [key for key, row in found if row is not None and row.state is FeedState.EVICTED]
-    evictions = decisions(connection, gone)
+    evictions: dict[Key, Reason] = merged(hooks().eviction_reasons(connection=connection, keys=gone))
     missing = MissingReasons(connection, store, [key for key, row in found if row is None])
     taken_back = TakenBack().as_data()
 
@@ -124,7 +125,7 @@ def feed_instances(
             reason = (
                 (off.as_data() if off else None)
                 if is_there
-                else _evicted(evictions.get(key))
+                else evictions.get(key, RemovedByRetention("delete", "", None)).as_data()
                 if is_evicted
                 else taken_back
             )
@@ -155,15 +156,6 @@ def _replications(everywhere: EntityStore, key: Key) -> Iterator[ReplicationWork
         for one in everywhere.replications_to(name, entry.name):
             if cluster in (one.reads_on, one.cluster) and one.timeline.contains(instance):
                 yield one
-
-
-def _evicted(decided: EvictionDecision | None) -> dict[str, Any]:
-    found = (
-        RemovedByRetention(decided.action, decided.reason, decided.archive)
-        if decided
-        else RemovedByRetention("delete", "", None)
-    )
-    return found.as_data()
 
 
 def _path(paths: InstancePaths, instance: datetime) -> str | None:

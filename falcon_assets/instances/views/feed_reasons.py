@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.features.landing.store import seen_incomplete
+from falcon_assets.hooks import hooks, merged
 from falcon_assets.instances.store.instance_pages import Key
 from falcon_assets.instances.store.process_rows import PROCESS_ROWS
 from falcon_assets.instances.views.feed_writers import writers_of
@@ -62,17 +62,6 @@ class NotRefreshedSince(Reason):
 
 
 @dataclass(frozen=True)
-class NotComplete(Reason):
-    """Something is there, and it is not complete."""
-
-    flag: str | None
-
-    def __str__(self) -> str:
-        """A predicate."""
-        return f"was there without its availability flag {self.flag}" if self.flag else "was there incomplete"
-
-
-@dataclass(frozen=True)
 class NotWritten(Reason):
     """The process has not written it."""
 
@@ -110,7 +99,8 @@ class MissingReasons:
 
     def __init__(self, connection: Connection, store: EntityStore, missing: Sequence[Key]) -> None:
         self._store = store
-        self._incomplete = seen_incomplete(connection, missing)
+        found = hooks().missing_reasons(connection=connection, store=store, keys=missing)
+        self._known: dict[Key, Reason] = merged(found)
         self._makers = {key: self._maker(*key) for key in missing}
         self._records = PROCESS_ROWS.some(connection, {one for one in self._makers.values() if one})
 
@@ -125,8 +115,8 @@ class MissingReasons:
             return NotWritten(producers[0].name, nominal, state if maker else None)
         if maker:
             return NotCopied(maker[0], state)
-        if key in self._incomplete:
-            return NotComplete(feed.availability_flag)
+        if key in self._known:
+            return self._known[key]
         return NotRefreshedSince(key[2]) if feed.snapshot else NotLanded()
 
     def _maker(self, name: str, cluster: str, instance: datetime) -> Key | None:

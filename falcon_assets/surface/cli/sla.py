@@ -7,11 +7,11 @@ from datetime import timedelta
 import click
 from rich.table import Table
 
-from falcon_assets.features.sla.operations import FIELDS, ORDERS, SlaAlerts, severity, sla_alerts
+from falcon_assets.features.sla.operations import FIELDS, ORDERS, SlaAlerts, sla_alerts
 from falcon_assets.features.sla.pending import FIELDS as PENDING_FIELDS
 from falcon_assets.features.sla.pending import PendingBreach, sla_pending
-from falcon_assets.features.sla.rules import SlaLevel
 from falcon_assets.model.instant import format_instant
+from falcon_assets.model.sla import SlaLevel
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.surface.cli.console import print_table, shown
 from falcon_assets.surface.cli.entity.words import moment
@@ -82,7 +82,7 @@ def _table(*columns: str) -> Table:
 
 def _about(level: SlaLevel, entity: str, cluster: str, instance: str) -> tuple[str, ...]:
     color = "red" if level.is_missed else "yellow"
-    return f"[{color}]{severity(level)}[/]", shown(entity), cluster, instance, level.value
+    return f"[{color}]{level.severity}[/]", shown(entity), cluster, instance, level.value
 
 
 def _say_evaluated(found: SlaAlerts) -> None:

@@ -7,14 +7,12 @@ from collections.abc import Iterator
 import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.features.notification.sensors import notification_sensors
 from falcon_assets.features.replication.assets import ReplicationAssets
 from falcon_assets.features.replication.run import Copying
-from falcon_assets.features.retention.sensors import retention_definitions
-from falcon_assets.features.sla.checks import SlaChecks
 from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping.partitions import AssetPartitions
 from falcon_assets.history.platform.setup_fingerprint import SETUP, setup_fingerprint
+from falcon_assets.hooks import hooks
 from falcon_assets.instances.assets import ProcessAssets, feed_spec
 from falcon_assets.instances.runs.run_definitions import DefinitionRecording
 from falcon_assets.instances.spark_resource import spark_resources
@@ -46,24 +44,18 @@ def definitions_of(store: EntityStore, settings: Settings, copying: Copying = _t
     computed = ProcessAssets(store, settings, partitions, recording)
     copied = ReplicationAssets(store, settings, partitions, recording, copying)
     jobs = {workload.job_name: _job(workload) for workload in store.workloads}
-    retention = retention_definitions(store, settings)
-    return dg.Definitions(
+    own = dg.Definitions(
         assets=[
             *_external_feeds(store),
             *map(computed.build, store.process_workloads),
             *map(copied.build, filter(None, store.replications.values())),
         ],
-        asset_checks=list(SlaChecks(store, settings).definitions()),
-        jobs=[*jobs.values(), *retention.jobs],
-        schedules=retention.schedules,
-        sensors=[
-            *sensors(store, settings, jobs, recording),
-            *notification_sensors(store, settings),
-            *retention.sensors,
-        ],
+        jobs=list(jobs.values()),
+        sensors=list(sensors(store, settings, jobs, recording)),
         resources=spark_resources(store.clusters.values(), settings.home, settings.environ),
         metadata={SETUP: setup_fingerprint(settings)},
     )
+    return dg.Definitions.merge(own, *hooks().definitions(store=store, settings=settings))
 
 
 def _external_feeds(store: EntityStore) -> Iterator[dg.AssetSpec]:

@@ -1,4 +1,4 @@
-"""Sensors: a collector per cluster, a coordinator per pipeline, and one for its late data, one per cluster for SLAs."""
+"""Sensors: a collector per cluster, and a coordinator per pipeline."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from falcon_assets.errors import count_of
 from falcon_assets.features.landing.circuit_breakers import Breakers
 from falcon_assets.features.landing.collector import Collection, Collector
 from falcon_assets.features.landing.old_instances import OldInstances
-from falcon_assets.features.late.sensors import late_arrival_sensors
-from falcon_assets.features.sla.sensors import sla_sensors
 from falcon_assets.history.database import try_lock, unlock
 from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.instances.coordination.coordinator import Coordinator, pipelines
@@ -38,14 +36,12 @@ def sensors(
     jobs: Mapping[str, dg.UnresolvedAssetJobDefinition],
     recording: DefinitionRecording,
 ) -> Iterator[dg.SensorDefinition]:
-    """All sensors of the code location, which start runs of ``jobs``; they run unless somebody turns them off."""
+    """Collectors, and coordinators, which start runs of ``jobs``; they run unless somebody turns them off."""
     breakers, definitions = Breakers(), WatchedDefinitions(store.root)
     for cluster in store.clusters.values():
         yield _collector(Collector(store, cluster, settings, breakers), settings, recording)
     for pipeline, workloads in pipelines(store.workloads).items():
         yield _coordinator(store, pipeline, workloads, settings, jobs, definitions, recording)
-    yield from late_arrival_sensors(store, settings)
-    yield from sla_sensors(store, settings)
 
 
 def _collector(collector: Collector, settings: Settings, recording: DefinitionRecording) -> dg.SensorDefinition:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 import dagster as dg
 import sqlalchemy
@@ -15,17 +15,12 @@ import sqlalchemy
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError, SettingsError, count_of
 from falcon_assets.features.landing.collector import Collector
-from falcon_assets.features.late.sensors import LateArrivalHandler
-from falcon_assets.features.notification.sensors import NotificationRecording
-from falcon_assets.features.sla.checks import SlaChecks
-from falcon_assets.features.sla.evaluation import SlaEvaluation
-from falcon_assets.features.sla.lists import InstanceKey
-from falcon_assets.features.sla.sensors import tell_dagster
 from falcon_assets.history import queries
 from falcon_assets.history.database import try_lock, unlock
 from falcon_assets.history.mapping import run_tags
 from falcon_assets.history.platform.open_ledger import Ledger
 from falcon_assets.history.queries import Name
+from falcon_assets.hooks import ForegroundStep, hooks
 from falcon_assets.instances.coordination.coordinator import Coordinator, Outlook
 from falcon_assets.instances.coordination.pipeline_lock import coordinator_lock
 from falcon_assets.instances.runs.dead_runs import DeadRuns, free_instances_of_deleted_runs
@@ -112,16 +107,16 @@ class Foreground:
         clusters = self._clusters_of(workloads)
         collectors = [Collector(self.store, cluster, self.settings) for cluster in clusters]
         coordinator = Coordinator(self.store, self.settings, workloads)
-        late_arrival = LateArrivalHandler(self.settings.now, workloads)
-        slas = [SlaEvaluation(self.store, cluster.name, self.settings.now) for cluster in clusters]
+        own = {"store": self.store, "settings": self.settings}
+        steps: list[ForegroundStep] = hooks().foreground_steps(**own, workloads=workloads, clusters=clusters)
         touched: defaultdict[tuple[str, str], set[datetime]] = defaultdict(set)
         runs = ForegroundRuns(
             self.definitions, self.ledger, self.display, lambda name: self.prepare(self.store.clusters[name])
         )
         with self._alone(sorted({workload.pipelines[0] for workload in workloads})):
             DefinitionRecording(self.store.root, self.settings).record(self.ledger)
-            # The daemon tells it; where it has never run, nothing would be kept for it.
-            NotificationRecording(self.store, self.settings).begin(self.ledger, datetime.now(UTC))
+            for step in steps:
+                step.begin(self.ledger)
             for key, nominals in self._failed_in(DeadRuns(workloads, foreground=True).end_all(self.ledger)).items():
                 touched[key].update(nominals)
             free_instances_of_deleted_runs(self.ledger, self.settings.now(), workloads)
@@ -129,9 +124,10 @@ class Foreground:
             waited_for = coordinator.waited_for(self.ledger, until)
             while True:
                 # Anew: what answers again is in again.
-                left_out, unread = self._collect_all(collectors, waited_for, late_arrival)
+                left_out, unread = self._collect_all(collectors, waited_for)
                 waited_for = {}
-                left_out |= self._evaluate([one for one in slas if one.deadlines])
+                for step in steps:
+                    left_out |= step.step(self.ledger)
                 outlook = coordinator.decide(
                     self.ledger, until=until, budget=_ADMITTED_AT_ONCE, without=runs.clusters.keys()
                 )
@@ -170,9 +166,8 @@ class Foreground:
         self,
         collectors: Sequence[Collector],
         waited_for: Mapping[Name, tuple[datetime, datetime]],
-        late_arrival: LateArrivalHandler,
     ) -> tuple[dict[str, str], set[Name]]:
-        """Finds new data, and late data; what could not be read, and why, and the feeds that nobody knows of."""
+        """Finds new data; what could not be read, and why, and the feeds that nobody knows of."""
         left_out: dict[str, str] = {}
         unread = set[Name]()
         for collector in collectors:
@@ -181,25 +176,7 @@ class Foreground:
             problems, feeds = self._collect(collector, own)
             left_out |= problems
             unread |= {(where, feed) for feed in feeds}
-        try:
-            late_arrival.decide(self.ledger)
-        except FalconError as error:
-            left_out["late data"] = str(error)
         return left_out, unread
-
-    def _evaluate(self, slas: Sequence[SlaEvaluation]) -> dict[str, str]:
-        """Records and tells which SLAs are breached, or met after all; what could not be evaluated, and why."""
-        checks, left_out = SlaChecks(self.store, self.settings), dict[str, str]()
-        for one in slas:
-            try:
-                kept, is_complete = list[InstanceKey](), False
-                while not is_complete:
-                    found = one.evaluate(self.ledger)
-                    kept, is_complete = [*kept, *found.kept], found.is_complete
-                tell_dagster(self.ledger, checks, one.cluster, kept)
-            except FalconError as error:
-                left_out[f"SLAs on {one.cluster}"] = str(error)
-        return left_out
 
     def _outcome(
         self, outlook: Outlook, touched: Mapping[tuple[str, str], Set[datetime]], left_out: Mapping[str, str]

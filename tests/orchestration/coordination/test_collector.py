@@ -221,12 +221,14 @@ def test_a_feed_that_cannot_be_checked_leaves_the_next_budget_to_others(world: W
 def test_what_the_budget_leaves_comes_first_the_next_time(world: World) -> None:
     for feed in FEEDS["busy"]:
         world.land("busy", feed, 0, "x\n")
-    assert world.collect("busy", "00:30", 0) == Collection(recorded=1, left=3, problems={})
+    every = frozenset(FEEDS["busy"])
+    assert world.collect("busy", "00:30", 0) == Collection(recorded=1, left=3, problems={}, unread=every)
     assert world.recorded("busy") == {"first": ["00"], "second": [], "third": []}
     # Nothing new there any more: that counts as looked through, and the next one is not begun.
-    assert world.collect("busy", "00:31", 0) == Collection(recorded=0, left=2, problems={})
+    rest = every - {"first"}
+    assert world.collect("busy", "00:31", 0) == Collection(recorded=0, left=2, problems={}, unread=rest)
     assert world.collected_at("busy") == {"first": "00:31Z"}
-    assert world.collect("busy", "00:32", 0) == Collection(recorded=1, left=3, problems={})
+    assert world.collect("busy", "00:32", 0) == Collection(recorded=1, left=3, problems={}, unread=every)
     assert world.recorded("busy") == {"first": ["00"], "second": ["00"], "third": []}
     assert world.collect("busy", "00:33") == Collection(recorded=1, left=0, problems={})
     assert world.recorded("busy") == {"first": ["00"], "second": ["00"], "third": ["00"]}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from falcon_assets.history.dagster_internals.tags import PARENT_RUN
 from falcon_assets.history.mapping import run_tags
-from falcon_assets.instances.rules.situation import Launch
+from falcon_assets.planning.instance_record import Launch
 from tests.builders import make_process, workload_of
 
 T = datetime(2013, 1, 1, tzinfo=UTC)

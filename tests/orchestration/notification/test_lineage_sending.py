@@ -83,7 +83,7 @@ class World:
         recording = NotificationRecording(self.store, self.settings)
         recording.record(self.ledger, self.passed)
         sending = LineageSending(self.store, self.settings)
-        delivery = Delivery(recording.clusters, self.settings.environ, lambda: self.passed, sending)
+        delivery = Delivery(recording.clusters, self.settings.environ, lambda: self.passed, [sending])
         return [one for one in delivery.deliver(self.ledger) if one.receiver == "FALCON_OPENLINEAGE_URL"]
 
     def happens(self, *facts: tuple[str | None, Fact]) -> None:

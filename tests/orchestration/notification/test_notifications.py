@@ -95,7 +95,7 @@ class World:
 
     def deliver(self) -> list[Delivered]:
         lineage = LineageSending(self.store, self.settings)
-        delivery = Delivery(self.recording.clusters, self.settings.environ, lambda: self.passed, lineage)
+        delivery = Delivery(self.recording.clusters, self.settings.environ, lambda: self.passed, [lineage])
         return delivery.deliver(self.ledger)
 
     def comes_to(self, hour: int, *states: InstanceState, reason: str = "") -> None:

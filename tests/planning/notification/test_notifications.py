@@ -14,17 +14,14 @@ from hypothesis import strategies as st
 from falcon_assets.features.notification.rules import (
     CALM,
     INTERVAL,
-    Happening,
-    Notice,
     WaitingReceiver,
     is_due,
     message_of,
     receivers,
     retry_after,
-    sla_happening,
 )
-from falcon_assets.features.sla.rules import SlaLevel
-from falcon_assets.model.notification import Notification, Told
+from falcon_assets.history.events.instance_event import InstanceEvent, Notice
+from falcon_assets.model.notification import EventKind, Notification
 from falcon_assets.planning.instance_record import LATE, InstanceRecord, InstanceState, RerunRequest
 from falcon_assets.planning.retries import is_final
 from tests.builders import make_process
@@ -35,26 +32,28 @@ TELLS_A = Notification.model_validate({"on": ["FAILED"], "to": [{"url": {"env": 
 TELLS_B = Notification.model_validate({"to": [{"url": {"env": "B"}}]})
 
 
-def notice(event: Told = Told.FAILED, entity: str = "hourly", hour: int = 0, reason: str = "") -> Notice:
+def notice(event: EventKind = EventKind.FAILED, entity: str = "hourly", hour: int = 0, reason: str = "") -> Notice:
     instance = START + timedelta(hours=hour)
-    return Notice("A", "process", entity, Happening(event, "process", entity, "primary", instance, START, "1", reason))
+    return Notice(
+        "A", "process", entity, InstanceEvent(event, "process", entity, "primary", instance, START, "1", reason)
+    )
 
 
 @st.composite
-def timelines(draw: st.DrawFn) -> tuple[list[tuple[int, Told]], set[int]]:
+def timelines(draw: st.DrawFn) -> tuple[list[tuple[int, EventKind]], set[int]]:
     """Events by the minute in which they happen, and the minutes in which the receiver takes nothing."""
-    events = draw(st.lists(st.tuples(st.integers(0, 90), st.sampled_from(list(Told))), max_size=12))
+    events = draw(st.lists(st.tuples(st.integers(0, 90), st.sampled_from(list(EventKind))), max_size=12))
     down = draw(st.sets(st.integers(0, 100), max_size=40))
     return sorted(events), down
 
 
 @given(timelines())
 def test_a_simulated_receiver_is_told_everything_once_and_by_the_rules(
-    timeline: tuple[list[tuple[int, Told]], set[int]],
+    timeline: tuple[list[tuple[int, EventKind]], set[int]],
 ) -> None:
     events, down = timeline
-    pending: list[tuple[int, Told]] = []
-    told: list[tuple[int, list[tuple[int, Told]]]] = []
+    pending: list[tuple[int, EventKind]] = []
+    told: list[tuple[int, list[tuple[int, EventKind]]]] = []
     tries: list[tuple[int, bool]] = []
     failures, retry_at, sent_at = 0, None, None
     for minute in range(200):
@@ -84,8 +83,8 @@ def test_a_simulated_receiver_is_told_everything_once_and_by_the_rules(
 
 def naively_due(
     minute: int,
-    pending: list[tuple[int, Told]],
-    told: list[tuple[int, list[tuple[int, Told]]]],
+    pending: list[tuple[int, EventKind]],
+    told: list[tuple[int, list[tuple[int, EventKind]]]],
     tries: list[tuple[int, bool]],
 ) -> bool:
     """From all that happened before: who failed waits 1, 2, 4, 8, 15, 15 ... minutes; else five are between two."""
@@ -98,7 +97,10 @@ def naively_due(
         return minute - tries[-1][0] >= [1, 2, 4, 8, 15][min(failed, 5) - 1]
     if told and minute - told[-1][0] < 5:
         return False
-    return any(event not in (Told.EVICTED, Told.SUCCEEDED) for _, event in pending) or minute - pending[0][0] >= 5
+    return (
+        any(event not in (EventKind.EVICTED, EventKind.SUCCEEDED) for _, event in pending)
+        or minute - pending[0][0] >= 5
+    )
 
 
 def test_a_message_that_was_interrupted_is_sent_again_at_once() -> None:
@@ -121,15 +123,15 @@ def test_a_receiver_is_tried_again_within_a_quarter_of_an_hour() -> None:
 @pytest.mark.parametrize(
     ("event", "declared", "default", "expected"),
     [
-        (Told.FAILED, TELLS_A, TELLS_B, ("A",)),
-        (Told.SLA, TELLS_A, TELLS_B, ()),
-        (Told.SLA, None, TELLS_B, ("B",)),
-        (Told.SUCCEEDED, None, TELLS_B, ()),
-        (Told.FAILED, None, None, ()),
+        (EventKind.FAILED, TELLS_A, TELLS_B, ("A",)),
+        (EventKind.SLA, TELLS_A, TELLS_B, ()),
+        (EventKind.SLA, None, TELLS_B, ("B",)),
+        (EventKind.SUCCEEDED, None, TELLS_B, ()),
+        (EventKind.FAILED, None, None, ()),
     ],
 )
 def test_the_entity_says_it_or_else_the_location(
-    event: Told, declared: Notification | None, default: Notification | None, expected: tuple[str, ...]
+    event: EventKind, declared: Notification | None, default: Notification | None, expected: tuple[str, ...]
 ) -> None:
     assert receivers(event, declared, default) == expected
 
@@ -137,7 +139,7 @@ def test_the_entity_says_it_or_else_the_location(
 NOTICES = st.lists(
     st.builds(
         notice,
-        st.sampled_from(list(Told)),
+        st.sampled_from(list(EventKind)),
         st.sampled_from(["hourly", "daily", "raw"]),
         st.integers(0, 5),
         st.sampled_from(["", "no space", "no\nspace", "\x1b[31mred", "x" * 500]),
@@ -158,21 +160,6 @@ def test_a_message_counts_everything_and_is_never_long(notices: list[Notice]) ->
     assert max(map(len, lines)) < 300
     assert message.body.replace("\n", "").isprintable()
     assert lines[-1] == "all of it: falcon notification list --filter message=abc"
-
-
-@pytest.mark.parametrize(
-    ("level", "state", "reason"),
-    [
-        (SlaLevel.LOW, "OPEN", "in danger: low was over at 2026-01-01T00:00+00:00"),
-        (SlaLevel.END, "OPEN", "missed: should_end_in was over at 2026-01-01T00:00+00:00"),
-        (SlaLevel.HIGH, "MET", "met at 2026-01-01T01:00+00:00: high was over at 2026-01-01T00:00+00:00"),
-        (SlaLevel.HIGH, "WITHDRAWN", None),
-    ],
-)
-def test_what_is_said_of_a_breach(level: SlaLevel, state: str, reason: str | None) -> None:
-    cleared = None if state == "OPEN" else START + timedelta(hours=1)
-    found = sla_happening("feed", "raw", "primary", START, level, START, state, cleared)
-    assert (found.reason if found else None) == reason
 
 
 def test_a_failure_is_final_when_no_retry_follows() -> None:

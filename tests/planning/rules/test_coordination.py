@@ -14,7 +14,7 @@ from falcon_assets.instances.rules import coordination
 from falcon_assets.instances.rules.coordination import decide
 from falcon_assets.instances.rules.pending_reruns import PendingReruns
 from falcon_assets.instances.rules.readiness import MissingInput, Readiness
-from falcon_assets.instances.rules.situation import Decision, Launch, Situation
+from falcon_assets.instances.rules.situation import Decision, Situation
 from falcon_assets.instances.rules.waiting import (
     InputsMissing,
     InRun,
@@ -24,7 +24,7 @@ from falcon_assets.instances.rules.waiting import (
     TurnPending,
 )
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.instance_record import LATE, InstanceRecord, InstanceState, RerunRequest
+from falcon_assets.planning.instance_record import LATE, InstanceRecord, InstanceState, Launch, RerunRequest
 from falcon_assets.planning.retries import is_alive, opens_at, settled, timeout_of
 from tests.builders import make_feed, make_process, workload_of
 from tests.properties import examples

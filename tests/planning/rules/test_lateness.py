@@ -7,19 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from falcon_assets.features.landing.rules import came_after
 from falcon_assets.features.late.rules import (
-    Arrival,
     LateDataDecision,
-    came_after,
     check_time,
     judge,
     last_check,
-    late_workflow,
     too_late_text,
 )
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.model.process import LateProcess
 from falcon_assets.planning.instance_record import LateChange
+from falcon_assets.planning.late_inputs import Arrival, late_workflow
 from tests.builders import make_process
 
 T = parse_instant("2013-01-01T00:00Z")

@@ -15,7 +15,6 @@ from falcon_assets.features.sla.rules import (
     Deadline,
     Known,
     Scheduled,
-    SlaLevel,
     announced,
     breaches,
     feed_deadlines,
@@ -24,6 +23,7 @@ from falcon_assets.features.sla.rules import (
     to_judge,
 )
 from falcon_assets.model.frequency import Frequency
+from falcon_assets.model.sla import SlaLevel
 from falcon_assets.planning.timeline import Timeline
 from tests.builders import make_feed, make_process
 from tests.properties import examples

@@ -8,13 +8,13 @@ from datetime import datetime
 
 from sqlalchemy import ARRAY, ColumnElement, Connection, TableValuedAlias, Text, and_, func, literal, select
 
-from falcon_assets.features.late.rules import Arrival
 from falcon_assets.history.database import among, parts
 from falcon_assets.history.folding.fold import record_of
 from falcon_assets.history.folding.ledger_rows import ProcessKey
 from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, PROCESS_INSTANCES
 from falcon_assets.instances.store import reruns
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, LateChange, RerunRequest
+from falcon_assets.planning.late_inputs import Arrival
 
 LateInputs = Collection[tuple[str, str, str]]
 """Inputs whose late changes matter: (cluster, process, name of the input)."""

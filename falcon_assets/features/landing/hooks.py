@@ -1,0 +1,24 @@
+"""What landing brings: why what came from outside is not there, as collectors remember it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from falcon_assets.hooks import hookimpl
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from falcon_assets.catalog.store import EntityStore
+    from falcon_assets.planning.reason import Reason
+
+
+@hookimpl
+def missing_reasons(
+    connection: Connection, store: EntityStore, keys: Sequence[tuple[str, str, datetime]]
+) -> Mapping[tuple[str, str, datetime], Reason]:
+    from falcon_assets.features.landing.store import NotComplete, seen_incomplete
+
+    return {key: NotComplete(store.feed(key[0]).availability_flag) for key in seen_incomplete(connection, keys)}

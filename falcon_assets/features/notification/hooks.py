@@ -1,0 +1,56 @@
+"""What notifications bring: events are kept for those who are to be told, a sensor tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from falcon_assets.hooks import hookimpl
+
+if TYPE_CHECKING:
+    import dagster as dg
+    from sqlalchemy import Connection
+
+    from falcon_assets.catalog.store import EntityStore
+    from falcon_assets.history.events.instance_event import InstanceEvent
+    from falcon_assets.history.platform.open_ledger import Ledger
+    from falcon_assets.settings import Settings
+
+
+@hookimpl
+def instances_changed(connection: Connection, events: Sequence[InstanceEvent]) -> None:
+    from falcon_assets.features.notification.store import note
+
+    note(connection, events)
+
+
+@hookimpl
+def definitions(store: EntityStore, settings: Settings) -> dg.Definitions:
+    import dagster as dg
+
+    from falcon_assets.features.notification.sensors import notification_sensors
+
+    return dg.Definitions(sensors=[*notification_sensors(store, settings)])
+
+
+@hookimpl
+def foreground_steps(store: EntityStore, settings: Settings) -> _Listening:
+    return _Listening(store, settings)
+
+
+@dataclass(frozen=True)
+class _Listening:
+    """The daemon tells what happens; where it has never run, nothing would be kept for it."""
+
+    store: EntityStore
+    settings: Settings
+
+    def begin(self, ledger: Ledger) -> None:
+        from falcon_assets.features.notification.sensors import NotificationRecording
+
+        NotificationRecording(self.store, self.settings).begin(ledger, datetime.now(UTC))
+
+    def step(self, ledger: Ledger) -> dict[str, str]:
+        return {}

@@ -1,0 +1,64 @@
+"""Breaches of SLAs as events that somebody is told."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+
+from sqlalchemy import Connection, and_, select, text, update
+
+from falcon_assets.history.database import among, parts
+from falcon_assets.history.events.instance_event import InstanceEvent
+from falcon_assets.history.tables.notifications import NOTIFIED
+from falcon_assets.history.tables.sla import SLA_BREACHES
+from falcon_assets.model.notification import EventKind
+from falcon_assets.model.sla import SlaLevel
+
+
+def take_breaches(connection: Connection, clusters: Collection[str], limit: int) -> list[InstanceEvent]:
+    """Breaches of SLAs that are new or met since the last time, of what is listened to; each once."""
+    table = SLA_BREACHES.c
+    key = (table.kind, table.entity, table.cluster, table.level, table.instance)
+    changed = (
+        select(SLA_BREACHES, NOTIFIED.c.since)
+        .outerjoin(
+            NOTIFIED,
+            and_(table.kind == NOTIFIED.c.kind, table.entity == NOTIFIED.c.name, table.cluster == NOTIFIED.c.cluster),
+        )
+        .where(table.cluster.in_(clusters), text("notified IS DISTINCT FROM state"))
+        .order_by(table.deadline, *key)
+        .limit(limit)
+        .with_for_update(of=SLA_BREACHES)
+    )
+    found = list(connection.execute(changed))
+    for part in parts([tuple(getattr(row, column.name) for column in key) for row in found]):
+        connection.execute(update(SLA_BREACHES).values(notified=table.state).where(among(key, part)))
+    happened = []
+    for row in found:
+        if row.since is not None and row.recorded_at >= row.since:
+            about = (row.kind, row.entity, row.cluster, row.instance)
+            happened.append(breach_event(*about, SlaLevel(row.level), row.deadline, row.state, row.cleared_at))
+    return [one for one in happened if one is not None]
+
+
+def breach_event(
+    kind: str,
+    entity: str,
+    cluster: str,
+    instance: datetime,
+    level: SlaLevel,
+    deadline: datetime,
+    state: str,
+    cleared_at: datetime | None,
+) -> InstanceEvent | None:
+    """What is told of a breach that is OPEN or MET; nothing of one that nobody expects to be met any more."""
+    until = deadline.isoformat(timespec="minutes")
+    if state == "OPEN":
+        reason = f"{'missed' if level.is_missed else 'in danger'}: {level.value} was over at {until}"
+    elif state == "MET" and cleared_at is not None:
+        reason = f"met at {cleared_at.isoformat(timespec='minutes')}: {level.value} was over at {until}"
+    else:
+        return None
+    return InstanceEvent(
+        EventKind.SLA, kind, entity, cluster, instance, cleared_at or deadline, f"{level.value} {state}", reason
+    )

@@ -1,0 +1,149 @@
+"""What a feature can bring: the hooks that the core calls, without knowing who answers.
+
+A feature is a folder of :mod:`falcon_assets.features`. What it brings is in its module ``hooks``: functions with the
+names and parameters of those here (any subset of them), marked with :data:`hookimpl`. That module is imported as soon
+as any hook is called, so it imports what takes long inside its functions. A folder that is not there brings nothing.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import pluggy
+
+if TYPE_CHECKING:
+    import dagster as dg
+    from sqlalchemy import Connection
+
+    from falcon_assets.catalog.store import EntityStore
+    from falcon_assets.history.events.instance_event import InstanceEvent, Notice, Sent
+    from falcon_assets.history.platform.open_ledger import Ledger
+    from falcon_assets.model.cluster import Cluster
+    from falcon_assets.model.notification import EventKind
+    from falcon_assets.planning.reason import Reason
+    from falcon_assets.planning.reasons_to_keep import ProtectedVersions
+    from falcon_assets.planning.workloads import Workload
+    from falcon_assets.settings import Settings
+
+K = TypeVar("K")
+V = TypeVar("V")
+_FEATURES = "falcon_assets.features"
+_spec = pluggy.HookspecMarker(_FEATURES)
+hookimpl = pluggy.HookimplMarker(_FEATURES)
+"""Marks a function as the answer to the hook of its name."""
+
+
+class EventReceiver(Protocol):
+    """A program that is told what became of instances.
+
+    Attributes:
+        name: Of the environment variable that says where it is.
+        at_once: How many events are sent in one go.
+        of_workloads: Which events of processes and replications it is told.
+        of_feeds: And which of feeds.
+    """
+
+    name: str
+    at_once: int
+    of_workloads: Collection[EventKind]
+    of_feeds: Collection[EventKind]
+
+    def takes(self, event: InstanceEvent) -> bool:
+        """Whether it is told that one."""
+
+    def send(self, connection: Connection, notices: Sequence[Notice]) -> Sent:
+        """Sends them, up to the first that does not come through; what is sent again is known as the same there."""
+
+
+class ForegroundStep(Protocol):
+    """What ``falcon run`` does in each of its rounds in place of a sensor, which may be off."""
+
+    def begin(self, ledger: Ledger) -> None:
+        """Called once, before the first round."""
+
+    def step(self, ledger: Ledger) -> Mapping[str, str]:
+        """Does what is due, before instances are started. What could not be done -> why."""
+
+
+class Hooks(Protocol):
+    """The hooks; each is called with named arguments and gives the list of what the features gave."""
+
+    @_spec
+    def instances_changed(self, connection: Connection, events: Sequence[InstanceEvent]) -> None:
+        """Called for new events of history, in the transaction that folds them into the ledger."""
+
+    @_spec
+    def unlogged_events(self, connection: Connection, clusters: Collection[str], limit: int) -> list[InstanceEvent]:
+        """At most ``limit`` new events on these clusters that stand in no log, of entities that somebody is told of."""
+
+    @_spec
+    def missing_reasons(
+        self, connection: Connection, store: EntityStore, keys: Sequence[tuple[str, str, datetime]]
+    ) -> Mapping[tuple[str, str, datetime], Reason]:
+        """Why feed instances (feed, cluster, instance) that land from outside are not there, where more is known."""
+
+    @_spec
+    def eviction_reasons(
+        self, connection: Connection, keys: Sequence[tuple[str, str, datetime]]
+    ) -> Mapping[tuple[str, str, datetime], Reason]:
+        """Why feed instances (feed, cluster, instance) that were evicted are gone, where that is known."""
+
+    @_spec
+    def protected_versions(
+        self, connection: Connection, store: EntityStore, cluster: str, feeds: Collection[str]
+    ) -> Mapping[str, ProtectedVersions]:
+        """Feed -> which of its instances and versions on the cluster retention must leave, and why."""
+
+    @_spec
+    def event_receivers(self, store: EntityStore, settings: Settings) -> EventReceiver | None:
+        """A program that is told events of all instances, whatever entities declare; None: none is set up."""
+
+    @_spec
+    def timeout_causes(
+        self,
+        ledger: Ledger,
+        store: EntityStore,
+        settings: Settings,
+        workload: Workload,
+        nominals: Iterable[datetime],
+    ) -> Mapping[datetime, str]:
+        """Nominal time -> what instances waited for that time out now, as Markdown; no store is asked."""
+
+    @_spec
+    def definitions(self, store: EntityStore, settings: Settings) -> dg.Definitions:
+        """What Dagster is given beside assets, coordinators and collectors: sensors, schedules, jobs, checks."""
+
+    @_spec
+    def foreground_steps(
+        self, store: EntityStore, settings: Settings, workloads: Sequence[Workload], clusters: Sequence[Cluster]
+    ) -> ForegroundStep:
+        """What ``falcon run`` does for these workloads, which read and write on these clusters."""
+
+
+def merged(answers: Iterable[Mapping[K, V]]) -> dict[K, V]:
+    """What several features said, by what it is about; where two said something, the first."""
+    return dict(ChainMap(*map(dict, answers)))
+
+
+def installed() -> list[str]:
+    """The names of the features that are there, in order."""
+    return sorted(one.name for one in iter_modules(import_module(_FEATURES).__path__) if one.ispkg)
+
+
+@cache
+def hooks() -> Any:
+    """Has a function for each of :class:`Hooks`. The features answer in the order of their names."""
+    manager = pluggy.PluginManager(_FEATURES)
+    manager.add_hookspecs(Hooks)
+    for name in reversed(installed()):  # who is registered last is asked first
+        if find_spec(module := f"{_FEATURES}.{name}.hooks"):
+            manager.register(import_module(module), name)
+    manager.check_pending()
+    return manager.hook

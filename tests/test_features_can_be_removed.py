@@ -1,0 +1,75 @@
+"""The product without some of its features: their folders are not there at all, and the core does what it did."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SETS = {
+    "sla": ("sla",),
+    "notification": ("notification",),
+    "lineage": ("lineage", "openlineage", "replay"),  # the others are about it
+}
+CORE = ["tests/planning", "tests/ledger", "tests/orchestration/coordination"]
+BUILD = """
+import sys
+from pathlib import Path
+import falcon_assets
+from falcon_assets.catalog.store import load_entities
+from falcon_assets.settings import load_settings
+from falcon_assets.surface.dagster.code_location import definitions_of
+
+assert Path(falcon_assets.__file__).is_relative_to(Path.cwd()), falcon_assets.__file__
+settings = load_settings({})
+found = definitions_of(load_entities(settings.entity_defs), settings)
+graph = found.resolve_asset_graph()
+print(len(graph.get_all_asset_keys()), *sorted(one.name for one in found.sensors))
+"""
+
+
+def without(folder: Path, features: tuple[str, ...]) -> Path:
+    """A copy of the project in which these features are not."""
+    for name in ("falcon_assets", "tests", "examples", "entity_defs"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, folder / name, ignore=ignored, symlinks=True)
+    for path in ROOT.iterdir():
+        if path.is_file():
+            shutil.copy(path, folder)
+    for feature in features:
+        shutil.rmtree(folder / "falcon_assets" / "features" / feature)
+    return folder
+
+
+def run(folder: Path, home: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "FALCON_HOME": str(home)}
+    return subprocess.run(
+        [sys.executable, *command], check=False, cwd=folder, env=environ, capture_output=True, text=True
+    )
+
+
+@pytest.mark.parametrize("features", SETS.values(), ids=list(SETS))
+def test_a_code_location_is_built_without(features: tuple[str, ...], tmp_path: Path) -> None:
+    whole, less = (run(where, tmp_path / "home", "-c", BUILD) for where in (ROOT, without(tmp_path, features)))
+    assert less.returncode == 0, less.stderr
+    number, *sensors = less.stdout.split()
+    all_of_them = whole.stdout.split()
+    assert number == all_of_them[0]
+    gone = {one for one in all_of_them[1:] if one.endswith(features)}
+    assert sensors == [one for one in all_of_them[1:] if one not in gone]
+
+
+@pytest.mark.soak
+def test_tests_of_the_core_pass_without(tmp_path: Path) -> None:
+    features = tuple(one for several in SETS.values() for one in several)
+    folder = without(tmp_path, features)
+    for path in (folder / "tests").rglob("test_*.py"):
+        if any(f"falcon_assets.features.{one}" in path.read_text() for one in features):
+            path.unlink()  # these are about what is not there
+    result = run(folder, tmp_path / "home", "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *CORE)
+    assert result.returncode == 0, result.stdout[-3000:]
