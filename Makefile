@@ -46,7 +46,7 @@ test: $(INSTALLED) ## Run the tests, but for those of `make soak`
 
 soak: $(INSTALLED) ## Kill, starve and simulate for half an hour: the share of these tests whose turn it is with this commit
 	@$(BIN)/falcon doctor --only java --only home --only space
-	$(BIN)/pytest -m "soak or hypothesis" --hypothesis-profile=thorough --rotate 2
+	$(BIN)/pytest -m "soak or hypothesis" --hypothesis-profile=thorough --rotate 3
 
 soak-all: $(INSTALLED) ## All of these tests (SEEDS="1 2 3": more simulated weeks)
 	@$(BIN)/falcon doctor --only java --only home --only space
