@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ class RunFacts:
         created: When it was made.
         last_event: When something happened to it last.
         is_lost: Whether nobody has its lock.
+        stands_still: For how long its worker, which has the lock, has not given a sign of life; None: it does.
     """
 
     run_id: str
@@ -49,6 +50,7 @@ class RunFacts:
     created: datetime
     last_event: datetime
     is_lost: bool = False
+    stands_still: timedelta | None = None
 
 
 @dataclass(frozen=True)

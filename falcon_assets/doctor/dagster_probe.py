@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
+from types import MappingProxyType
 
 import dagster as dg
 from sqlalchemy import Engine, NullPool, create_engine
@@ -15,8 +17,12 @@ from falcon_assets.history.dagster_internals.run_queue import count_runs, last_e
 from falcon_assets.history.platform.open_instance import open_instance
 from falcon_assets.history.platform.open_ledger import Ledger
 from falcon_assets.instances.runs.dead_runs import DeadRuns
+from falcon_assets.instances.runs.run_locks import silent_runs
 from falcon_assets.planning.workloads import Workload
 from falcon_assets.settings import Settings
+
+_STANDS_STILL = timedelta(minutes=1)
+"""Workers give a sign of life every two seconds."""
 
 
 def dagster_facts(settings: Settings, url: str, workloads: Sequence[Workload]) -> DagsterFacts:
@@ -35,6 +41,7 @@ def dagster_facts(settings: Settings, url: str, workloads: Sequence[Workload]) -
     engine = create_engine(url, poolclass=NullPool)
     with open_instance(settings) as instance, engine.connect() as connection:
         lost = _lost(instance, engine, workloads)
+        silent = silent_runs(connection, _STANDS_STILL)
         first = instance.get_run_records(queued, limit=1, ascending=True)
         return DagsterFacts(
             daemons=daemon_parts(connection),
@@ -42,11 +49,12 @@ def dagster_facts(settings: Settings, url: str, workloads: Sequence[Workload]) -
                 SensorFacts(one.name, one.is_stopped, last_tick(connection, one)) for one in sensor_states(connection)
             ],
             queued=count_runs(instance, queued),
-            oldest_queued=_run(instance, first[0], lost) if first else None,
+            oldest_queued=_run(instance, first[0]) if first else None,
             at_work=count_runs(instance, working),
             places=most_runs(instance),
             runs=[
-                _run(instance, one, lost) for one in instance.get_run_records(working, limit=MOST_RUNS, ascending=True)
+                _run(instance, one, lost, silent)
+                for one in instance.get_run_records(working, limit=MOST_RUNS, ascending=True)
             ],
         )
 
@@ -65,7 +73,13 @@ def _lost(instance: dg.DagsterInstance, engine: Engine, workloads: Sequence[Work
         return set()
 
 
-def _run(instance: dg.DagsterInstance, record: dg.RunRecord, lost: set[str]) -> RunFacts:
+def _run(
+    instance: dg.DagsterInstance,
+    record: dg.RunRecord,
+    lost: Collection[str] = (),
+    silent: Mapping[str, timedelta] = MappingProxyType({}),
+) -> RunFacts:
     run = record.dagster_run
     at = last_event(instance, run.run_id) or record.create_timestamp
-    return RunFacts(run.run_id, run.job_name, run.status.value, record.create_timestamp, at, is_lost=run.run_id in lost)
+    told = (run.run_id, run.job_name, run.status.value, record.create_timestamp, at)
+    return RunFacts(*told, is_lost=run.run_id in lost, stands_still=silent.get(run.run_id))

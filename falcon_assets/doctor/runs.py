@@ -70,6 +70,12 @@ def judge_run(run: RunFacts, now: datetime) -> Iterator[Judgement]:
             f"{name} has lost its worker, and nothing has happened to it for {lasting(silent)}",
             "its coordinator ends it where Dagster's daemon runs; else start that, or falcon run",
         )
+    elif run.stands_still is not None:
+        yield problem(
+            f"the worker of {name} has stood still for {lasting(run.stands_still)}, and keeps its instances",
+            "its process is stopped, or its machine hangs: let it go on (kill -CONT), or end it; its instances go to "
+            "the next run then",
+        )
     elif run.status == "STARTED" and silent > LONG_SILENT:
         yield warning(
             f"{name} is at work, but nothing has happened to it for {lasting(silent)}",

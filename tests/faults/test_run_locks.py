@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 import sqlalchemy
@@ -14,7 +16,7 @@ from sqlalchemy import Engine, text
 
 from falcon_assets.history.database import locked, try_lock
 from falcon_assets.history.platform.reconnecting import wait_out_restarts
-from falcon_assets.instances.runs.run_locks import LockWaitError, RunLocks, run_lock
+from falcon_assets.instances.runs.run_locks import LockWaitError, RunLocks, run_lock, session_of_run, silent_runs
 from tests.waiting import wait_until
 
 RUN = run_lock("17", "sum-up", "primary")
@@ -36,7 +38,7 @@ def engine(server: PostgresServer) -> Iterator[Engine]:
 
 
 def hold(engine: Engine, name: str = RUN) -> RunLocks:
-    return RunLocks(engine.url.render_as_string(hide_password=False), name, "falcon run 17")
+    return RunLocks(engine.url.render_as_string(hide_password=False), name, session_of_run("17"))
 
 
 def taken(engine: Engine, *names: str) -> set[str]:
@@ -53,6 +55,34 @@ def test_the_lock_is_held_while_the_run_works(engine: Engine) -> None:
         one.release("an instance")
         assert taken(engine, RUN, "an instance") == {RUN}
     assert taken(engine, RUN) == set()
+
+
+def test_a_worker_that_stands_still_is_silent_and_keeps_its_lock(engine: Engine) -> None:
+    url = engine.url.render_as_string(hide_password=False)
+    program = (
+        "from falcon_assets.instances.runs.run_locks import RunLocks, session_of_run\n"
+        f"with RunLocks({url!r}, {RUN!r}, session_of_run('17')):\n"
+        "    print(flush=True)\n"
+        "    input()\n"
+    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    longest = timedelta(seconds=5)  # it asks every two
+
+    def silent() -> set[str]:
+        with engine.connect() as connection:
+            return set(silent_runs(connection, longest))
+
+    with subprocess.Popen([sys.executable, "-c", program], **pipes) as worker:  # type: ignore[call-overload]
+        worker.stdout.readline()
+        try:
+            assert silent() == set()
+            worker.send_signal(signal.SIGSTOP)
+            wait_until(lambda: silent() == {"17"}, GIVE_UP_SECONDS)
+            assert taken(engine, RUN) == {RUN}
+            worker.send_signal(signal.SIGCONT)
+            wait_until(lambda: silent() == set(), GIVE_UP_SECONDS)
+        finally:
+            worker.kill()
 
 
 def test_one_of_two_takes_a_lock_and_the_other_one_can_wait(engine: Engine) -> None:

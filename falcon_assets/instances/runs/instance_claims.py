@@ -12,7 +12,7 @@ import dagster as dg
 from falcon_assets.history import queries
 from falcon_assets.history.mapping import run_tags
 from falcon_assets.history.platform.open_ledger import Ledger
-from falcon_assets.instances.runs.run_locks import RunLocks, instance_lock, run_lock
+from falcon_assets.instances.runs.run_locks import RunLocks, instance_lock, run_lock, session_of_run
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 
@@ -115,5 +115,5 @@ def instance_claims(
     run = context.run
     attempts = dict(zip(run_tags.nominals_of(run.tags), run_tags.attempts_of(run.tags), strict=False))
     name = run_lock(run.run_id, workload, cluster)
-    with RunLocks(ledger.url, name, f"falcon run {run.run_id}") as locks:
+    with RunLocks(ledger.url, name, session_of_run(run.run_id)) as locks:
         yield InstanceClaims(workload, cluster, run.run_id, attempts, ledger, locks, context.log.info)

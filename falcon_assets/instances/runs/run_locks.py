@@ -6,18 +6,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self, TypeVar
 
 import sqlalchemy
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, text
 
 from falcon_assets.errors import FalconError
 from falcon_assets.history.database import try_lock, unlock
 from falcon_assets.model.instant import format_instant
 
 T = TypeVar("T")
+_SHOWN_AS = "falcon run "
 _CHECK_SECONDS = 2.0
 _RETRY_SECONDS = 0.5
 RETAKEN_WITHIN_SECONDS = 4 * (_CHECK_SECONDS + _RETRY_SECONDS)
@@ -39,6 +40,26 @@ def instance_lock(workload: str, cluster: str, nominal: datetime) -> str:
 def place_lock(workload: str, cluster: str) -> str:
     """The name of the lock of a run whose instances write what those of other runs replace, until all is recorded."""
     return f"falcon place {workload} {cluster}"
+
+
+def session_of_run(run_id: str) -> str:
+    """The name by which PostgreSQL lists the session with the locks of a run (``application_name``)."""
+    return f"{_SHOWN_AS}{run_id}"
+
+
+def silent_runs(connection: Connection, longer_than: timedelta) -> dict[str, timedelta]:
+    """Run -> for how long its worker has not asked its session, although the session is there.
+
+    A worker that lives asks every two seconds. One that was stopped, or whose machine hangs, keeps its locks and is
+    silent. Sessions of other PostgreSQL users are not seen.
+    """
+    statement = text(
+        "SELECT application_name, clock_timestamp() - state_change FROM pg_stat_activity "
+        "WHERE datname = current_database() AND starts_with(application_name, :shown) "
+        "AND clock_timestamp() - state_change > :longest"
+    )
+    rows = connection.execute(statement, {"shown": _SHOWN_AS, "longest": longer_than})
+    return {name.removeprefix(_SHOWN_AS): silent for name, silent in rows}
 
 
 @contextmanager

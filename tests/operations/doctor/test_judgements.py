@@ -90,6 +90,15 @@ def test_a_run_that_goes_on_is_not_told() -> None:
     assert list(judge_run(replace(RUN, last_event=NOW, is_lost=True), NOW)) == []
 
 
+def test_a_worker_that_stands_still_is_named() -> None:
+    (said,) = judge_run(replace(RUN, last_event=NOW, stands_still=timedelta(minutes=3)), NOW)
+    assert said.status is Severity.PROBLEM
+    assert (
+        said.text
+        == f"the worker of the run {RUN.run_id} of {RUN.job} has stood still for 3 minutes, and keeps its instances"
+    )
+
+
 @pytest.mark.parametrize(
     ("environ", "said"),
     [
