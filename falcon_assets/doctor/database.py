@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from falcon_assets.doctor.check import CheckContext, Judgement, lasting, not_checked, ok, problem, warning
 from falcon_assets.doctor.database_facts import DatabaseFacts
 from falcon_assets.errors import SettingsError
+from falcon_assets.history.database import revisions, wrong_revision
 from falcon_assets.planning.clock import APART, Clock, is_set_back
 
 OLDEST_POSTGRESQL = 14
@@ -117,15 +118,12 @@ def judge_ledger(found: str | None, head: str) -> Judgement:
     """Of the revision of the ledger's tables."""
     if found is None:
         return ok("the ledger has no tables yet: the first command that needs them makes them")
+    if found not in revisions():
+        return problem(*wrong_revision(found))
     if found < head:
         return warning(
             f"the tables of the ledger are those of revision {found}, this version needs {head}",
             "falcon ledger status brings them up to date, as every command does that needs them",
-        )
-    if found > head:
-        return problem(
-            f"the tables of the ledger are of revision {found}, and this version knows {head} only",
-            "install the version of falcon-assets that made them, or a newer one",
         )
     return ok(f"the ledger is at revision {head}")
 

@@ -28,7 +28,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.types import TypeEngine
 
 from falcon_assets.errors import SettingsError
-from falcon_assets.history.tables import CLOCK, FEED_INSTANCES, SCHEMA
+from falcon_assets.history.tables import CLOCK, FEED_INSTANCES, METADATA, SCHEMA
 from falcon_assets.planning.clock import Clock
 
 _SURELY_SIMULATED = timedelta(days=2)
@@ -151,6 +151,9 @@ def upgrade(engine: Engine) -> None:
 
     Safe to call from several processes at once; nothing happens where all is up to date. Either all of it happens or
     nothing.
+
+    Raises:
+        SettingsError: the tables are older than the oldest that can be migrated, or of a newer version.
     """
     with engine.connect() as connection:
         if revision(connection) == newest_revision():
@@ -164,7 +167,14 @@ def upgrade(engine: Engine) -> None:
         config = Config()
         config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
         config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        found = revision(connection)  # asked again: another process may have been faster
+        if found is None:
+            METADATA.create_all(connection, checkfirst=False)
+            command.stamp(config, "head")
+        elif found in revisions():
+            command.upgrade(config, "head")
+        else:
+            raise SettingsError(": ".join(wrong_revision(found)))
 
 
 def revision(connection: Connection) -> str | None:
@@ -175,9 +185,28 @@ def revision(connection: Connection) -> str | None:
     return connection.execute(text(f"SELECT version_num FROM {table}")).scalar_one_or_none()  # noqa: S608 - a constant
 
 
+def revisions() -> list[str]:
+    """Those that a ledger of this version may have, the oldest that is migrated first."""
+    return sorted(file.name.partition("_")[0] for file in (_MIGRATIONS / "versions").glob("[0-9]*.py"))
+
+
 def newest_revision() -> str:
-    """The revision that this version of the package needs: the number in front of the last file."""
-    return max(file.name.partition("_")[0] for file in (_MIGRATIONS / "versions").glob("[0-9]*.py"))
+    """The revision that this version of the package needs."""
+    return revisions()[-1]
+
+
+def wrong_revision(found: str) -> tuple[str, str]:
+    """What is wrong about a ledger that cannot be migrated from that revision, and what to do."""
+    oldest, newest = revisions()[0], newest_revision()
+    if found > newest:
+        return (
+            f"the tables of the ledger are of revision {found}, and this version knows {newest} only",
+            "install the version of falcon-assets that made them, or a newer one",
+        )
+    return (
+        f"the tables of the ledger are of revision {found}, and this version migrates those from {oldest} on",
+        f"run falcon ledger status with an earlier version of falcon-assets, one that knows {oldest}, then with this",
+    )
 
 
 T = TypeVar("T")

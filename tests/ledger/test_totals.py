@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
 from sqlalchemy import Engine
 
 import falcon_assets.history
-from falcon_assets.history.database import upgrade
 from falcon_assets.history.events.event_log import Fact, Logged
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
 from falcon_assets.history.events.process_instances import InstanceChanged
@@ -74,16 +71,3 @@ def test_more_bytes_than_an_integer_of_the_database(engine: Engine) -> None:
     """Whoever writes such an event must not stop the fold."""
     fold(engine, history_of(logged([copied(0, LARGEST), copied(1, LARGEST)])))
     assert Total("copied_bytes", "raw from east", "west", "", 2 * LARGEST) in known(engine)
-
-
-def test_what_was_there_before_is_counted_when_the_tables_come(engine: Engine) -> None:
-    fold(engine, history_of(FACTS))
-    with engine.begin() as connection:
-        config = Config()
-        config.set_main_option("script_location", str(MIGRATIONS))
-        config.attributes["connection"] = connection
-        (ours,) = (MIGRATIONS / "versions").glob("*_totals.py")
-        command.downgrade(config, f"{int(ours.name[:4]) - 1:04}")
-    upgrade(engine)
-    merged = {one for one in FOUND if one.what in ("feed", "process")}
-    assert known(engine) == merged | {Total("evicted_bytes", "raw", "west", "delete", 10)}  # nobody wrote decisions

@@ -14,8 +14,9 @@ from sqlalchemy import Engine, inspect, text
 
 import falcon_assets.history
 from falcon_assets.catalog.stored_tree import masked
+from falcon_assets.errors import SettingsError
 from falcon_assets.history.database import LEDGER_LOCK, lock_in_transaction, upgrade
-from falcon_assets.history.folding.fold import fold
+from falcon_assets.history.folding.fold import fold, rebuild
 from falcon_assets.history.tables import METADATA, SCHEMA
 from tests.ledger.histories import content, countable_facts, history_of, ledger_engine, until_waiting
 from tests.processes import forked
@@ -63,8 +64,12 @@ def migrate(engine: Engine, to: str, *, up: bool) -> None:
         (command.upgrade if up else command.downgrade)(config, to)
 
 
-def downgrade(engine: Engine) -> None:
-    migrate(engine, "base", up=False)
+def make_oldest(engine: Engine) -> None:
+    """A ledger of the oldest revision that is migrated, as it was made then."""
+    with engine.begin() as connection:
+        connection.execute(text(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE"))
+        connection.exec_driver_sql((Path(__file__).parent / "schema_0028.sql").read_text().replace("%", "%%"))
+        connection.execute(text(f"INSERT INTO {SCHEMA}.alembic_version VALUES ('0028')"))
 
 
 def differences(engine: Engine) -> list[object]:
@@ -81,10 +86,31 @@ def differences(engine: Engine) -> list[object]:
         return found
 
 
-def test_the_migrations_make_the_tables_of_the_code(engine: Engine) -> None:
+def test_a_new_ledger_and_a_migrated_one_have_the_tables_of_the_code(engine: Engine) -> None:
     assert len(differences(engine)) >= len(METADATA.tables)
     upgrade(engine)
     assert differences(engine) == []
+    make_oldest(engine)
+    assert differences(engine) != []
+    upgrade(engine)
+    assert differences(engine) == []
+
+
+@pytest.mark.parametrize(
+    ("revision", "said"),
+    [
+        ("0027", "migrates those from 0028 on: run falcon ledger status with an earlier version"),
+        ("9999", "knows 0... only"),
+    ],
+)
+def test_a_ledger_that_cannot_be_migrated_is_left_alone(engine: Engine, revision: str, said: str) -> None:
+    upgrade(engine)
+    with engine.begin() as connection:
+        connection.execute(text(f"UPDATE {SCHEMA}.alembic_version SET version_num = :now"), {"now": revision})
+    before = objects(engine)
+    with pytest.raises(SettingsError, match=said):
+        upgrade(engine)
+    assert objects(engine) == before
 
 
 def test_a_difference_would_be_seen(engine: Engine) -> None:
@@ -101,8 +127,6 @@ def test_other_schemas_are_left_alone(engine: Engine) -> None:
     upgrade(engine)
     assert schemas(engine) == {**before, SCHEMA: TABLES}
     assert before == {"public": {"fold", "alembic_version"}, "others": {"fold", "alembic_version"}}
-    downgrade(engine)
-    assert schemas(engine) == {**before, SCHEMA: {"alembic_version"}}
     with engine.connect() as connection:
         for schema in before:
             assert connection.execute(text(f"SELECT * FROM {schema}.alembic_version")).all() == [("theirs",)]
@@ -130,17 +154,16 @@ def test_two_processes_at_once(engine: Engine, database: str) -> None:
         assert connection.execute(text("SELECT version_num FROM falcon.alembic_version")).all() == [(newest,)]
 
 
-def test_down_and_up_again(engine: Engine) -> None:
+def test_down_to_the_oldest_and_up_again(engine: Engine) -> None:
     facts = countable_facts(20)
     upgrade(engine)
     fold(engine, history_of(facts))
     rows = content(engine)
-    downgrade(engine)
-    assert schemas(engine)[SCHEMA] == {"alembic_version"}
+    migrate(engine, "0028", up=False)
+    assert differences(engine) != []
     upgrade(engine)
     assert differences(engine) == []
-    assert {name for name, found in content(engine).items() if found} == set()
-    fold(engine, history_of(facts))
+    rebuild(engine, history_of(facts))
     assert content(engine) == rows
 
 
@@ -151,25 +174,6 @@ def test_an_upgrade_that_fails_leaves_nothing(engine: Engine) -> None:
     with pytest.raises(Exception, match='relation "audit" already exists'):
         upgrade(engine)
     assert schemas(engine)[SCHEMA] == {"audit"}
-
-
-def test_what_was_scheduled_before_is_known_to_have_been(engine: Engine) -> None:
-    with engine.begin() as connection:
-        connection.execute(text("CREATE SCHEMA falcon"))
-    migrate(engine, "0011", up=True)
-    since = "2013-01-03T06:00Z"
-    rows = [("process", "a", "RUNNING"), ("feed", "b", "SUSPENDED"), ("feed", "c", "SUBMITTED")]
-    with engine.begin() as connection:
-        for kind, name, status in rows:
-            values = {"kind": kind, "name": name, "status": status, "since": since}
-            row = "INSERT INTO falcon.entity_status VALUES (:kind, :name, :status, :since, true)"
-            connection.execute(text(row), values)
-        connection.execute(text("INSERT INTO falcon.definition_trees VALUES ('/defs', 'old', '[]', '[]')"))
-    upgrade(engine)
-    with engine.connect() as connection:
-        found = connection.execute(text("SELECT name, scheduled_since = since FROM falcon.entity_status ORDER BY name"))
-        assert [tuple(row) for row in found] == [("a", True), ("b", True), ("c", None)]
-        assert connection.execute(text("SELECT fingerprint FROM falcon.definition_trees")).scalar_one() == ""
 
 
 def test_secrets_that_were_recorded_are_starred(engine: Engine) -> None:

@@ -1,4 +1,4 @@
-"""The tables of the ledger, in the PostgreSQL schema ``falcon``; the migrations create them.
+"""The tables of the ledger, in the PostgreSQL schema ``falcon``.
 
 Everything but ``entity_status``, ``reruns``, ``evictions``, ``collected``, ``passes``, ``incomplete``, ``looks``,
 ``clock``, ``audit``, ``data_roots``, ``version_lifecycle``, SLAs, notifications and the versions of definitions is a

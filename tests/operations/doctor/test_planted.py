@@ -172,7 +172,7 @@ def embedded_of_another_version(it: Installed) -> None:
 
 
 def one_migration_behind(it: Installed) -> None:
-    it.execute("UPDATE falcon.alembic_version SET version_num = '0001'")
+    it.execute("UPDATE falcon.alembic_version SET version_num = '0028'")
 
 
 def newer_ledger(it: Installed) -> None:
@@ -336,7 +336,7 @@ PLANTED: list[tuple[Callable[[Installed], None], str, Said]] = [
     (nobody_listens, "daemon", ("daemon", "warning", "not checked: Dagster's history cannot be read",
         "mend that first")),
     (one_migration_behind, "migrations", ("migrations", "warning",
-        "the tables of the ledger are those of revision 0001, this version needs 0.*",
+        "the tables of the ledger are those of revision 0028, this version needs 0.*",
         "falcon ledger status brings them up to date, .*")),
     (newer_ledger, "migrations", ("migrations", "problem",
         "the tables of the ledger are of revision 9999, and this version knows 0... only",
