@@ -60,6 +60,7 @@ lint: $(INSTALLED) ## Check style, layering and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m tests.house
 
 format: $(INSTALLED) ## Mend what the formatter and the linter can mend
 	$(BIN)/ruff check --fix .

@@ -1,0 +1,124 @@
+"""Checks of how the package is cut, a part of ``make lint``: ``python -m tests.house``.
+
+No file is too long, or so small that it belongs to the only one in its folder that imports it; no two classes are the
+same record twice. What is an exception has its reason here, and one that is none any more fails.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent.parent / "falcon_assets"
+LONGEST, SMALLEST, FIELDS = 400, 60, 8
+LAZY = "its importer loads it only where it is needed"
+TO_BE_MERGED = "to be merged with its importer"
+SMALL = {
+    "catalog/checking.py": LAZY,
+    "catalog/legal_keys.py": TO_BE_MERGED,
+    "catalog/yaml_files/unquoted.py": TO_BE_MERGED,
+    "compute/engines/computing/connect_client.py": "it is a program of its own",
+    "compute/spark/orphans.py": TO_BE_MERGED,
+    "features/entities/hidden.py": TO_BE_MERGED,
+    "features/falcon_xml/notifications.py": TO_BE_MERGED,
+    "features/openlineage/sending.py": LAZY,
+    "features/triage/timeout_causes.py": LAZY,
+    "history/platform/interruptible_waits.py": TO_BE_MERGED,
+    "history/platform/run_worker.py": "it runs in another process, which loads nothing else of its importer",
+    "storage/files/cloud_files.py": TO_BE_MERGED,
+    "storage/files/hdfs_files.py": TO_BE_MERGED,
+    "storage/hdfs_store.py": TO_BE_MERGED,
+    "storage/kinds/objects/s3_etag.py": TO_BE_MERGED,
+    "storage/kinds/renaming/record_log.py": TO_BE_MERGED,
+    "storage/kinds/renaming/restoring.py": TO_BE_MERGED,
+    "storage/kinds/tables/partition_places.py": TO_BE_MERGED,
+    "storage/kinds/tables/restoring.py": TO_BE_MERGED,
+    "storage/tables/iceberg_limits.py": TO_BE_MERGED,
+    "storage/tables/open_catalog.py": TO_BE_MERGED,
+    "surface/cli/entity/scheduling.py": TO_BE_MERGED,
+    "surface/cli/examples.py": TO_BE_MERGED,
+}
+ALIKE = {
+    ("Feed", "Process"): "what people declare of both has the same names",
+    ("Process", "Workload"): "a workload shows what its process declares",
+    ("FeedInstanceAvailable", "Version"): "an event is recorded for ever, a version is what it is now",
+    ("FeedInstanceAvailable", "VersionRow"): "to be one with Version",
+    ("Version", "VersionRow"): "to be one record",
+    ("InstanceRecord", "RunEnd"): "to be one record",
+}
+
+
+def main() -> int:
+    """The number of complaints, each of which is printed."""
+    trees = {path: ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))}
+    found = [*_long(trees), *_small(trees), *_alike(trees)]
+    for line in found:
+        sys.stdout.write(f"{line}\n")
+    return len(found)
+
+
+def _lines(path: Path) -> int:
+    return len(path.read_text().splitlines())
+
+
+def _long(trees: dict[Path, ast.Module]) -> Iterator[str]:
+    for path in trees:
+        if (number := _lines(path)) > LONGEST:
+            yield f"{path}: {number} lines, {LONGEST} at most: it is more than one concept"
+
+
+def _small(trees: dict[Path, ast.Module]) -> Iterator[str]:
+    modules = {_name(path): path for path in trees}
+    importers = defaultdict[str, set[str]](set)
+    for name, path in modules.items():
+        for node in ast.walk(trees[path]):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                whole = {f"{node.module}.{alias.name}" for alias in node.names}
+                for one in whole & modules.keys() or {node.module}:
+                    importers[one].add(name)
+    small = {
+        str(path.relative_to(PACKAGE))
+        for name, path in modules.items()
+        if path.name != "__init__.py" and _lines(path) < SMALLEST
+        if len(importers[name]) == 1 and modules[next(iter(importers[name]))].parent == path.parent
+    }
+    for one in sorted(small - SMALL.keys()):
+        yield f"{PACKAGE / one}: less than {SMALLEST} lines, and one importer, in its folder: merge them"
+    for one in sorted(SMALL.keys() - small):
+        yield f"{__file__}: {one} is no exception any more: take it out of SMALL"
+
+
+def _name(path: Path) -> str:
+    steps = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(steps[:-1] if steps[-1] == "__init__" else steps)
+
+
+def _alike(trees: dict[Path, ast.Module]) -> Iterator[str]:
+    fields = {
+        node.name: {part.target.id for part in node.body if isinstance(part, ast.AnnAssign) and _is_field(part.target)}
+        for tree in trees.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    pairs = {
+        (one, other): len(fields[one] & fields[other])
+        for one, other in combinations(sorted(name for name, own in fields.items() if len(own) >= FIELDS), 2)
+    }
+    alike = {pair: number for pair, number in pairs.items() if number >= FIELDS}
+    for (one, other), number in alike.items():
+        if (one, other) not in ALIKE:
+            yield f"{one} and {other} share {number} fields: they are one record"
+    for pair in ALIKE.keys() - alike.keys():
+        yield f"{__file__}: {' and '.join(pair)} are no exception any more: take them out of ALIKE"
+
+
+def _is_field(target: ast.expr) -> bool:
+    return isinstance(target, ast.Name) and not target.id.startswith("_")
+
+
+if __name__ == "__main__":
+    sys.exit(min(main(), 1))
