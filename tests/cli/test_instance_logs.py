@@ -107,9 +107,9 @@ def test_what_a_program_wrote_and_why_it_failed(call: Callable[..., Result]) -> 
     sections = [line.split(":")[0] for line in lines if line.startswith("==")]
     assert sections[:2] == ["== events", "== spark-submit"]
     assert "== stderr, shared by the instances of the run" in sections
-    run, *others = [line for line in lines if "2013-01-01T00:00Z" in line or "2013-01-01T02:00Z" in line]
+    run, ended = [line for line in lines if "2013-01-01T00:00Z" in line or "2013-01-01T02:00Z" in line]
     assert run.endswith(", FAILURE, with 3 instances: 2013-01-01T00:00Z to 2013-01-01T02:00Z")
-    assert others == []
+    assert ended.endswith(" run LOG: program on primary 2013-01-01T00:00Z to 2013-01-01T02:00Z (2) succeeded")
 
 
 def test_events_say_what_is_of_the_run(call: Callable[..., Result]) -> None:
