@@ -17,14 +17,10 @@ _POLL_SECONDS = 0.05
 
 @contextmanager
 def path_lock(file: Path | str, timeout: float) -> Iterator[bool]:
-    """Holds the lock that ``file`` stands for, and gives True; gives False if others hold it for ``timeout`` seconds.
+    """Holds the lock of ``file`` and gives True; gives False if others hold it for ``timeout`` seconds.
 
-    The kernel drops the lock when the holder ends, however it ends. The file goes with the last holder, so that
-    a staging location does not fill up with one lock file per instance; whoever locked a file that is
-    no longer there tries again.
-
-    Raises:
-        OSError: the file system cannot make the file or offers no locks.
+    The kernel drops the lock when the holder ends, in any way. The last holder deletes the file, so that a staging
+    location does not fill up with lock files. Raises OSError if the file system cannot make it or offers no locks.
     """
     descriptor = acquire(file, timeout)
     try:
@@ -35,11 +31,7 @@ def path_lock(file: Path | str, timeout: float) -> Iterator[bool]:
 
 
 def acquire(file: Path | str, timeout: float) -> int | None:
-    """:func:`path_lock` for a loop that takes many thousands: the open file, None if others hold it.
-
-    Raises:
-        OSError: as :func:`path_lock`.
-    """
+    """Locks as :func:`path_lock`, for loops over many thousands; None if others hold it."""
     deadline = time.monotonic() + timeout
     while True:
         descriptor = opened(file)
@@ -56,7 +48,6 @@ def acquire(file: Path | str, timeout: float) -> int | None:
 
 
 def release(descriptor: int, file: Path | str) -> None:
-    """Gives back what :func:`acquire` gave."""
     with suppress(FileNotFoundError):
         os.unlink(file)  # noqa: PTH108 - see acquire
     os.close(descriptor)
