@@ -1,4 +1,4 @@
-"""How instances leave a store of some kind."""
+"""Removal of instances from a store of some kind."""
 
 from __future__ import annotations
 
@@ -10,44 +10,29 @@ from falcon_assets.planning.eviction import StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
 
 _STEPS = frozenset(("", ".", ".."))
-"""What leads nowhere, or up."""
 
 
 class Removal(Protocol):
-    """How a location leaves a store of some kind."""
-
     def place(self, location: StoredLocation) -> str:
-        """Where the location is, as the other methods take it.
-
-        Raises:
-            StorageError: it is not one that may be touched.
-        """
+        """Returns the location for the other methods; raises StorageError if it may not be touched."""
 
     def held(self, location: StoredLocation) -> AbstractContextManager[str]:
-        """Gives its place, and keeps others from writing there meanwhile, where the store can.
-
-        Raises:
-            StorageError: somebody does, or as :meth:`place`.
-        """
+        """Gives the place, and keeps writers away, if the store can; raises StorageError if one is there."""
 
     def measure(self, place: str) -> tuple[int, int]:
-        """How many files are there, and their total size; nothing where it went already."""
+        """Returns count and total size of the files there; zero if they are gone."""
 
     def remove(self, location: StoredLocation, place: str) -> None:
-        """Removes the location, flag first or all at once, and the folders that it leaves empty.
-
-        With the data goes what its replication staged, and what that knows of it.
-        """
+        """Removes the location, flag first or all at once, with folders left empty, and staged replications of it."""
 
     def set_aside(self, place: str) -> None:
-        """Takes what is there away, if it still is: in one step, where the store can."""
+        """Removes what is there, if any: in one step, if the store can."""
 
 
 def parent_and_name(store: ClusterStore, location: StoredLocation) -> tuple[str, str]:
-    """The folder that holds the location, below the root as the location is, and its name there.
+    """Returns folder, below the root, and name of the location.
 
-    Raises:
-        StorageError: the location is not strictly below its prefix; a bad record must never cost anybody's data.
+    Raises StorageError if it is not strictly below its prefix; a bad record must never cost data.
     """
     parent, _, name = location.path.rpartition("/")
     below = location.path[len(location.prefix) :].split("/")
