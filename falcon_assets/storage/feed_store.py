@@ -24,17 +24,9 @@ def store_of(
     readonly: bool = False,
     roots: RootGuard | None = None,
 ) -> ClusterStore:
-    """The store that the data of ``feed`` lies on, with the paths of :class:`InstancePaths` below its root.
+    """Returns the store of the feed's data on ``cluster``; paths of :class:`InstancePaths` are below its root.
 
     Its :meth:`ClusterStore.at` gives the stores of the feed's other locations.
-
-    Args:
-        feed: The feed; must be on ``cluster``.
-        cluster: The cluster.
-        home: As for :class:`ClusterStore`; so the others.
-        environ: Where ``{env: NAME}`` is looked up.
-        readonly: Whether it is only to be read.
-        roots: Knows roots, and that one went away.
 
     Raises:
         StorageError: as :class:`ClusterStore`.
@@ -50,7 +42,7 @@ def store_of(
 
 @dataclass(frozen=True)
 class StoresOf:
-    """:func:`store_of` for feeds on one cluster, each opened once: call it with a feed."""
+    """Calls :func:`store_of` for feeds on one cluster, once per feed."""
 
     cluster: Cluster
     home: Path
@@ -59,7 +51,6 @@ class StoresOf:
     _opened: dict[str, ClusterStore] = field(default_factory=dict, init=False)
 
     def __call__(self, feed: Feed) -> ClusterStore:
-        """Its store; raises as :func:`store_of`."""
         if feed.name not in self._opened:
             self._opened[feed.name] = store_of(feed, self.cluster, self.home, self.environ, roots=self.roots)
         return self._opened[feed.name]

@@ -1,4 +1,4 @@
-"""Whether a store answers, and lets us write: found out without leaving anything there."""
+"""Checks that a store answers and can be written, without leaving anything there."""
 
 from __future__ import annotations
 
@@ -10,11 +10,7 @@ from falcon_assets.storage.errors import driver_explained
 
 
 def probe_reading(store: ClusterStore) -> bool:
-    """Lists the root of a store; whether there is anything.
-
-    Raises:
-        StorageError: it cannot be listed.
-    """
+    """Returns whether the root of a store has entries; raises StorageError if it cannot be listed."""
     with driver_explained(store.cluster.name, f"list {store.endpoint}"):
         try:
             return bool(store.fs.ls(store.path(""), detail=False))
@@ -23,12 +19,9 @@ def probe_reading(store: ClusterStore) -> bool:
 
 
 def probe_writing(store: ClusterStore) -> None:
-    """Writes a small file and removes it: in the staging location, or the nearest folder above it that is there.
+    """Writes and removes a small file, in the staging location or its nearest existing parent, or raises StorageError.
 
-    No folder is made, because somebody else may begin to use it while it is removed.
-
-    Raises:
-        StorageError: one of them cannot be done.
+    Makes no folder: another process may begin to use it while it is removed.
     """
     root = store.path("")
     where = store.url("")
