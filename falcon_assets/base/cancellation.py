@@ -25,7 +25,6 @@ class Cancellation:
 
     @property
     def why(self) -> str | None:
-        """None while it is not cancelled."""
         return self._why
 
     def cancel(self, why: str) -> None:
@@ -51,7 +50,6 @@ class Cancellation:
                 del self._actions[key]
 
     def check(self) -> None:
-        """Raises :class:`CancelledError` if it is cancelled."""
         if self._why is not None:
             raise CancelledError(self._why)
 
@@ -74,7 +72,6 @@ _CURRENT: ContextVar[Cancellation | None] = ContextVar("cancellation", default=N
 
 
 def current_cancellation() -> Cancellation:
-    """Returns the cancellation of this thread's computation; a new one, which nothing cancels, if it has none."""
     return _CURRENT.get() or Cancellation()
 
 

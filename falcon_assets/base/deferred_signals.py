@@ -12,11 +12,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def deferred_signals() -> Iterator[None]:
-    """Delays signals that would end this process until the block is left; for blocks that take a moment.
-
-    Programs started in it receive these signals, also if this process ignores them. In threads other than the main one,
-    which are never interrupted, this does nothing.
-    """
+    """Delays signals that would end this process; programs started in it receive them even if it ignores them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

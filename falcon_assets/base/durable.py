@@ -16,7 +16,6 @@ def sync(path: Path) -> None:
 
 
 def sync_tree(path: Path) -> None:
-    """Syncs a file, or a folder with all files and folders in it; links are left alone."""
     for parent, folders, files in os.walk(path, topdown=False):
         for child in (Path(parent, name) for name in [*files, *folders]):
             if not child.is_symlink():
@@ -25,7 +24,6 @@ def sync_tree(path: Path) -> None:
 
 
 def make_folders(path: Path) -> None:
-    """Makes ``path`` and its missing parents, each one durably."""
     missing = [path]
     while not missing[-1].parent.exists():
         missing.append(missing[-1].parent)

@@ -24,13 +24,9 @@ _ADVICE = "wait until it has ended, or end it, and try again"
 
 @contextmanager
 def locked(file: Path, seconds: float, doing: str) -> Iterator[None]:
-    """Keeps other processes and threads out of blocks with the same ``file``, which is made if missing, and stays.
+    """Locks ``file``, made if missing, for one thread at a time; ``doing`` is for others: ``starts the server``.
 
-    ``seconds`` is the longest wait, ``doing`` completes the message to those who wait in vain: ``starts the server``.
-
-    Raises:
-        LockedError: others held it for that long; the text names them, and says what to do.
-        OSError: the file cannot be made, or its file system has no locks.
+    Raises LockedError, which names the holder, after ``seconds``, and OSError if the file system has no locks.
     """
     descriptor = opened(file)
     try:
@@ -45,10 +41,10 @@ def locked(file: Path, seconds: float, doing: str) -> Iterator[None]:
 
 
 def opened(file: Path | str, *, new: bool = False) -> int:
-    """Opens a file to be locked, made if missing: for its user alone, also if an earlier version opened it to all.
+    """Opens a file to be locked: for its user alone, also if an earlier version opened it to all; OSError for links.
 
-    Whoever can open a file, if only for reading, can lock it and block all others. So it is open to a group only in a
-    folder that this group may write: its members can do as they like there anyway. A link is refused (OSError).
+    A process that can open a file, if only for reading, can lock it and block all others. So it is open to a group only
+    in a folder that this group may write: its members can do as they like there anyway.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_EXCL if new else 0)
     descriptor = os.open(file, flags, _PRIVATE_FILE)

@@ -23,11 +23,8 @@ _KINDS = {
 def write_file(path: Path, text: str, mode: int | None = None) -> None:
     """Writes a file so that no reader sees a part; the old content stays until then, and if anything fails.
 
-    ``mode`` is set regardless of the umask; None: the mode of the replaced file, else the umask decides.
-
-    Raises:
-        SettingsError: the file cannot be written, or something other than a regular file is there: a link could lead
-            anywhere, and root would replace devices that all programs use.
+    ``mode`` is set regardless of the umask. Raises SettingsError also for something other than a regular file: a link
+    could lead anywhere, and root would replace devices that all programs use.
     """
     try:
         before = _mode_of_regular(path)

@@ -24,7 +24,6 @@ _CREDENTIALS = re.compile(
 
 
 def hides(secrets: Iterable[str]) -> Callable[[str], str]:
-    """Returns a function that replaces the secrets, longest first: one may be a part of another."""
     known = {one for one in secrets if one and one.lower() not in _PLAIN and not (one.isdigit() and len(one) < _SHORT)}
     if not known:
         return str
@@ -80,10 +79,7 @@ def visible(text: str) -> str:
 
 
 def recorded(text: str) -> str:
-    """Returns the text for records: :func:`hidden`, :func:`visible`, of a long one the head and the tail.
-
-    A caller that cuts a text which is stored nowhere else writes all of it to the log of the run.
-    """
+    """Hides secrets, escapes, and cuts a long text; its caller writes all of it to the log of the run."""
     if not is_long(text):
         return visible(hidden(text))
     head = hidden(text[: HEAD + _MARGIN])[:-_MARGIN][:HEAD]

@@ -23,12 +23,9 @@ from falcon_assets.storage.store_options import ATTEMPTS, OBJECT_STORES, resolve
 class ClusterStore:
     """The file system behind an endpoint of ``cluster``, or behind a URL; every path in and out is below its root.
 
-    ``home`` is where bare endpoints lie, ``environ`` where ``{env: NAME}`` is looked up: the values are passed to
-    fsspec and shown nowhere. ``root`` is a URL to use instead of an endpoint, ``options`` its storage options (None:
-    the cluster's). Without ``roots`` it is not checked whether the root is away.
-
-    Raises:
-        StorageError: the endpoint cannot be used, or an environment variable is missing.
+    Environment variables of storage options are passed to fsspec and shown nowhere. ``root`` is a URL to use instead of
+    an endpoint, with ``options`` (None: the cluster's). Without ``roots`` it is not checked whether it is away. Raises
+    StorageError if it cannot be used, or a variable is not set.
     """
 
     def __init__(
@@ -79,9 +76,8 @@ class ClusterStore:
     def path(self, relative: str) -> str:
         """Returns the absolute path for :attr:`fs` of ``relative``, with or without a leading slash.
 
-        Raises:
-            RootAwayError: the root is another one than before, or not there.
-            StorageError: it leaves the root, by ``..`` or, on a local file system, by a symbolic link.
+        Raises RootAwayError as :meth:`require_root`, and StorageError for one that leaves the root, by ``..`` or, on a
+        local file system, by a symbolic link.
         """
         self.require_root()
         return self._path(relative)

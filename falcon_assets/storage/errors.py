@@ -30,7 +30,6 @@ _NOT_PERMITTED = f"the store refuses it to these credentials: {CHECK_CREDENTIALS
 """Drivers of object stores say no more than that, by an error without a number."""
 _REFUSALS = (401, 403)
 _REFUSING = {"AuthenticationException", "BadAuthenticationType", "ClientAuthenticationError", "RefreshError"}
-"""Exceptions of the drivers of SSH, Azure's and Google's stores for it."""
 _NOT_A_FOLDER = (errno.ENOTDIR, errno.EEXIST)
 _ABOUT_PATHS = {
     *(errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENOENT),
@@ -49,11 +48,9 @@ def explained(cluster: str, doing: str) -> Iterator[None]:
 
 @contextmanager
 def driver_explained(cluster: str, doing: str) -> Iterator[None]:
-    """As :func:`explained`, for stores whose drivers raise anything: those exceptions are named, never quoted.
+    """As :func:`explained`, for drivers that raise anything: named, never quoted.
 
-    Raises:
-        StorageError: instead of every ``OSError``, and of refusals (:func:`is_refusal`).
-        UnreachableError: instead of every other exception that is not a FalconError.
+    Refusals become StorageError, other exceptions UnreachableError.
     """
     try:
         with explained(cluster, doing):

@@ -1,4 +1,4 @@
-"""Which store a feed lies on: the one place where a location that is a whole URL, or a table, becomes one."""
+"""Finds the store of a feed: the one place where a location that is a whole URL, or a table, becomes one."""
 
 from __future__ import annotations
 
@@ -24,13 +24,9 @@ def store_of(
     readonly: bool = False,
     roots: RootGuard | None = None,
 ) -> ClusterStore:
-    """Returns the store of the feed's data on ``cluster``; paths of :class:`InstancePaths` are below its root.
+    """Returns the store of the feed's data; :meth:`ClusterStore.at` gives those of its other locations.
 
-    Its :meth:`ClusterStore.at` gives the stores of the feed's other locations.
-
-    Raises:
-        StorageError: as :class:`ClusterStore`.
-        ExpressionError: the path template names an unknown variable or leaves its root.
+    Raises StorageError, or ExpressionError if the path template names an unknown variable or leaves its root.
     """
     if feed.table_on(cluster.name):
         uri = TableUri.parse(InstancePaths(feed, cluster).template.text)
@@ -42,8 +38,6 @@ def store_of(
 
 @dataclass(frozen=True)
 class StoresOf:
-    """Calls :func:`store_of` for feeds on one cluster, once per feed."""
-
     cluster: Cluster
     home: Path
     environ: Mapping[str, str] = field(repr=False)

@@ -15,11 +15,7 @@ _HTTP_PORT, _HTTPS_PORT = 9870, 9871
 
 
 def open_hdfs(url: str, options: Mapping[str, Any]) -> tuple[AbstractFileSystem, str]:
-    """Returns the file system of an ``hdfs``, ``webhdfs`` or ``swebhdfs`` URL, and the path in it; asks nothing yet.
-
-    Raises:
-        ValueError: neither the URL nor an option names a host.
-    """
+    """Returns file system and path of a URL; asks nothing yet. ValueError: neither it nor an option names a host."""
     split = urlsplit(url.replace("%", "%25").replace("#", "%23").replace("?", "%3F"))
     others = {name: value for name, value in options.items() if name != ADDRESSES}
     addresses = options.get(ADDRESSES) or _address(split.scheme, split.hostname, split.port)

@@ -37,20 +37,14 @@ def collect(
 ) -> Iterator[Collected]:
     """Returns the complete instances of ``feed`` that are new or have changed, oldest first, each read on demand.
 
-    Lists each existing parent folder once. Beyond that, a missing instance, or a known one from before the cut-off,
-    costs nothing; a known one within it costs its listing; a new one a request for its flag and, if that is there, its
-    content. An instance that changes or is deleted while it is read is left for the next call, as is one with links out
-    of the root.
+    Lists each existing parent folder once. Beyond that, a missing instance, or a known one from before ``cut_off_from``
+    (None: any), costs nothing; a later known one costs its listing; a new one a request for its flag and, if that is
+    there, its content. An instance that changes or is deleted while it is read is left for the next call, as is one
+    with links out of the root.
 
     ``windows`` are spans of nominal times, both ends included. ``known`` has signatures of recorded instances; one
-    without is read again. Known instances from ``cut_off_from`` on may still change; None: none is checked.
-    ``incomplete`` receives the instances that are listed, not known, and cannot be recorded as they are.
-
-    Raises:
-        StorageError: the feed is a table there or the store cannot be read. If permission to read one instance is
-            missing, the others are returned first.
-        ExpressionError: the path template names an unknown variable.
-        UnknownEntityError: the feed is not on the store's cluster.
+    without is read again. ``incomplete`` receives new instances that cannot be recorded as they are. If permission to
+    read one instance is missing, StorageError is raised after the others; else as by :class:`.StorageKind`.
     """
     with driver_explained(kind.store.cluster.name, "look for instances"):
         found = (
@@ -71,8 +65,8 @@ def collect_snapshot(
 ) -> Iterator[Collected]:
     """Returns the instances that the present data of ``feed`` is to be recorded for, oldest first.
 
-    Lists its path once; reads its content if there is something to record. Data with a time after ``now``, which is on
-    the falcon clock, counts as refreshed now. Raises as :func:`collect`.
+    Lists its path once; reads it if there is something to record. ``now`` is on the falcon clock, and the latest
+    refresh.
     """
     paths = InstancePaths(feed, kind.store.cluster)
     path = paths.data(paths.timeline.start)

@@ -19,8 +19,7 @@ _LOCK_SECONDS = 60.0
 class LocalStaging:
     """Makes folders in ``area``, which driver and workers of Spark share with this process.
 
-    A folder is locked while it is used. The lock ends with its process, so the folder of a killed one is deleted when
-    the next folder is made.
+    A folder's lock ends with its process: the folder of a killed one is deleted when the next one is made.
     """
 
     def __init__(self, area: Path) -> None:

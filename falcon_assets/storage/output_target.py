@@ -13,8 +13,6 @@ _INSTANCE = "%Y-%m-%dT%H-%MZ"
 
 @dataclass(frozen=True)
 class KeptAs:
-    """The instance of a feed that a kept version belongs to."""
-
     feed: str
     instance: datetime
 
@@ -34,7 +32,6 @@ class KeptAs:
 @dataclass(frozen=True)
 class OutputTarget:
     path: str
-    """The final path, below the root of the store."""
     flag: str | None
     """Name of the availability flag to set; None: the existence of the path marks it as complete."""
     permission: str | None = None

@@ -10,7 +10,6 @@ from falcon_assets.storage.errors import driver_explained
 
 
 def probe_reading(store: ClusterStore) -> bool:
-    """Returns whether the root of a store has entries; raises StorageError if it cannot be listed."""
     with driver_explained(store.cluster.name, f"list {store.endpoint}"):
         try:
             return bool(store.fs.ls(store.path(""), detail=False))
@@ -19,10 +18,7 @@ def probe_reading(store: ClusterStore) -> bool:
 
 
 def probe_writing(store: ClusterStore) -> None:
-    """Writes and removes a small file, in the staging location or its nearest existing parent, or raises StorageError.
-
-    Makes no folder: another process may begin to use it while it is removed.
-    """
+    """Writes and removes a small file below the root; makes no folder, which others could begin to use."""
     root = store.path("")
     where = store.url("")
     with driver_explained(store.cluster.name, f"write below {where}"):

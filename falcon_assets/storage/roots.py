@@ -1,4 +1,4 @@
-"""The roots of stores: a root that is away is told from an empty one by the mark that it carries.
+"""The roots of stores: a mark in each distinguishes a root that is away from one that is empty.
 
 Nothing else could: an unmounted disk shows an empty folder, and a bucket that was made anew looks like any other. The
 mark is written at first use and remembered; a root without it is another root.
@@ -23,7 +23,6 @@ LOOK_SECONDS = 60.0
 NEVER_THERE = "make it, or mend the endpoint or location that names it"
 _NOT_THERE = "it is not there"
 _UNMARKED_SECONDS = 1.0
-"""How long the last look at a root without a mark is trusted."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,6 @@ class KnownRoot:
 
 
 Look: TypeAlias = Callable[[KnownRoot | None], KnownRoot | None]
-"""Looks at a root, with its remembered state; None: there is nothing to remember yet."""
 
 
 class RootBook(Protocol):
@@ -60,7 +58,6 @@ class Root:
 
     Attributes:
         begins: Prefix of the recorded places of its content.
-        may_mark: Whether it may be written at all.
         named: Whether commands must name it beside the cluster: it is not the cluster's endpoint.
     """
 
@@ -110,11 +107,9 @@ class RootGuard:
         self._seen: dict[tuple[str, str], _Seen] = {}
 
     def require(self, root: Root, *, claims: bool = False, afresh: bool = False) -> None:
-        """Checks that a root is there, or was never used; arguments as of :meth:`ClusterStore.require_root`.
+        """Checks that a root is there, or was never used, as :meth:`ClusterStore.require_root`.
 
-        Raises:
-            RootAwayError: it is another one than before, or not there.
-            UnreachableError: the store does not answer, or refuses to say.
+        Raises RootAwayError, or UnreachableError if the store does not answer or refuses to say.
         """
         key = root.cluster, root.place
         seen = self._seen.get(key)
@@ -128,9 +123,7 @@ class RootGuard:
     def adopt(self, root: Root) -> bool:
         """Accepts what is at a root now as the root, marks it if possible, and returns whether that changed anything.
 
-        Raises:
-            RootAwayError: nothing is there.
-            StorageError: the store refuses.
+        Raises RootAwayError if nothing is there.
         """
         with driver_explained(root.cluster, f"adopt the root {root.shown}"):
             if not root.files.is_mounted(root.path):
@@ -197,7 +190,6 @@ def _is_bare(root: Root) -> bool:
 
 
 def _first(root: Root, known: KnownRoot | None, *, claims: bool) -> KnownRoot | None:
-    """Decides what to remember of a root that is there, at first use or when it may be marked at last."""
     with suppress(PermissionError):  # who may read some of a bucket need not be let see whether a mark is in it
         if mark := root.mark():
             return KnownRoot(mark)

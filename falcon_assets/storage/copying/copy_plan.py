@@ -83,10 +83,10 @@ def plan_copy(
     options: ReplicationOptions,
     at_once: int | None = None,
 ) -> CopyPlan:
-    """Divides the files of ``source`` that this source ``holds`` (:meth:`Contribution.holds`) into tasks.
+    """Divides the files that this source ``holds`` (:meth:`Contribution.holds`) into tasks.
 
-    ``recorded`` was verified of the published instance, ``staged`` by an earlier attempt. ``at_once`` tasks run side by
-    side (None: unknown); more would only cost their start.
+    ``recorded`` was verified of the published instance, ``staged`` by an earlier attempt. More tasks than run
+    ``at_once`` would only cost their start; None: unknown.
     """
     steps: list[FileStep] = []
     equal: list[str] = []
@@ -111,7 +111,6 @@ def _step(
     staged: CopyRecord | None,
     options: ReplicationOptions,
 ) -> tuple[Step | None, str]:
-    """Returns what to do with one file, None if it is equal already, and the checksum to check against."""
     if staged and (staged.size, staged.source_version) == source:
         return Step.CHECK, staged.checksum
     if target is None or target.size != source.size or options.overwrite:
@@ -124,10 +123,7 @@ def _step(
 
 
 def balanced(steps: Iterable[FileStep], most: int) -> tuple[tuple[FileStep, ...], ...]:
-    """Divides files into ``most`` tasks at most: the largest first, each to the task with the fewest bytes.
-
-    No task has more than a fair share and the bytes of one file above the lightest one.
-    """
+    """Assigns the largest file first, to the task with the fewest bytes: none has much more than a fair share."""
     ordered = sorted(steps, key=attrgetter("size"), reverse=True)
     weight = sum(step.size + FILE_BYTES for step in ordered)
     count = min(most, len(ordered), max(1, round(weight / TASK_BYTES)))

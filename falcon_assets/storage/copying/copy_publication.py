@@ -16,7 +16,7 @@ from falcon_assets.storage.instances.data_version import DataVersion
 def publish_if_complete(key: str, targets: Sequence[CopyTarget]) -> DataVersion | None:
     """Publishes copies since the last publication, or returns the present version; None: a part is missing.
 
-    ``targets`` are all sources; the first is the one copied just now, which is copied again after a crash.
+    After a crash the first of ``targets``, all sources, is copied again.
     """
     any_of = targets[0]
     any_of.recover(key)
@@ -36,8 +36,7 @@ def publish_if_complete(key: str, targets: Sequence[CopyTarget]) -> DataVersion 
 def publish_copies(key: str, targets: Sequence[CopyTarget]) -> DataVersion:
     """Publishes finished parts of an instance; the files of other sources stay unchanged.
 
-    Raises StorageError if a part is not finished, its files changed since they were verified, or the store refuses. A
-    published instance is unchanged then (on object stores: not available until this succeeds).
+    On StorageError a published instance is unchanged (on object stores: not available until this succeeds).
     """
     first = targets[0]
     with driver_explained(first.store.cluster.name, f"publish {first.output.path}"):

@@ -24,7 +24,6 @@ class RecordLog(AbstractContextManager["RecordLog"]):
 
 
 def to_lines(records: Iterable[CopyRecord]) -> bytes:
-    """Formats the records as one line each; escapes names, so that any name of a file system can be recorded."""
     return "".join(map(_line, records)).encode("ascii")
 
 

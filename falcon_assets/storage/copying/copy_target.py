@@ -53,7 +53,6 @@ class CopiedPart:
     delete: frozenset[str]
     copied: Mapping[str, CopyRecord]
     known: Mapping[str, CopyRecord]
-    """Records of the instance as it is published until now."""
 
 
 class CopyTarget(ABC):
@@ -74,12 +73,11 @@ class CopyTarget(ABC):
         self._note = f"{store.staging}/archived/{place_key(output.path)}"
 
     @abstractmethod
-    def last_attempt(self) -> str:
-        """Returns the folder that the next attempt takes over; it need not exist."""
+    def last_attempt(self) -> str: ...
 
     @abstractmethod
     def held(self, where: str, seconds: float) -> AbstractContextManager[bool]:
-        """Keeps other copies of this part away: gives False if one runs for ``seconds``. StorageError: staged links."""
+        """Keeps other copies of this part away; gives False if one runs for ``seconds``. StorageError: staged links."""
 
     @abstractmethod
     def recover(self, where: str) -> None:
@@ -96,7 +94,7 @@ class CopyTarget(ABC):
     def publish(
         self, key: str, parts: Sequence[CopiedPart], published: Mapping[str, ListedFile], flag: bytes
     ) -> DataVersion | None:
-        """Makes ``parts``, this one first, the instance, with the files that stay; returns its version if known.
+        """Makes ``parts`` the instance, with the files that stay; returns its version if it is known.
 
         After a StorageError an existing instance is unchanged, or without its flag until this succeeds.
         """
@@ -147,7 +145,6 @@ class CopyTarget(ABC):
             self.drop(f"{self.place}/{self.output.flag}")
 
     def is_whole(self) -> bool:
-        """Whether the place holds a whole instance, and no part that an attempt left."""
         if self.in_place:
             return self.output.flag is not None and self.is_published
         return bool(self.fs.lexists(self.place))
@@ -170,7 +167,6 @@ class CopyTarget(ABC):
             self.write(self._note, json.dumps(sorted({*names, *flag})).encode())
 
     def has_come(self) -> bool:
-        """Whether the part is copied: in place it may be so although another source has removed the flag."""
         return self.finished() is not None or (self.in_place and self._is_part_published)
 
     @property
@@ -193,7 +189,7 @@ class CopyTarget(ABC):
         self.write(self._finished, json.dumps([list(copied), list(delete)]).encode())
 
     def finished(self) -> tuple[list[str], list[str]] | None:
-        """Returns the copied files and those to delete; None if the part is not complete."""
+        """None if the part is not complete."""
         try:
             copied, delete = json.loads(self.fs.cat_file(self._finished))
         except (FileNotFoundError, ValueError):  # or a crash cut it off
@@ -201,7 +197,6 @@ class CopyTarget(ABC):
         return copied, delete
 
     def end(self, records: Iterable[CopyRecord]) -> None:
-        """Keeps only the records of what is published now; of an archive nothing."""
         if self.rules.replaces:
             self.write(self._published, to_lines(records))
             self.drop(self.attempt)
@@ -236,7 +231,6 @@ class CopyTarget(ABC):
 
 @contextmanager
 def part_lock(target: CopyTarget, where: str) -> Iterator[None]:
-    """Raises BeingWrittenError if another run copies the part."""
     with target.held(where, _LOCK_SECONDS) as is_ours:
         if not is_ours:
             raise BeingWrittenError(f"{where}: another run is copying it: let it end, or end it, and run this again")

@@ -75,7 +75,7 @@ class TaskSummary:
 
 @dataclass(frozen=True)
 class CopyJob:
-    """Everything that the tasks of one copy share; it is shipped to where they run."""
+    """The common part of all tasks of one copy; it is shipped to where they run."""
 
     source: AbstractFileSystem = field(repr=False)
     source_base: str
@@ -100,10 +100,7 @@ class CopyJob:
 
 
 def run_task(job: CopyJob, number: int) -> Iterator[FileReport]:
-    """Does the steps of one task; what was verified is recorded at once.
-
-    A file that fails is reported, not raised. Raises OSError if the plan cannot be read, or nothing can be recorded.
-    """
+    """Does the steps of one task; records each at once. A file that fails is reported, not raised."""
     rows = json.loads(job.target.cat_file(job.plan_path(number)))
     steps = [FileStep(Step(step), *rest) for step, *rest in rows]
     with job.record_log(job.target, f"{job.folder}/records") as log:
@@ -160,7 +157,6 @@ class _Worker:
 
 
 def join(base: str, name: str) -> str:
-    """Returns the path of a file of the instance at ``base``; one that is a single file has the name ""."""
     return f"{base}/{name}" if name else base
 
 

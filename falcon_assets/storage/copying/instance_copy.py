@@ -1,4 +1,4 @@
-"""The copy of one source's part of one instance: planned, done by tasks, and finished; publishing comes after it."""
+"""The copy of one source's part of one instance: planned, done by tasks, and finished; publishing follows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ class CopyResult:
     files_skipped: int
     """Files that were equal already, including those that an earlier attempt had copied."""
     files_failed: int
-    """Files that could not be copied; only with ``ignoreErrors``."""
     bytes: int
     seconds: float
     task_seconds: float
@@ -44,8 +43,7 @@ class CopyResult:
 class InstanceCopy:
     """One source's part of one target instance; while the context lasts, no other run copies it.
 
-    Entering raises StorageError if another run copies the same, something else is at the target and may not be
-    replaced, or the stores refuse, or lack what is to be preserved.
+    Entering raises StorageError also if something else is at the target and may not be replaced.
     """
 
     def __init__(
@@ -110,20 +108,14 @@ class InstanceCopy:
         )
 
     def run_here(self) -> TaskSummary:
-        """Does all tasks in this process; a file that could not be copied is in the summary, not raised.
-
-        Raises CancelledError if it is cancelled; the next attempt keeps what was copied.
-        """
+        """Does all tasks in this process; a failed file is in the summary, a cancelled copy raises CancelledError."""
         with self._explained():
             job = self.job
             tasks = (_cancellable(run_task(job, one)) for one in range(len(self.plan.tasks)))
             return TaskSummary.together([TaskSummary.of(reports) for reports in tasks])
 
     def finish(self, done: TaskSummary) -> CopyResult:
-        """Makes sure that every file was copied and that the source is still the same.
-
-        Else it raises StorageError; the next attempt keeps what was copied.
-        """
+        """Raises StorageError if a file failed or the source changed; the next attempt keeps what was copied."""
         with self._explained():
             return self._finished(done)
 
@@ -175,7 +167,7 @@ class InstanceCopy:
         return plan_copy(self._found.files, published, recorded, staged, holds, self._options, at_once)
 
     def _compared(self, published: Mapping[str, ListedFile], made: Collection[str]) -> dict[str, CopyRecord]:
-        """Returns records of existing files that this copy did not make, all of which have to be the same."""
+        """Returns records of existing files that this copy did not make: each has to be the same."""
         records = {}
         source, target = self._source.store, self._target
         for name, (size, version) in self._found.files.items():

@@ -30,26 +30,19 @@ class CopySource(Protocol):
     def store(self) -> ClusterStore: ...
 
     def source_files(self, path: str, flag: str | None, left_out: Callable[[str], bool]) -> SourceFiles | None:
-        """Lists the instance at ``path``, fresh from the store; None: it is not there, or not complete.
-
-        Raises StorageError if it cannot be read, or is of a kind that is not copied.
-        """
+        """Lists the instance at ``path``, fresh from the store; None: it is not there, or not complete."""
 
 
 def list_files(
     store: ClusterStore, path: str, flag: str | None, left_out: Callable[[str], bool] = is_hidden
 ) -> dict[str, ListedFile]:
-    """Lists the instance at ``path`` by relative name, fresh from the store; "" is a single file, none: nothing.
-
-    Raises StorageError if a link in it leaves the root, or the store cannot be read.
-    """
+    """Lists the instance at ``path`` by relative name, fresh from the store; "" is a single file, none: nothing."""
     return list_folder(store, store.path(path), flag, left_out)
 
 
 def list_folder(
     store: ClusterStore, base: str, flag: str | None, left_out: Callable[[str], bool] = is_hidden
 ) -> dict[str, ListedFile]:
-    """As :func:`list_files`, of an absolute path, which may lie anywhere on the store."""
     with explained(store.cluster.name, f"list {base}"):
         try:
             found = store.files.without_links(base, left_out)

@@ -19,10 +19,8 @@ def archive(source: ClusterStore, path: str, target: ClusterStore, archive_path:
 
     Within one file system it is moved in one step, and the original is gone. Else, and from a table, it is copied and
     verified, the flag last, and the caller removes the original. The same call resumes a killed copy, or removes it if
-    the original is gone. Hadoop's side files are not copied; links are copied as their targets.
-
-    Raises StorageError, with an unchanged original, if it is several partitions of a table, something else is at
-    ``archive_path``, it changes or links out of the root, or a copied file differs. Raises OSError from the stores.
+    the original is gone. Hadoop's side files are not copied; links are copied as their targets. After an error
+    (StorageError, OSError) the original is unchanged.
     """
     is_there = kind_of(source).has(path)
     target = target.without_tables
@@ -33,10 +31,7 @@ def archive(source: ClusterStore, path: str, target: ClusterStore, archive_path:
 
 
 def abandon_archive(store: ClusterStore, path: str, flag: str | None) -> None:
-    """Removes an unfinished copy to an archive; no copy may be running, and the same call resumes a failed one.
-
-    Files that the archive holds already are never removed.
-    """
+    """Removes an unfinished copy to an archive, not what was there before; no copy may be running."""
     target = _copy_target(store, path, flag)
     target.recover(f"cluster {store.cluster.name!r}: cannot remove what was copied of {path}")  # a killed publication
     target.discard()

@@ -41,8 +41,7 @@ def unfinished_copies(store: ClusterStore) -> list[UnfinishedCopy]:
 def remove_unfinished(store: ClusterStore, copy: UnfinishedCopy, flag: str | None) -> bool:
     """Removes what was staged for an instance that never arrived; False, and nothing removed, if it did.
 
-    On file systems it is moved aside, as by :func:`evict`. The note is deleted last, so that the same call again
-    completes this one. Raises StorageError if a run is copying or publishing it.
+    Data is moved aside, as by :func:`evict`, and the note deleted last. Raises StorageError if a run is copying it.
     """
     where = f"cluster {store.cluster.name!r}: cannot remove what was staged of {copy.path}"
     kind, output = kind_of(store), OutputTarget(copy.path, flag)

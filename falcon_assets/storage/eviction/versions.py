@@ -15,10 +15,7 @@ from falcon_assets.storage.kinds.kind_of import kind_of
 def evict_versions(
     store: ClusterStore, paths: InstancePaths, verdicts: Iterable[VersionVerdict]
 ) -> Iterator[tuple[VersionVerdict, StorageError | None]]:
-    """Removes the versions that are to go, one after the other, with the error if one is still there.
-
-    No run may write their instance meanwhile. On file systems they are moved aside in one step, as by :func:`evict`.
-    """
+    """Removes versions, which no run may be restoring, as :func:`evict`; gives the error if one is still there."""
     removal = kind_of(store).removal(paths.feed.availability_flag)
     prefix = paths.template.fixed_prefix({})
     for verdict in verdicts:

@@ -14,13 +14,10 @@ from falcon_assets.storage.files.checksum import checksum
 
 
 class FileAccess(ABC):
-    """The files of a file system; paths are as fsspec takes them. Pickled for tasks that run elsewhere.
-
-    All methods raise OSError from the store.
-    """
+    """The files of a file system, also pickled for tasks elsewhere; methods raise OSError from the store."""
 
     requests: ClassVar[int]
-    """Files to read or write at once: on another host, more than one gain time."""
+    """Files to read or write at once: on another host, more than one save time."""
     cannot: ClassVar[frozenset[Ability]]
     marks_at_sight: ClassVar[bool]
     """Whether a root is marked at the first look, as it may go away unnoticed; else at the first write."""
@@ -52,7 +49,7 @@ class FileAccess(ABC):
 
     @abstractmethod
     def stamp(self, path: str) -> object | None:
-        """Changes when another file takes the place of that one; None if asking is a request."""
+        """Returns a value that changes with another file in that place; None if asking is a request."""
 
     @abstractmethod
     def put_new(self, path: str, content: bytes) -> bytes:
@@ -64,8 +61,7 @@ class FileAccess(ABC):
         """Whether a folder's modification time shows when an entry was added or deleted."""
 
     @abstractmethod
-    def changed_at(self, entry: Mapping[str, Any]) -> datetime | None:
-        """Reads the time of the last change from fsspec's entry; None if it is unknown."""
+    def changed_at(self, entry: Mapping[str, Any]) -> datetime | None: ...
 
     @abstractmethod
     def unlinked(self, folder: str, only: str | None = None) -> Iterable[tuple[str, bool]]:
@@ -76,7 +72,7 @@ class FileAccess(ABC):
         return None
 
     def identity(self, path: str) -> object | None:
-        """Changes when another folder or file is moved to that path; None: nothing can be."""
+        """Returns a value that changes with another folder or file in that place; None: nothing can be moved there."""
         info = self.fs.info(path)
         return info.get("ino"), info.get("created")
 
@@ -88,7 +84,6 @@ class FileAccess(ABC):
         return b"".join(self.blocks(path, size))
 
     def content(self, path: str, size: int) -> tuple[int, str]:
-        """Returns the size and the hexadecimal checksum."""
         digest, total = checksum(), 0
         for block in self.blocks(path, size):
             digest.update(block)
@@ -102,7 +97,7 @@ class FileAccess(ABC):
 
     @abstractmethod
     def version(self, path: str) -> str:
-        """Changes when the file is written anew; raises StorageError if the store cannot say so without reading."""
+        """Returns a value that changes when the file is written anew; StorageError: there is none without reading."""
 
     @abstractmethod
     def without_links(self, base: str, left_out: Callable[[str], bool]) -> Mapping[str, tuple[int, str]] | None:
@@ -116,5 +111,4 @@ class FileAccess(ABC):
     def remove_tree(self, path: str) -> None: ...
 
     def copy(self, source: str, target: str, size: int) -> None:
-        """Copies a file within the store, on which its content stays."""
         self.fs.cp_file(source, target)

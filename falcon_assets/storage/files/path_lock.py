@@ -19,8 +19,7 @@ _POLL_SECONDS = 0.05
 def path_lock(file: Path | str, timeout: float) -> Iterator[bool]:
     """Holds the lock of ``file`` and gives True; gives False if others hold it for ``timeout`` seconds.
 
-    The kernel drops the lock when the holder ends, in any way. The last holder deletes the file, so that a staging
-    location does not fill up with lock files. Raises OSError if the file system cannot make it or offers no locks.
+    The kernel drops the lock when the holder ends, in any way; the last holder deletes the file.
     """
     descriptor = acquire(file, timeout)
     try:
@@ -31,7 +30,6 @@ def path_lock(file: Path | str, timeout: float) -> Iterator[bool]:
 
 
 def acquire(file: Path | str, timeout: float) -> int | None:
-    """Locks as :func:`path_lock`, for loops over many thousands; None if others hold it."""
     deadline = time.monotonic() + timeout
     while True:
         descriptor = opened(file)

@@ -35,7 +35,6 @@ def is_side_file(name: str) -> bool:
 
 
 def remove_side_files(folder: Path, keep: str | None) -> None:
-    """Removes all side files below ``folder``, except the file ``keep`` directly in it."""
     for parent, folders, files in os.walk(folder):
         for name in list(filter(is_side_file, folders)):
             folders.remove(name)

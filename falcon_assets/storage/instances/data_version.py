@@ -75,7 +75,6 @@ def _contents(
 
 
 def version_of_entries(store: ClusterStore, entries: Iterable[tuple[str, Mapping[str, Any]]]) -> DataVersion:
-    """Returns the version of files with fsspec's entries, by relative name, that do not change meanwhile."""
     return version_of(_contents(store, entries))
 
 

@@ -33,8 +33,6 @@ class Listing:
 
 @dataclass(frozen=True)
 class InstanceFiles:
-    """The data files of an instance, with sizes by relative name, as they were when its data version was taken."""
-
     store: ClusterStore
     path: str
     flag: str | None
@@ -52,10 +50,7 @@ class InstanceFiles:
 
 
 def list_instance(store: ClusterStore, path: str, flag: str | None) -> Listing:
-    """Lists the data files of the instance at ``path``, fresh from the store.
-
-    Raises StorageError if nothing is there, it cannot be listed, or a link in it leaves the root.
-    """
+    """Lists the data files of the instance at ``path``, fresh from the store; StorageError if nothing is there."""
     base = store.path(path)
     store.files.refresh()
     with explained(store.cluster.name, f"list {path}"):
@@ -78,8 +73,8 @@ def files_of(
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Returns relative name and fsspec's entry of each data file below the absolute path ``base``, unordered.
 
-    A single file has the relative name "". On an object store the flag may select the present version. Raises
-    StorageError if a link leaves the root or leads to a folder that it lies in, and OSError from the store.
+    A single file has the name "". On an object store the flag may select the present version. Raises StorageError for
+    links out of the root or in circles, and OSError.
     """
     flat = store.files.all_below(base)
     if flat is not None:
@@ -97,7 +92,6 @@ def files_of(
 def _present(
     store: ClusterStore, flat: Sequence[Mapping[str, Any]], base: str, flag: str | None
 ) -> tuple[Sequence[Mapping[str, Any]], str]:
-    """Returns the files of the present version if the flag selects one, and their folder."""
     for _ in range(_ATTEMPTS):
         marker = next((one for one in flat if flag and one["size"] and one["name"] == f"{base}/{flag}"), None)
         pointer = VersionPointer.decode(store.fs.cat_file(marker["name"])) if marker else None

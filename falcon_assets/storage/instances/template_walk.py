@@ -24,26 +24,19 @@ class Folder(NamedTuple):
     """Whether the last variable of the template is named in it; it is not listed yet then."""
     changed: datetime | None = None
     is_left: bool = False
-    """Whether all in it was visited."""
     problem: StorageError | None = None
 
 
 @dataclass(frozen=True)
 class TemplateWalk:
-    """A walk through the folders that match a template, level by level.
-
-    ``names`` returns entries of a folder at a step: listed, or known without. ``may_hold`` decides whether to descend.
-    """
+    """A walk level by level; ``names`` are entries of a folder at a step, ``may_hold`` decides whether to descend."""
 
     template: PathTemplate
     names: Callable[[str, int], Names]
     may_hold: Callable[[PathTemplate, str], bool]
 
     def folders(self) -> Iterator[Folder]:
-        """Visits the folders that hold instances, and those above, each after it was listed.
-
-        Raises StorageError if the store fails; if it refuses one folder, that is a ``problem`` instead.
-        """
+        """Visits the folders that hold instances, and those above, each after it was listed."""
         return self._below(self.template.fixed_prefix({}), None)
 
     def paths_in(self, folder: str) -> Iterator[str]:

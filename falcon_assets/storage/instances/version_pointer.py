@@ -5,7 +5,7 @@ Each version is written once, to a folder of its own, which is never changed::
     INSTANCE/FLAG                  which folder is the instance, and which ones are kept; see :class:`VersionPointer`
     INSTANCE/_versions/ID/...      the files of a version, with an empty flag
 
-A flag with any other content is that of an instance whose files lie beside it.
+A flag with any other content is that of an instance whose files are beside it.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ _FOLDER = re.compile(rf"{VERSIONS}/[0-9a-f]{{32}}")
 
 @dataclass(frozen=True)
 class VersionPointer:
-    """The content of such a flag; folders are relative to the instance."""
-
     folder: str
     version: str
     kept: Mapping[str, str]

@@ -18,11 +18,10 @@ _ASKED_FOR = 16
 
 @dataclass(frozen=True)
 class AvailableInstances:
-    """The available instances of ``feed`` in a store, on demand.
+    """The available instances of ``feed``; without ``clock``, data of a snapshot feed counts, of any time.
 
-    The nearest ones that may be there are asked for one by one; after that folders are listed, in spans that grow. So
-    the next one is found soon even decades away, and nothing beyond it is asked for. Without ``clock`` a snapshot feed
-    does not land there, and its data counts, of any time.
+    The nearest ones are asked for one by one; after that folders are listed, in spans that grow. So the next one is
+    found soon even decades away, and nothing beyond it is asked for.
     """
 
     kind: StorageKind
@@ -64,7 +63,6 @@ class AvailableInstances:
 
 
 def _growing(indexes: range) -> Iterator[range]:
-    """Divides a range into parts, each longer than all before it."""
     begin, length = 0, _ASKED_FOR
     while part := indexes[begin : begin + length]:
         yield part

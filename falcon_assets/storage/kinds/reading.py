@@ -13,13 +13,10 @@ from falcon_assets.storage.tables.catalog import Column, Partition, TableLayout
 class ReadableFolder:
     url: str
     files: InstanceFiles
-    """The files that Spark has to read there, no fewer and no others."""
 
 
 @dataclass(frozen=True)
 class ReadablePartition:
-    """A partition of a table, as the catalog describes it."""
-
     layout: TableLayout
     partition: Partition
     """The instance, or a part of it; its places are for Spark."""

@@ -19,8 +19,7 @@ class Removal(Protocol):
     def held(self, location: StoredLocation) -> AbstractContextManager[str]:
         """Gives the place, and keeps writers away, if the store can; raises StorageError if one is there."""
 
-    def measure(self, place: str) -> tuple[int, int]:
-        """Returns count and total size of the files there; zero if they are gone."""
+    def measure(self, place: str) -> tuple[int, int]: ...
 
     def remove(self, location: StoredLocation, place: str) -> None:
         """Removes the location, flag first or all at once, with folders left empty, and staged replications of it."""
@@ -30,10 +29,7 @@ class Removal(Protocol):
 
 
 def parent_and_name(store: ClusterStore, location: StoredLocation) -> tuple[str, str]:
-    """Returns folder, below the root, and name of the location.
-
-    Raises StorageError if it is not strictly below its prefix; a bad record must never cost data.
-    """
+    """Raises StorageError if the location is not strictly below its prefix; a bad record must never cost data."""
     parent, _, name = location.path.rpartition("/")
     below = location.path[len(location.prefix) :].split("/")
     if not parent.startswith(location.prefix) or below[0] or len(below) < 2 or not _STEPS.isdisjoint(below[1:]):

@@ -31,10 +31,7 @@ def refreshed_at(kind: StorageKind, feed: Feed, path: str, clock: Clock) -> date
 
 
 def is_there(kind: StorageKind, feed: Feed, instance: datetime, path: str, clock: Clock | None) -> bool:
-    """Whether an instance is available: of a snapshot feed, whether its data was refreshed at or after that time.
-
-    Without ``clock`` it does not land there, and its data counts, of any time.
-    """
+    """Whether it is available: a snapshot if refreshed at or after that time; without ``clock``, at any time."""
     if not feed.snapshot or clock is None:
         return kind.is_available(feed, path)
     refreshed = refreshed_at(kind, feed, path, clock)
@@ -44,7 +41,6 @@ def is_there(kind: StorageKind, feed: Feed, instance: datetime, path: str, clock
 def why_not_there(
     kind: StorageKind, feed: Feed, instance: datetime, path: str, clock: Clock | None
 ) -> tuple[bool, str]:
-    """Returns whether anything is there of an instance that is not available, and what it lacks."""
     if not feed.snapshot or clock is None:
         return kind.why_unavailable(feed, path)
     refreshed = refreshed_at(kind, feed, path, clock)

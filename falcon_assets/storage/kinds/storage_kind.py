@@ -43,12 +43,9 @@ class StorageKind(ABC):
     """The instances on a store, each named by its path below the root.
 
     Nothing outside of :mod:`falcon_assets.storage.kinds` asks which kind it is: callers use these methods, or ask for
-    an ability by name. All raise StorageError if the store fails or refuses, and for a feed ExpressionError (its
-    template has an unknown variable or reaches above its prefix) and UnknownEntityError (it is not on the store's
-    cluster).
-
-    Engines read from the place that :meth:`reading` gives, with its version, and write to one that :meth:`publish`
-    gives. Both contexts last as long as Spark works, and clean up behind it.
+    an ability by name. All raise StorageError if the store fails or refuses (:meth:`has`, :meth:`move` and
+    :meth:`is_untouched` also OSError), and for a feed ExpressionError (its template has an unknown variable or reaches
+    above its prefix) and UnknownEntityError (it is not on the store's cluster).
     """
 
     def __init__(self, store: ClusterStore) -> None:
@@ -74,9 +71,9 @@ class StorageKind(ABC):
 
     @abstractmethod
     def instances(self, feed: Feed, spans: Sequence[tuple[datetime, datetime]]) -> Iterator[tuple[datetime, str]]:
-        """Returns the instances of ``feed`` in the store, complete or not, with their paths, in that order, on demand.
+        """Returns instances in spans, both ends included, complete or not, with their paths, in that order.
 
-        ``spans`` are of nominal times, both ends included.
+        They are found on demand.
         """
 
     @abstractmethod
@@ -84,7 +81,7 @@ class StorageKind(ABC):
         """Returns the instance with data at a place, as :func:`.normal_place` has it, or around it; None: none has."""
 
     def asked_together(self, found: Iterable[tuple[datetime, str]]) -> Iterator[tuple[datetime, str]]:
-        """Passes on instances for which other methods will be called one by one; a store may ask for many at once."""
+        """Passes on instances for which other methods will be called; a store may ask for many at once."""
         return iter(found)
 
     @abstractmethod
@@ -98,10 +95,9 @@ class StorageKind(ABC):
 
     @abstractmethod
     def visits(self, feed: Feed, now: datetime, folder_pass: FolderPass) -> Iterator[Visit]:
-        """Visits all places that can hold instances of ``feed``, in order, from where a pass is.
+        """Visits all places that can hold instances up to ``now`` on the falcon clock, in order, from where a pass is.
 
-        Yields after each request, and for each place that needs none as it did not change. Instances after ``now``,
-        which is on the falcon clock, do not exist yet. A place that the store refuses is a ``problem``, not raised.
+        Yields after each request, and for each unchanged place. A place that is refused is a ``problem``, not raised.
         """
 
     @abstractmethod
@@ -127,11 +123,7 @@ class StorageKind(ABC):
     def reading(
         self, path: str, flag: str | None, staging: LocalStaging | None = None
     ) -> AbstractContextManager[ReadableInstance]:
-        """Gives the instance at ``path`` for Spark, which may read it within the context.
-
-        ``staging`` is for a copy, if Spark cannot reach the store. Entering raises StorageError as :meth:`version`, or
-        if it is not complete any more.
-        """
+        """Gives the instance for Spark within the context: a copy in ``staging`` if Spark cannot reach the store."""
 
     @abstractmethod
     def publish(
@@ -139,9 +131,8 @@ class StorageKind(ABC):
     ) -> AbstractContextManager[InstancePublication]:
         """Gives a publication of ``outputs``: readers see the whole old instance, the whole new one or none.
 
-        Entering repairs what a crashed run left, and keeps other runs away or overtakes them; it raises StorageError if
-        another run is writing, or an output is not fit to be written. Leaving drops what was not committed. ``staging``
-        is for writing, if Spark cannot reach the store.
+        Entering repairs what a crashed run left, and keeps other runs away (StorageError) or overtakes them. Leaving
+        drops what was not committed. ``staging`` is for writing, if Spark cannot reach the store.
         """
 
     @abstractmethod
@@ -151,11 +142,10 @@ class StorageKind(ABC):
     def copy_target(self, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> CopyTarget: ...
 
     @abstractmethod
-    def kept_versions(self, feed: str, instance: datetime | None = None) -> list[StoredVersion]:
-        """Returns the replaced versions that are kept, of a feed or of one instance."""
+    def kept_versions(self, feed: str, instance: datetime | None = None) -> list[StoredVersion]: ...
 
     def path_of_version(self, feed: Feed, instance: datetime, path: str, version: str) -> str | None:
-        """Returns where a present or kept version lies, as :meth:`reading` takes it; None: it is deleted."""
+        """Returns the path of a present or kept version, as :meth:`reading` takes it; None: it is deleted."""
         if self.is_available(feed, path) and self.version(path, feed.availability_flag).version == version:
             return path
         kept = self.kept_versions(feed.name, instance)
@@ -170,7 +160,7 @@ class StorageKind(ABC):
     ) -> tuple[DataVersion, bool]:
         """Publishes a kept version, unless it is the present one; gives the present one, and whether it is new.
 
-        Raises StorageError if it is not kept, has changed, or a run is writing the instance, which is unchanged then.
+        After a StorageError the instance is unchanged.
         """
 
     @abstractmethod
@@ -188,8 +178,7 @@ class StorageKind(ABC):
     def purge(self, patience: float = READERS_SECONDS) -> None:
         """Frees the space of everything that was set aside so far, by this pass or one that was killed.
 
-        Waits until the last of it has been out of place for ``patience`` seconds. The next pass retries what cannot be
-        removed.
+        Waits until the last of it has been out of place for ``patience`` seconds; the next call retries what failed.
         """
 
     @abstractmethod

@@ -18,8 +18,6 @@ Values: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Column:
-    """A column with its type as Spark's DDL has it."""
-
     name: str
     type: str
 
@@ -73,7 +71,6 @@ class NewPartition:
 
     Attributes:
         places: URLs of a folder with data files of the table's format, or of such files, without the keys.
-        parameters: Those of the restored partition.
         files: URLs of the files in the folder, if the catalog is not to look for them.
     """
 
@@ -84,9 +81,9 @@ class NewPartition:
 
 
 class TableCatalog(ABC):
-    """The tables of one registry. Every method makes a few calls, for any number of partitions.
+    """The tables of one registry; every method makes a few calls, for any number of partitions.
 
-    All raise ``UnreachableError`` if the catalog does not answer, and ``StorageError`` with what it refuses.
+    All raise UnreachableError if the catalog does not answer, and StorageError with what it refuses.
     """
 
     keeps_history = False
@@ -125,16 +122,7 @@ class TableCatalog(ABC):
     def create(
         self, database: str, table: str, columns: pa.Schema, keys: Sequence[str], kind: str, location: str
     ) -> None:
-        """Makes a table; what another made meanwhile is left as it is.
-
-        Args:
-            database: Of the table.
-            table: Its name.
-            columns: Those in its files, without the partition keys.
-            keys: The partition keys, which are texts.
-            kind: Format of its files: ``parquet`` or ``orc``.
-            location: URL of its folder.
-        """
+        """Makes a table, unless it exists; ``keys``, which are texts, are not in ``columns``, ``kind`` is a format."""
 
     @abstractmethod
     def add_columns(self, database: str, table: str, columns: pa.Schema) -> None:
@@ -147,7 +135,6 @@ class TableCatalog(ABC):
     def switch(
         self, database: str, table: str, values: Values, folder: str, said: Mapping[str, str], before: Partition | None
     ) -> Partition:
-        """Switches as :meth:`switch_all` one partition, in one call: readers see the old or the new one."""
         was = {values: before} if before else {}
         return self.switch_all(database, table, {values: NewPartition((folder,))}, said, was)[values]
 
@@ -160,9 +147,8 @@ class TableCatalog(ABC):
         said: Mapping[str, str],
         before: Mapping[Values, Partition],
     ) -> dict[Values, Partition]:
-        """Makes ``new`` the partitions, and drops those of ``before`` that are not among them; returns the new ones.
+        """Makes ``new`` the partitions, and drops the others of ``before``; returns the new ones.
 
-        Of each partition readers see the old or the new one. Iceberg switches all of them in one call; Hive adds new
-        ones in one, then replaces and then drops some at a time. Raises StorageError if another writer changed one of
-        them meanwhile.
+        Of each partition readers see the old or the new one. Iceberg switches all in one call; Hive adds in one, then
+        replaces and drops some at a time. Raises StorageError if another writer changed one meanwhile.
         """

@@ -64,7 +64,6 @@ def plain_type(spark: str) -> str:
 
 
 def nullable(field: pa.Field) -> pa.Field:
-    """Makes the column, and all inside of it, nullable."""
     return field.with_type(_nullable(field.type)).with_nullable(True)
 
 

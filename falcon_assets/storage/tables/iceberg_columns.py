@@ -41,11 +41,7 @@ def are_named_alike(table: Table) -> bool:
 
 
 def columns_in(table: Table, file: pq.FileMetaData) -> tuple[Column, ...]:
-    """Returns the table's columns without its keys, in order, as a file names them.
-
-    Missing ones get names that no file has. So what is read with these columns has the table's types, once it is
-    renamed.
-    """
+    """Returns the table's columns without its keys, as a file names them; missing ones get names that no file has."""
     there = _fields(table, file.schema.to_arrow_schema())
     keys = {field.field_id for field in key_fields(table)}
     return tuple(
@@ -56,7 +52,6 @@ def columns_in(table: Table, file: pq.FileMetaData) -> tuple[Column, ...]:
 
 
 def _fields(table: Table, columns: pa.Schema) -> Mapping[int, str]:
-    """Returns the names in a file, by its own numbers, or by those that the table has for its names."""
     mapping = table.name_mapping() or table.schema().name_mapping
     try:
         found = pyarrow_to_schema(columns, mapping, format_version=table.format_version)

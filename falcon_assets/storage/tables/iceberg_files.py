@@ -66,10 +66,7 @@ class PathsOfFiles(dict[str, int]):
 
 
 def data_files_at(table: Table, values: Values, places: Sequence[str]) -> Iterator[tuple[DataFile, pa.Schema]]:
-    """Returns metadata and columns of Parquet files at these URLs, or in folders there.
-
-    Raises ValueError if a file lacks required values, or has a column that the table does not have.
-    """
+    """Returns metadata and columns of Parquet files there; ValueError: required values or columns are missing."""
     schema, record = table.schema(), _record(table, values)
     plan, paths = compute_statistics_plan(schema, table.metadata.properties), PathsOfFiles(schema)
     keys = {field.field_id for field in key_fields(table)}

@@ -24,10 +24,7 @@ _OF_S3FS = {
 
 
 def file_options(options: Mapping[str, object]) -> dict[str, object]:
-    """Makes PyIceberg use s3fs, as Falcon does, with the same options, which include secrets.
-
-    Its other driver looks for a region in the network if none is declared.
-    """
+    """Makes PyIceberg use s3fs: its other driver looks for a region in the network if none is declared."""
     client = options.get("client_kwargs")
     told = {**options, **(client if isinstance(client, Mapping) else {})}
     found = {name: told[option] for option, name in _OF_S3FS.items() if told.get(option)}
@@ -36,11 +33,7 @@ def file_options(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def database(url: str, name: str, warehouse: str, options: Mapping[str, object] = MappingProxyType({})) -> Catalog:
-    """Returns a catalog in a PostgreSQL database; connects now and for each question.
-
-    ``url`` has SQLAlchemy's scheme ``postgresql``, ``name`` is ``default`` if empty, ``warehouse`` a URL for new
-    tables.
-    """
+    """Returns a catalog in a PostgreSQL database, with a connection per question; ``warehouse`` is for new tables."""
     uri = make_url(url).set(drivername="postgresql+psycopg2")
     uri = uri.update_query_dict({"connect_timeout": str(int(_CONNECT_SECONDS))})
     texts = {name: str(value) for name, value in options.items()}
@@ -53,7 +46,7 @@ def database(url: str, name: str, warehouse: str, options: Mapping[str, object] 
 
 
 def rest(url: str, warehouse: str, options: Mapping[str, object]) -> Catalog:
-    """Returns a catalog behind a REST service, of which it requests the configuration; ``warehouse`` may be empty."""
+    """Returns a catalog behind a REST service, and requests its configuration; ``warehouse`` may be empty."""
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}
     if warehouse:
         texts["warehouse"] = warehouse

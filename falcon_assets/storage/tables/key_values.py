@@ -14,7 +14,6 @@ from falcon_assets.storage.tables.catalog import Column, Values
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """Null, as Hive and Spark write it."""
 _WHOLE = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
-"""Bits of whole numbers."""
 _NUMBER = re.compile(r"[+-]?[0-9]+")
 _DATE = re.compile(r"([0-9]{4})(?:-([0-9]{1,2})-([0-9]{1,2})|([0-9]{2})([0-9]{2}))")
 _SHORT = re.compile(r"(?:var)?char\(([0-9]+)\)")

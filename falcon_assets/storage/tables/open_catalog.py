@@ -18,10 +18,7 @@ def open_catalog(
     options: Mapping[str, object] = MappingProxyType({}),
     files: Mapping[str, object] | None = None,
 ) -> TableCatalog:
-    """Returns the catalog behind a legal endpoint; asks nothing yet. StorageError: packages are missing.
-
-    ``warehouse`` is a URL for new tables. ``files`` are s3fs's options of a cluster on S3, which open tables there.
-    """
+    """Asks nothing yet. ``warehouse`` is for new tables, ``files`` are s3fs's options of a cluster on S3."""
     shown = shown_registry(endpoint)
     extra = "hive" if endpoint.startswith("thrift://") else "iceberg"
     try:

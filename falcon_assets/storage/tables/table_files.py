@@ -21,7 +21,6 @@ from falcon_assets.storage.tables.column_types import TEXTS, columns_of, plain_t
 class TableFiles(NamedTuple):
     columns: pa.Schema
     records: Mapping[str, int]
-    """By file name."""
 
 
 def data_files(folder: Path) -> Iterator[Path]:
@@ -33,10 +32,7 @@ def data_files(folder: Path) -> Iterator[Path]:
 def table_files(
     names: Iterable[str], opened: Callable[[str], AbstractContextManager[IO[bytes]]], kind: str
 ) -> TableFiles:
-    """Reads the ends of files that were written together; hidden ones are skipped.
-
-    Raises StorageError if there is none, one is not of format ``kind``, or has other columns than the rest.
-    """
+    """Reads the ends of files; StorageError: there is none, or one has another format or other columns."""
     columns, records = None, dict[str, int]()
     for name in (one for one in names if not any(map(is_hidden, one.split("/")))):
         file_name = name.rpartition("/")[2]
@@ -62,7 +58,6 @@ def _read(file: IO[bytes], kind: str) -> tuple[pa.Schema, int]:
 
 
 def new_columns(columns: pa.Schema, layout: TableLayout) -> pa.Schema:
-    """Returns the columns that the table does not have."""
     there = {one.name.lower() for one in (*layout.columns, *layout.keys)}
     return pa.schema([field for field in columns if field.name.lower() not in there])
 
@@ -104,10 +99,7 @@ def require_fit(columns: pa.Schema, layout: TableLayout) -> None:
 def require_short(
     names: Iterable[str], opened: Callable[[str], AbstractContextManager[IO[bytes]]], layout: TableLayout
 ) -> None:
-    """Raises StorageError if a text is longer than the table says, which files do not record.
-
-    Also if the table limits texts inside of other values, which are not checked.
-    """
+    """Raises StorageError if a text is longer than the table says; files do not record that."""
     limited = [one for one in layout.columns if TEXTS.search(one.type.lower())]
     limits = {one.name.lower(): int(found[2]) for one in limited if (found := TEXTS.fullmatch(one.type.lower()))}
     if inside := [str(one) for one in limited if one.name.lower() not in limits]:

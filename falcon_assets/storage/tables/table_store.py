@@ -18,10 +18,7 @@ from falcon_assets.storage.tables.open_catalog import open_catalog
 
 
 class TableStore(ClusterStore):
-    """The cluster's own store, with the catalog that says where in it, or elsewhere, partitions of tables are.
-
-    ``table`` is the one it is opened for; the others are as for :class:`ClusterStore`.
-    """
+    """The cluster's own store, with the catalog that says where in it, or elsewhere, partitions of tables are."""
 
     def __init__(
         self,

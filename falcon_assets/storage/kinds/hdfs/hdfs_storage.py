@@ -27,7 +27,7 @@ _OUTPUT = "version"
 
 
 class HdfsStorage(FileStorage):
-    """Publishes and removes by renames of the namenode; of two runs that write the same, the later one goes on.
+    """Publishes and removes by renames of the namenode; of two runs that write the same, the later one wins.
 
     Removed data stays aside for a minute or two, for those who are reading it.
     """

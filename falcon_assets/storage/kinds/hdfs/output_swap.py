@@ -33,8 +33,6 @@ from falcon_assets.storage.staging import place_key
 
 
 class HdfsSwap:
-    """The swap of one output; ``where`` begins the message of a run that was overtaken."""
-
     def __init__(self, store: ClusterStore, target: OutputTarget, where: str) -> None:
         self.target, self._store, self._fs, self._where = target, store, store.fs, where
         self.final = store.path(target.path)
@@ -128,10 +126,7 @@ class HdfsSwap:
             self._replaced.take(self._versions.place(self._versions.name(self.target.keeps, version.version)))
 
     def _bring(self, path: str, place: str) -> None:
-        """Moves it, and makes the folder for it, which retention may be removing as empty at that moment.
-
-        Raises FileExistsError if something is there, FileNotFoundError if there is nothing to move.
-        """
+        """Moves it to a new folder, which retention may be removing as empty at that moment."""
         for is_last in (False, True):
             self._fs.mkdir(place.rpartition("/")[0])
             try:

@@ -34,10 +34,10 @@ class ConditionalWrites(ABC):
 
     @abstractmethod
     def write(self, path: str, content: bytes, before: str | None) -> str | None:
-        """Writes an object if it still has the etag ``before``; None: if there is none. Returns its new etag.
+        """Writes an object if it still has the etag ``before`` (None: if there is none) and returns its new etag.
 
-        Returns None if it was not written. A driver that got no answer asks again, and is then refused because of its
-        own write.
+        Returns None if it was not written. A driver that got no answer asks again, and is then refused for its own
+        write.
         """
 
 
@@ -119,7 +119,6 @@ def _keeps_conditions(store: ClusterStore, writes: ConditionalWrites) -> bool:
 
 
 def remove_old_probes(store: ClusterStore, now: datetime) -> None:
-    """Removes what killed probes have left."""
     with suppress(OSError):
         for one in store.fs.ls(store.staging, detail=True):
             written = one.get("LastModified") or one.get("last_modified")  # S3's name, and Azure's

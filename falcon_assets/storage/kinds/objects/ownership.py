@@ -16,10 +16,9 @@ _CHECK_SECONDS = 1.0
 class Ownership:
     """The object beside an output that names the run which writes it.
 
-    A run writes its name on entering, over that of a run before it: the database, which gives process instances to
-    runs, has made sure that the other one ended, or takes it for dead. A run that finds another name was overtaken, and
-    stops (BeingWrittenError). On a store with conditional writes, the name is written only over the one that was found:
-    of two runs at the same moment one is refused, from any machine or database.
+    A run writes its name on entering, over that of a run before it, which the database knows as ended or dead. A run
+    that finds another name was overtaken, and stops (BeingWrittenError). On a store with conditional writes, the name
+    is written only over the one that was found: of two runs at the same moment one is refused.
     """
 
     def __init__(self, store: ClusterStore, path: str, where: str) -> None:
@@ -60,7 +59,6 @@ class Ownership:
         self._checked = time.monotonic()
 
     def check_now_and_then(self) -> None:
-        """Checks again if the last check is a while ago."""
         if time.monotonic() - self._checked > _CHECK_SECONDS:
             self.check()
 

@@ -18,13 +18,11 @@ from falcon_assets.storage.output_target import KeptAs
 
 class StoredFlag(NamedTuple):
     content: bytes | None
-    """None: there is no flag."""
     etag: str | None
     """None: there is no flag, or the store has no etags."""
 
     @property
     def pointer(self) -> VersionPointer | None:
-        """None if it names no version."""
         return VersionPointer.decode(self.content) if self.content else None
 
 

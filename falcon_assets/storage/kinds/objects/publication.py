@@ -26,10 +26,7 @@ from falcon_assets.storage.staging import copies_folder, place_key
 
 
 class ObjectPublication:
-    """Publishes the outputs of one process instance; raises StorageError if one has no flag.
-
-    Spark writes to ``staging`` if it cannot reach the store, else to the store's staging location.
-    """
+    """Publishes outputs that Spark writes to ``staging``, if it cannot reach the store, else to the store."""
 
     def __init__(
         self,
@@ -54,7 +51,6 @@ class ObjectPublication:
             for name, folder in self._folders.items()
         }
         self._staged: dict[str, list[str]] = {}
-        """Written files of published outputs: nothing has to be looked for."""
         self._switches = {
             name: VersionSwitch(store, one.path, one.flag, one.keeps, f"{process_key}: {one.path}")
             for name, one in outputs.items()
@@ -91,12 +87,7 @@ class ObjectPublication:
         return self._written.url(name)
 
     def commit(self, name: str) -> DataVersion:
-        """Puts what was written for output ``name`` in place of its old instance, complete and with its flag.
-
-        Raises:
-            StorageError: nothing was written, another run writes the same, or the store refuses. Before anything is
-                changed the old instance stays; later there is none until the next run.
-        """
+        """Publishes an output. After a StorageError the old instance is unchanged, or none until the next run."""
         target, owned = self._outputs[name], self._owned[name]
         final, flag = self._store.path(target.path), f"{self._store.path(target.path)}/{target.flag}"
         with driver_explained(self._store.cluster.name, f"publish {target.path}"):
@@ -137,7 +128,6 @@ class ObjectPublication:
         return StoreWritten(self._store, places | {name: one.place for name, one in self._switches.items()})
 
     def _only(self, written: Iterable[str], target: OutputTarget) -> DataVersion:
-        """Removes other files at the output's place; returns the version of what is there then."""
         final = self._store.path(target.path)
         self._store.files.refresh()
         found = self._fs.find(final, detail=True)

@@ -14,10 +14,9 @@ def part_size(size: int) -> int | None:
 
 
 class Etag:
-    """Computes the etag of an object that is sent in parts of ``part`` bytes, or in one piece.
+    """Computes the MD5 of the content, or of the MD5s of parts of ``part`` bytes, with their number.
 
-    It is the MD5 of the content, or of the MD5s of the parts with their number. A store that encrypts with customers'
-    keys gives another one: then the object has to be read back.
+    A store that encrypts with customers' keys gives another one: then the object has to be read back.
     """
 
     def __init__(self, part: int | None) -> None:

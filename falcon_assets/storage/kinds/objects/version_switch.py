@@ -21,10 +21,7 @@ from falcon_assets.storage.output_target import KeptAs
 
 
 class VersionSwitch:
-    """The switch of one instance; methods raise OSError, and exceptions of drivers.
-
-    ``check`` raises if another run has taken over.
-    """
+    """The switch of one instance; ``check`` raises if another run has taken over."""
 
     def __init__(self, store: ClusterStore, path: str, flag: str, keeps: KeptAs, where: str) -> None:
         self._store, self._path, self._flag, self._keeps, self._where = store, path.rstrip("/"), flag, keeps, where
@@ -38,10 +35,7 @@ class VersionSwitch:
         return self._store.path(f"{self._path}/{self._folder}")
 
     def prepare(self, check: Callable[[], None]) -> None:
-        """Finds out what is there, and removes what killed runs left.
-
-        ``check`` is called after the listing: what a run that took over writes is not in it then.
-        """
+        """Removes what killed runs left; ``check`` after the listing keeps what a run that took over writes."""
         self._before = self._pointers.read(self._path, self._flag)
         base = self._store.path(self._path)
         self._store.files.refresh()
@@ -95,7 +89,6 @@ class VersionSwitch:
         return found, True
 
     def drop(self) -> None:
-        """Removes what was written, unless it is the instance now."""
         if self._is_present:
             return
         # A write that seemed to fail may have been done.

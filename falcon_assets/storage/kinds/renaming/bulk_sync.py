@@ -27,10 +27,7 @@ def start_writing(descriptor: int, start: int, size: int) -> None:
 
 
 def sync_all(path: str) -> None:
-    """Waits until everything that was written to the file system of ``path`` is on the disk.
-
-    One call for all files: a call for each of many small ones takes a hundred times as long.
-    """
+    """Waits for all writes to the file system: a call for each of many small files takes a hundred times as long."""
     if sys.platform != "linux":
         sync_tree(Path(path))
         return

@@ -23,7 +23,6 @@ def moved(original: Path, place: Path) -> bool:
 
 
 def link_or_copy(here: str, there: str) -> None:
-    """Makes ``there`` the same file, which costs nothing, or a copy if links are impossible."""
     try:
         os.link(here, there)
     except OSError:

@@ -138,7 +138,6 @@ class OutputSwap:
             sync(place.parent)
 
     def _complete(self, version: DataVersion | None) -> DataVersion:
-        """Completes the sealed output, on disk before readers can see it."""
         ready, flag = self._ready, self.target.flag
         if ready.is_symlink():
             raise self._error(f"the output is a symbolic link: write a file or a folder to {self.written}")

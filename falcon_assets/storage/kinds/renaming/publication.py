@@ -24,7 +24,7 @@ _LOCK_SECONDS = 3.0
 class RenamePublication:
     """Publishes by two renames per output: the old instance out of its place, the new one into it.
 
-    Raises StorageError if outputs lie within one another, or in the staging or working location.
+    Raises StorageError if outputs are within one another, or in the staging or working location.
     """
 
     def __init__(self, store: ClusterStore, process_key: str, outputs: Mapping[str, OutputTarget]) -> None:

@@ -1,8 +1,7 @@
 """Old instances that leave: removed a while after they were moved out of their place.
 
-A reader that opened the folder just before it was moved still lists it, and would see a part of the old instance if its
-files were removed at once (measured: a polling reader on a busy machine met this within a few hundred rewrites). So
-they wait in the staging location until no reader can have them open::
+A reader that opened the folder just before the move still lists it, and would see a part of the old instance (measured:
+within a few hundred rewrites, on a busy machine). So they wait until no reader can have them open::
 
     STAGING/replaced/ATTEMPT/old    what publications replaced
     STAGING/evicted/BATCH/N         what retention evicted: apart, so that no publication has to remove it
@@ -21,7 +20,6 @@ from pathlib import Path
 from falcon_assets.storage.cluster_store import ClusterStore
 
 BATCH_LOCK = "lock"
-"""In a batch of an eviction, and gone with it."""
 
 
 class SetAside:
@@ -65,11 +63,7 @@ def evicted(store: ClusterStore) -> SetAside:
 
 
 def _remove_all(place: os.DirEntry[str]) -> None:
-    """Removes what it can; what is behind links is left alone.
-
-    :func:`shutil.rmtree` takes longer: it guards against folders being replaced by links, and no other process knows
-    the paths here.
-    """
+    """Removes without :func:`shutil.rmtree`'s costly guard against links, as no other process knows the paths."""
     with suppress(OSError):
         if not place.is_dir(follow_symlinks=False):
             os.unlink(place)  # noqa: PTH108 - see above
@@ -80,6 +74,6 @@ def _remove_all(place: os.DirEntry[str]) -> None:
 
 
 def _entries(folder: str | os.PathLike[str]) -> list[os.DirEntry[str]]:
-    """Returns the entries as they lie on the disk: in another order, removing takes a fifth longer on ext4."""
+    """Returns the entries in their order on the disk: in another one, removing takes a fifth longer on ext4."""
     with os.scandir(folder) as entries:
         return sorted(entries, key=os.DirEntry.inode)

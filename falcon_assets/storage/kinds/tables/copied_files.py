@@ -19,8 +19,7 @@ def files_of_partitions(
 ) -> SourceFiles:
     """Returns the files of an instance; ``partitions`` by folder in the copy, "" for one that is all of it.
 
-    ``folder`` is None if the table is on neither a file system nor an object store. Raises StorageError if a partition
-    is on another kind of store than the cluster's files, or cannot be read.
+    Raises StorageError if one is on another kind of store than the cluster's files.
     """
     if "" in partitions:
         return _files_of(store, folder, partitions[""], left_out)

@@ -18,7 +18,7 @@ _NUMBER = b"PARQUET:field_id"
 def take_keys_out(written: Written, name: str, files: Iterable[str], keys: Sequence[str]) -> None:
     """Rewrites Parquet files that hold partition keys, as PyIceberg's do, or number their columns.
 
-    Iceberg goes by the numbers, and those of one table mean other columns in another.
+    Iceberg identifies columns by these numbers, and those of one table mean other columns in another.
     """
     lowered = {key.lower() for key in keys}
     for file in files:

@@ -54,8 +54,7 @@ class _IntoTable(CopyTarget):
             raise StorageError(f"cluster {self.store.cluster.name!r}: there is nothing at {self.output.path}")
         return version_of([*found.values()])
 
-    def recover(self, where: str) -> None:
-        """Does nothing: a publication leaves nothing to repair, see :mod:`.version_folders`."""
+    def recover(self, where: str) -> None: ...
 
     def _present(self) -> str:
         """Returns where files of the instance are that need not be copied again; a missing folder if there are none."""

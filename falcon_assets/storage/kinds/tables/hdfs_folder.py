@@ -104,7 +104,7 @@ class HdfsWritten(Written):
 
 
 class _Read(AbstractBufferedFile):  # type: ignore[misc]  # which has no types
-    """A file of which only the parts in use are requested: the ends of large ones describe the rest."""
+    """A file whose parts are requested when they are read: the ends of large ones describe the rest."""
 
     def _fetch_range(self, start: int, end: int) -> Any:
         return self.fs.cat_file(self.path, start, end)

@@ -1,12 +1,10 @@
 """Versions of instances in a table that were replaced and are kept.
 
-A note for each lists its partitions::
+A note for each lists its partitions, from before they are switched until before the files are deleted::
 
     TABLE/_versions/_kept/FEED/INSTANCE/VERSION
 
-It is written before the partitions are switched, and deleted before the files. While there is a note,
-:mod:`.old_versions` leaves its files alone. While an instance of several partitions is replaced, another note lists the
-old and the new ones::
+While an instance of several partitions is replaced, another note lists the old and the new ones::
 
     TABLE/_versions/_switches/FEED/INSTANCE
 
@@ -37,9 +35,7 @@ _Places = dict[Values, tuple[str, ...]]
 
 class Replaced(NamedTuple):
     path: str
-    """Its URI."""
     partitions: tuple[Partition, ...]
-    """One at least."""
 
     def lost(self, folder: TableFolder) -> list[str]:
         """Returns those of its files and folders that are gone; those on other stores are not looked for."""
@@ -47,7 +43,6 @@ class Replaced(NamedTuple):
         return [place for place, path in places if path is not None and not folder.is_there(path)]
 
     def place(self, folder: TableFolder) -> str:
-        """Returns its folder or file, or the common folder of several."""
         places = [folder.path(place) or place for one in self.partitions for place in one.places]
         return places[0] if len(places) == 1 else posixpath.commonpath(places)
 
@@ -63,10 +58,7 @@ class KeptPartitions:
     def replacing(
         self, of: KeptAs, path: str, before: Mapping[Values, Partition], new: Mapping[Values, NewPartition]
     ) -> Iterator[None]:
-        """Keeps ``before``, all of the instance, while the block replaces it by ``new``.
-
-        A state that a killed run left between two versions is not kept.
-        """
+        """Keeps ``before`` during the replacement, unless a killed run left it between two versions."""
         are_several, switch = len(before.keys() | new.keys()) > 1, f"{self._switches}/{of.name}"
         old, coming = self._places(before), self._places(new)
         is_whole = not (are_several and self._are_between(switch, old))
@@ -94,17 +86,15 @@ class KeptPartitions:
         return now != new and all(places in (old.get(key), new.get(key)) for key, places in now.items())
 
     def get(self, of: KeptAs, version: str) -> Replaced | None:
-        """None: it is not kept."""
         return self.read(f"{self._root}/{of.name}/{version}")
 
     def forget(self, of: KeptAs, version: str) -> None:
         self._folder.remove(f"{self._root}/{of.name}/{version}")
 
     def of_feed(self, feed: str, instance: datetime | None = None) -> list[tuple[StoredVersion, str]]:
-        """Returns the kept versions whose files are all there, with the URI of the instance; the prefix is the note.
+        """Returns kept versions with all files, and their URI; one may be the present one after a refused switch.
 
-        One may be the present version all the same, after a killed or refused switch. Raises UnreachableError if the
-        folder of the table is not there: it is unknown whether they are gone.
+        Raises UnreachableError if the folder of the table is not there: it is unknown whether they are gone.
         """
         if not self._folder.is_mounted():
             raise UnreachableError(f"the folder of the table is not there: {self._folder.root}")
@@ -124,7 +114,6 @@ class KeptPartitions:
                         yield path
 
     def drop(self, note: str) -> None:
-        """Deletes the note; the files are removed as those of dropped partitions."""
         if old := self.read(note):
             for one in old.partitions:
                 for file in one.places:

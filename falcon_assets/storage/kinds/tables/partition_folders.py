@@ -21,10 +21,9 @@ def folder_of(uri: TableUri, keys: Sequence[str], values: Values) -> str:
 def partition_folders(
     files: Iterable[str], uri: TableUri, keys: Sequence[Column]
 ) -> dict[Values, tuple[str, list[str]]]:
-    """Returns the folder and the files of each partition of an instance, by values in canonical spelling.
+    """Returns folder and files of each partition, by canonical values, which for ``*`` keys are in the folders.
 
-    Keys that are ``*`` in ``uri`` have their values from the folders, in any order of the keys. Raises StorageError if
-    there is none, a file is in none, two folders are one partition, or a key has no such value.
+    Raises StorageError if there is none, a file is in none, two folders are one partition, or a value is invalid.
     """
     opened = sorted(key.lower() for key in uri.open_keys)
     named = "/".join(f"{key}=..." for key in uri.open_keys)

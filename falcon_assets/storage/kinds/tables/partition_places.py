@@ -12,7 +12,6 @@ MOST_ELSEWHERE = 10_000
 
 
 def instance_there(place: str, instances: Mapping[str, datetime]) -> datetime | None:
-    """Returns the instance at the place, or at a folder above it; None: there is none."""
     return next((instances[one] for one in _up(place) if one in instances), None)
 
 

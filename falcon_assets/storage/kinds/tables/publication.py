@@ -44,9 +44,8 @@ class _Output:
 class TablePublication:
     """Publishes instances of one partition, or of one for each combination of values of keys that are ``*``.
 
-    Of two runs that publish a partition, the catalog refuses the one that did not see the other's change. Old versions
-    are removed after ``grace`` seconds. Spark writes to ``staging`` if it cannot reach the table's object store;
-    ``there`` is where the only output was written already. A copy's files may hold the partition keys.
+    Of two runs that publish a partition, the catalog refuses the one that did not see the other's change. Spark writes
+    to ``staging`` if it cannot reach the table's object store; ``there`` is where the only output was written already.
     """
 
     def __init__(
@@ -94,12 +93,10 @@ class TablePublication:
         return self._outputs[name].written.url(name)
 
     def commit(self, name: str) -> DataVersion:
-        """Makes what was written for output ``name`` the partitions of its instance: see :meth:`.switch_all`.
+        """Makes what was written for an output the partitions of its instance: see :meth:`.switch_all`.
 
-        Raises:
-            StorageError: nothing was written, it does not fit the table, or another writer changed a partition
-                meanwhile; the old partitions are unchanged then.
-            UnreachableError: the catalog broke off; it is unknown which ones are the partitions, and all are whole.
+        After a StorageError the old partitions are unchanged; after an UnreachableError it is unknown which ones are
+        the partitions, and all are whole.
         """
         import pyarrow as pa  # noqa: PLC0415 - takes a while, and so does the next one
 

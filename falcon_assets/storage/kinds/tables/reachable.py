@@ -34,8 +34,7 @@ def within_reach(
 ) -> list[Partition]:
     """Returns the partitions with places that Spark can read: copies in ``staging`` if it cannot reach the store.
 
-    Raises StorageError if Spark has no connector that is known to work, a partition changes while it is copied, or one
-    of the catalog's places is missing.
+    Raises StorageError also if one changes while it is copied, or a place of the catalog is missing.
     """
     if folder is None:
         return [*partitions]

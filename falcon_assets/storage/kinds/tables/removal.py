@@ -16,10 +16,7 @@ from falcon_assets.storage.tables.table_store import TableStore
 
 
 class TableRemoval:
-    """Drops partitions of external and managed tables alike: the files are left to :func:`.remove_old`.
-
-    Files outside of the folder of the table stay: the catalog may name any place.
-    """
+    """Drops partitions, and leaves files to :func:`.remove_old`, except outside of the folder of the table."""
 
     def __init__(self, store: TableStore, partitions: Callable[[str], tuple[Partition, ...]]) -> None:
         self._store, self._partitions = store, partitions

@@ -20,7 +20,7 @@ from falcon_assets.storage.files.permissions import apply_permission
 
 
 class TableFolder(ABC):
-    """Methods raise OSError from the store; paths are absolute, as fsspec takes them.
+    """The folder of a table; methods raise OSError, paths are absolute, as fsspec takes them.
 
     ``store`` is the object store with the folder; None: it is on a file system, which any Spark reaches.
     """
@@ -64,8 +64,7 @@ class TableFolder(ABC):
     def remove(self, path: str) -> None: ...
 
     @abstractmethod
-    def prune(self, path: str) -> None:
-        """Removes a folder, if it is empty."""
+    def prune(self, path: str) -> None: ...
 
     @abstractmethod
     def settle(self, path: str, permission: str | None) -> None:

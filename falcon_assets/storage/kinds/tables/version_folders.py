@@ -27,13 +27,10 @@ from falcon_assets.storage.tables.catalog import TableLayout, Values
 from falcon_assets.storage.tables.table_store import TableStore
 
 GRACE_SECONDS = 24 * 3600.0
-"""How long replaced and dropped versions stay."""
 _VERSIONS, _NOTES = "_versions", "_notes"
 
 
 class OldVersion(NamedTuple):
-    """A version that may be removed, unless it is the partition."""
-
     note: str
     values: Values
     place: str
@@ -84,7 +81,6 @@ class VersionFolders:
         self.folder.remove(self._note_of(place))
 
     def drop(self, place: str) -> None:
-        """Removes a version that was never read."""
         self.folder.remove(place)
         if not self.folder.is_there(place):
             self.is_published(place)
