@@ -38,7 +38,7 @@ class Cancellation:
 
     @contextmanager
     def ended_by(self, action: Callable[[], object]) -> Iterator[None]:
-        """Lets :meth:`cancel` end the block by ``action``, in another thread; raises CancelledError if it did so."""
+        """Lets :meth:`cancel` end the block by ``action``, in another thread; CancelledError: it did so before."""
         self.check()
         key = object()
         with self._lock:

@@ -12,7 +12,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def deferred_signals() -> Iterator[None]:
-    """Delays signals that would end this process; programs started in it receive them even if it ignores them."""
+    """Delays signals that would end this process; programs started meanwhile receive them, even if it ignores them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

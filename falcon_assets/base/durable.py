@@ -7,7 +7,6 @@ from pathlib import Path
 
 
 def sync(path: Path) -> None:
-    """Waits until the content of the file, or the entries of the folder, are on the disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

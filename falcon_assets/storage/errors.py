@@ -106,7 +106,7 @@ def _statuses(error: BaseException) -> set[object]:
 
 
 def is_about_path(error: StorageError) -> bool:
-    """Whether other paths may be readable all the same; true for our own errors, which have no cause."""
+    """Whether other paths may be readable all the same; true for our own errors but UnreachableError."""
     cause = error.__cause__
     if cause is None:
         return not isinstance(error, UnreachableError)

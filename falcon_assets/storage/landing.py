@@ -65,8 +65,8 @@ def collect_snapshot(
 ) -> Iterator[Collected]:
     """Returns the instances that the present data of ``feed`` is to be recorded for, oldest first.
 
-    Lists its path once; reads it if there is something to record. ``now`` is on the falcon clock, and the latest
-    refresh.
+    Lists its path once; reads it if there is something to record. A refresh after ``now``, on the falcon clock, counts
+    as one at that time.
     """
     paths = InstancePaths(feed, kind.store.cluster)
     path = paths.data(paths.timeline.start)

@@ -101,7 +101,7 @@ class FileCopy(ABC):
         return CopiedFile(proof.checksum, how, self.target.version(target)) if how else None
 
     def read(self, source: str, size: int) -> Iterator[bytes | memoryview]:
-        """Reads the source at the allowed rate; each block is valid until the next one is asked for."""
+        """Reads the source at the allowed rate, each block valid until the next; StorageError: it has another size."""
         total = 0
         for block in self.source.blocks(source, size, self.throttle.block):
             total += len(block)

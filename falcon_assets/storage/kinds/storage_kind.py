@@ -31,7 +31,10 @@ class InstancePublication(Protocol):
     def staging_url(self, name: str) -> str: ...
 
     def commit(self, name: str) -> DataVersion:
-        """Puts output ``name`` in place of its old instance, which is unchanged after a StorageError, with its flag."""
+        """Puts output ``name``, complete and with its flag, in place of its old instance.
+
+        After a StorageError the old instance is unchanged; on object stores it may be unavailable until the next run.
+        """
 
 
 READERS_SECONDS = 60.0

@@ -126,7 +126,7 @@ class HdfsSwap:
             self._replaced.take(self._versions.place(self._versions.name(self.target.keeps, version.version)))
 
     def _bring(self, path: str, place: str) -> None:
-        """Moves it to a new folder, which retention may be removing as empty at that moment."""
+        """Moves it, and makes the folder for it: retention may be removing an empty one at that moment."""
         for is_last in (False, True):
             self._fs.mkdir(place.rpartition("/")[0])
             try:

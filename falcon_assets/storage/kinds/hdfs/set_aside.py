@@ -1,4 +1,4 @@
-"""Old instances that leave an HDFS: removed a while after they were moved out of their place.
+"""Replaced and evicted instances on HDFS: removed a while after they were moved out of their place.
 
 A reader that has listed the folder would find its files gone if they were removed at once. They wait as
 ``STAGING/replaced/SECONDS.NAME`` or ``STAGING/evicted/SECONDS.NAME``, named after when they were taken.

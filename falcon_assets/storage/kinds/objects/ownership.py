@@ -16,7 +16,7 @@ _CHECK_SECONDS = 1.0
 class Ownership:
     """The object beside an output that names the run which writes it.
 
-    A run writes its name on entering, over that of a run before it, which the database knows as ended or dead. A run
+    A run writes its name on entering, over that of a run before it, which has ended, or is dead to the database. A run
     that finds another name was overtaken, and stops (BeingWrittenError). On a store with conditional writes, the name
     is written only over the one that was found: of two runs at the same moment one is refused.
     """

@@ -87,7 +87,7 @@ class ObjectPublication:
         return self._written.url(name)
 
     def commit(self, name: str) -> DataVersion:
-        """Publishes an output. After a StorageError the old instance is unchanged, or none until the next run."""
+        """Publishes an output. After a StorageError the old instance is unchanged, or gone until the next run."""
         target, owned = self._outputs[name], self._owned[name]
         final, flag = self._store.path(target.path), f"{self._store.path(target.path)}/{target.flag}"
         with driver_explained(self._store.cluster.name, f"publish {target.path}"):

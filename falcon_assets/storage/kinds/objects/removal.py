@@ -65,7 +65,7 @@ class ObjectRemoval:
             self._store.require_root(afresh=True)  # else nobody knows whether it went
 
     def _remove_version(self, location: StoredLocation, place: str, flag: str) -> None:
-        """Removes the flag's entry first: a run that restores the version meanwhile finds it there first, or gone."""
+        """Updates the flag first: a run that restores this version meanwhile either is first or finds it gone."""
         before = self._pointers.read(location.prefix, flag)
         pointer, folder = before.pointer, location.path[len(location.prefix) + 1 :]
         if pointer is not None:

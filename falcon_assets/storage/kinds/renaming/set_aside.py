@@ -1,4 +1,4 @@
-"""Old instances that leave: removed a while after they were moved out of their place.
+"""Replaced and evicted instances: removed a while after they were moved out of their place.
 
 A reader that opened the folder just before the move still lists it, and would see a part of the old instance (measured:
 within a few hundred rewrites, on a busy machine). So they wait until no reader can have them open::

@@ -54,7 +54,8 @@ class _IntoTable(CopyTarget):
             raise StorageError(f"cluster {self.store.cluster.name!r}: there is nothing at {self.output.path}")
         return version_of([*found.values()])
 
-    def recover(self, where: str) -> None: ...
+    def recover(self, where: str) -> None:
+        """Does nothing: a publication leaves nothing to repair, see :mod:`.version_folders`."""
 
     def _present(self) -> str:
         """Returns where files of the instance are that need not be copied again; a missing folder if there are none."""

@@ -92,9 +92,10 @@ class KeptPartitions:
         self._folder.remove(f"{self._root}/{of.name}/{version}")
 
     def of_feed(self, feed: str, instance: datetime | None = None) -> list[tuple[StoredVersion, str]]:
-        """Returns kept versions with all files, and their URI; one may be the present one after a refused switch.
+        """Returns kept versions with all files, and the URI of the instance; the ``prefix`` of each is its note.
 
-        Raises UnreachableError if the folder of the table is not there: it is unknown whether they are gone.
+        One may be the present version all the same, after a killed or refused switch. Raises UnreachableError if the
+        folder of the table is not there: it is unknown whether they are gone.
         """
         if not self._folder.is_mounted():
             raise UnreachableError(f"the folder of the table is not there: {self._folder.root}")

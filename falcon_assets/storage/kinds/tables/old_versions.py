@@ -12,7 +12,7 @@ from falcon_assets.storage.tables.catalog import TableCatalog
 def remove_old(
     catalog: TableCatalog, database: str, table: str, versions: VersionFolders, grace: float = GRACE_SECONDS
 ) -> None:
-    """Removes versions that were replaced or dropped before ``grace`` seconds, and remains of killed runs."""
+    """Removes versions that were replaced or dropped ``grace`` seconds ago, and remains of killed runs."""
     old = list(versions.old(grace))
     if not old:
         return

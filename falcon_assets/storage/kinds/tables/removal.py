@@ -16,7 +16,7 @@ from falcon_assets.storage.tables.table_store import TableStore
 
 
 class TableRemoval:
-    """Drops partitions, and leaves files to :func:`.remove_old`, except outside of the folder of the table."""
+    """Drops partitions; :func:`.remove_old` removes their files, but none outside of the folder of the table."""
 
     def __init__(self, store: TableStore, partitions: Callable[[str], tuple[Partition, ...]]) -> None:
         self._store, self._partitions = store, partitions
