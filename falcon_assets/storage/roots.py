@@ -42,7 +42,7 @@ Look: TypeAlias = Callable[[KnownRoot | None], KnownRoot | None]
 
 
 class RootBook(Protocol):
-    """Remembers roots, for all processes; None: the root was never used."""
+    """Remembers roots, for all processes; None stands for one that was never used."""
 
     def known(self, cluster: str, place: str) -> KnownRoot | None: ...
 

@@ -35,12 +35,7 @@ class VersionSwitch:
         return self._store.path(f"{self._path}/{self._folder}")
 
     def prepare(self, check: Callable[[], None]) -> None:
-        """Finds out what is there, and removes what killed runs left.
-
-        Args:
-            check: Raises where another run has taken over. It is asked after what is left was listed: what that run
-                writes is not among it then.
-        """
+        """Removes what killed runs left; ``check``, after the listing, ensures that no newer run's files are in it."""
         self._before = self._pointers.read(self._path, self._flag)
         base = self._store.path(self._path)
         self._store.files.refresh()
