@@ -24,7 +24,6 @@ _CREDENTIALS = re.compile(
 
 
 def hides(secrets: Iterable[str]) -> Callable[[str], str]:
-    """Returns a function that replaces the secrets, longest first: one may be a part of another."""
     known = {one for one in secrets if one and one.lower() not in _PLAIN and not (one.isdigit() and len(one) < _SHORT)}
     if not known:
         return str
