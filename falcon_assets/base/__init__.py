@@ -1,1 +1,1 @@
-"""What every folder may use: texts, files, locks, signals; nothing of clusters, feeds and processes."""
+"""Tools for every folder: texts, files, locks, signals; nothing of clusters, feeds and processes."""

@@ -1,4 +1,4 @@
-"""What one thread computes can be cancelled by another one, as long as it has not begun to publish."""
+"""Cancels from one thread what another one computes, as long as that has not begun to publish."""
 
 from __future__ import annotations
 
@@ -10,19 +10,12 @@ from contextvars import ContextVar
 from falcon_assets.errors import FalconError
 
 
-class CancelledError(FalconError):
-    """What was computed was cancelled; the text says who did it and why."""
+class CancelledError(FalconError): ...
 
 
 class Cancellation:
-    """Whether what a thread computes is cancelled."""
-
     def __init__(self, why_not: Callable[[], str | None] = lambda: None) -> None:
-        """It is not.
-
-        Args:
-            why_not: Is asked last, why what was computed must not be published; None: it may.
-        """
+        """Takes what :meth:`make_final` asks last: why the result must not be published; None: it may."""
         self._why_not = why_not
         self._lock = threading.Lock()
         self._actions: dict[object, Callable[[], object]] = {}
@@ -32,14 +25,10 @@ class Cancellation:
 
     @property
     def why(self) -> str | None:
-        """Why it is cancelled; None: it is not."""
         return self._why
 
     def cancel(self, why: str) -> None:
-        """Cancels it, unless it is too late; said again, it ends what was begun since.
-
-        Does not wait for the end: a program may take a while.
-        """
+        """Cancels, unless it is too late, without waiting for the end; a second call ends actions added since."""
         with self._lock:
             if self._is_final or (self._ending is not None and self._ending.is_alive()):
                 return
@@ -49,11 +38,7 @@ class Cancellation:
 
     @contextmanager
     def ended_by(self, action: Callable[[], object]) -> Iterator[None]:
-        """What is done in this context is ended by ``action``, which is called from another thread.
-
-        Raises:
-            CancelledError: it is cancelled already.
-        """
+        """Lets :meth:`cancel` end the block by ``action``, in another thread; CancelledError: it did so before."""
         self.check()
         key = object()
         with self._lock:
@@ -65,20 +50,11 @@ class Cancellation:
                 del self._actions[key]
 
     def check(self) -> None:
-        """Goes on, where it is not cancelled.
-
-        Raises:
-            CancelledError: it is.
-        """
         if self._why is not None:
             raise CancelledError(self._why)
 
     def make_final(self) -> None:
-        """From now on it is too late to cancel it.
-
-        Raises:
-            CancelledError: it is cancelled already, or must not be published.
-        """
+        """Makes cancelling impossible; raises CancelledError if it is cancelled or must not be published."""
         why = self._why_not()
         with self._lock:
             self._why = self._why or why
@@ -96,13 +72,11 @@ _CURRENT: ContextVar[Cancellation | None] = ContextVar("cancellation", default=N
 
 
 def current_cancellation() -> Cancellation:
-    """That of what this thread computes; one that nobody uses where there is none."""
     return _CURRENT.get() or Cancellation()
 
 
 @contextmanager
 def cancellable(cancellation: Cancellation) -> Iterator[None]:
-    """What this thread computes in this context can be cancelled."""
     token = _CURRENT.set(cancellation)
     try:
         yield

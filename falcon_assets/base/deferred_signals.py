@@ -1,4 +1,4 @@
-"""Signals that are delivered a moment later: what is being started must be known to whoever has to end it."""
+"""Signals that are delivered a moment later: a process must know what it is starting before a signal ends it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def deferred_signals() -> Iterator[None]:
-    """Lets what would end this process wait until the block is left; for blocks that take a moment.
-
-    Programs that are started in it listen to these signals, whatever this process ignores. In other threads than the
-    main one, which are never interrupted, this does nothing.
-    """
+    """Delays signals that would end this process; programs started meanwhile receive them, even if it ignores them."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

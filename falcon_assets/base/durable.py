@@ -1,4 +1,4 @@
-"""Making sure that what was written survives a power cut."""
+"""Writes that survive a power cut."""
 
 from __future__ import annotations
 
@@ -7,11 +7,6 @@ from pathlib import Path
 
 
 def sync(path: Path) -> None:
-    """Waits until the content of the file, or the entries of the folder, are on the disk.
-
-    Raises:
-        OSError: as the operating system says, a full disk among others.
-    """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -20,7 +15,6 @@ def sync(path: Path) -> None:
 
 
 def sync_tree(path: Path) -> None:
-    """:func:`sync` for a file, or for a folder and all files and folders in it; links are left alone."""
     for parent, folders, files in os.walk(path, topdown=False):
         for child in (Path(parent, name) for name in [*files, *folders]):
             if not child.is_symlink():
@@ -29,11 +23,6 @@ def sync_tree(path: Path) -> None:
 
 
 def make_folders(path: Path) -> None:
-    """Makes ``path`` and what is missing above it, each one durably.
-
-    Raises:
-        OSError: something else is in the way, or as the operating system says.
-    """
     missing = [path]
     while not missing[-1].parent.exists():
         missing.append(missing[-1].parent)

@@ -1,4 +1,4 @@
-"""Locks between processes on files that only their user can open; the kernel drops them with their holder."""
+"""Locks between processes, on files that only their user can open; the kernel drops them with their holder."""
 
 from __future__ import annotations
 
@@ -24,16 +24,9 @@ _ADVICE = "wait until it has ended, or end it, and try again"
 
 @contextmanager
 def locked(file: Path, seconds: float, doing: str) -> Iterator[None]:
-    """Nobody else is in such a block with that file meanwhile, no other thread either.
+    """Locks ``file``, made if missing, for one thread at a time; ``doing`` is for others: ``starts the server``.
 
-    Args:
-        file: Made where it is missing, in a folder that is there; it stays.
-        seconds: How long to wait for others at most.
-        doing: What the holder does, for who waits in vain: ``starts the server``.
-
-    Raises:
-        LockedError: others hold it for so long; the text says who, and what to do.
-        OSError: the file cannot be made, or its file system has no locks.
+    Raises LockedError, which names the holder, after ``seconds``, and OSError if the file system has no locks.
     """
     descriptor = opened(file)
     try:
@@ -48,17 +41,10 @@ def locked(file: Path, seconds: float, doing: str) -> Iterator[None]:
 
 
 def opened(file: Path | str, *, new: bool = False) -> int:
-    """The file, open to be locked: for its user alone, also where an earlier version made it for everybody.
+    """Opens a file to be locked: for its user alone, also if an earlier version opened it to all; OSError for links.
 
-    Whoever can open a file, if only for reading, can lock it and let all others wait. So it is open to a group only in
-    a folder that is the same group's to write: its members can do as they like there anyway.
-
-    Args:
-        file: Made where it is missing.
-        new: Whether it must not be there.
-
-    Raises:
-        OSError: it cannot be made, or is a link.
+    A process that can open a file, if only for reading, can lock it and block all others. So it is open to a group only
+    in a folder that this group may write: its members can do as they like there anyway.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_EXCL if new else 0)
     descriptor = os.open(file, flags, _PRIVATE_FILE)
@@ -73,7 +59,7 @@ def opened(file: Path | str, *, new: bool = False) -> int:
 
 
 def who_locks(file: Path | str) -> str:
-    """``process 123 (of alice: falcon run)``, or what finds out, where the system does not say it."""
+    """Returns ``process 123 (of alice: falcon run)``, or the command that finds the holder if the system names none."""
     import psutil  # noqa: PLC0415 - every command locks something, and hardly any waits in vain
 
     number = _holder(file)
@@ -88,7 +74,7 @@ def who_locks(file: Path | str) -> str:
 
 
 def _holder(file: Path | str) -> int | None:
-    """Linux lists all locks: number, FLOCK, ADVISORY, WRITE, process, major:minor:inode, from, to."""
+    """Reads Linux's list of locks: number, FLOCK, ADVISORY, WRITE, process, major:minor:inode, from, to."""
     with suppress(OSError, ValueError):
         inode = str(os.stat(file).st_ino)  # noqa: PTH116 - a text or a path
         for line in _TABLE.read_text().splitlines():

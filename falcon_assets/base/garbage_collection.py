@@ -21,7 +21,6 @@ def gc_paused() -> Iterator[None]:
 
 @contextmanager
 def imports_without_gc() -> Iterator[None]:
-    """Collects no garbage within, and freezes what was imported meanwhile: that stays until the process ends."""
     with gc_paused():
         try:
             yield

@@ -1,4 +1,4 @@
-"""FALCON_HOME, the folder of what an installation keeps on this machine: whether it can be used."""
+"""Checks of FALCON_HOME, the folder of an installation's data on this machine."""
 
 from __future__ import annotations
 
@@ -8,15 +8,11 @@ from pathlib import Path
 from falcon_assets.errors import SettingsError
 
 NEEDED_BYTES = 512 * 1024 * 1024
-"""Free space below which nothing is started: an empty database takes 40 MB, its write-ahead log up to 64 MB more."""
+"""Free space below which nothing starts: an empty database takes 40 MB, its write-ahead log up to 64 MB more."""
 
 
 def require_space(home: Path, needed: int = NEEDED_BYTES) -> None:
-    """Checks that FALCON_HOME can be written and has room for ``needed`` bytes.
-
-    Raises:
-        SettingsError: it cannot, or it has not.
-    """
+    """Raises :class:`SettingsError` if FALCON_HOME cannot be written or has less than ``needed`` bytes free."""
     try:
         home.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(home).free

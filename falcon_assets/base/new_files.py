@@ -1,4 +1,4 @@
-"""Files that somebody names to be written: the whole text in one step, in place of a regular file or of nothing."""
+"""Files that users name for output: the whole text in one step, in place of a regular file or of nothing."""
 
 from __future__ import annotations
 
@@ -21,16 +21,10 @@ _KINDS = {
 
 
 def write_file(path: Path, text: str, mode: int | None = None) -> None:
-    """Writes a file so that its reader never sees a part; what is there stays until then, and if anything goes wrong.
+    """Writes a file so that no reader sees a part; the old content stays until then, and if anything fails.
 
-    Args:
-        path: In a folder that is there.
-        text: All of it.
-        mode: Of the file, whatever the umask says; None: that of the file it replaces, or as the umask says.
-
-    Raises:
-        SettingsError: it cannot be written, or something else than a regular file is there: a link would be followed to
-            anything, and who is root would replace devices that all programs use.
+    ``mode`` is set regardless of the umask. Raises SettingsError also for something other than a regular file: a link
+    could lead anywhere, and root would replace devices that all programs use.
     """
     try:
         before = _mode_of_regular(path)
@@ -56,7 +50,6 @@ def write_file(path: Path, text: str, mode: int | None = None) -> None:
 
 
 def _mode_of_regular(path: Path) -> int | None:
-    """Who may do what with the file that is there; None: there is none."""
     try:
         found = path.lstat()
     except FileNotFoundError:

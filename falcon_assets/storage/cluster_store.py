@@ -1,4 +1,4 @@
-"""A store of a cluster, its write endpoint or the place of a location that is a whole URL: paths never leave it."""
+"""A store of a cluster: its write endpoint, or a location that is a whole URL; paths never leave it."""
 
 from __future__ import annotations
 
@@ -23,18 +23,9 @@ from falcon_assets.storage.store_options import ATTEMPTS, OBJECT_STORES, resolve
 class ClusterStore:
     """The file system behind an endpoint of ``cluster``, or behind a URL; every path in and out is below its root.
 
-    Args:
-        cluster: Whose store it is.
-        home: Where bare endpoints lie (``FALCON_HOME``).
-        environ: Where ``{env: NAME}`` of the storage options is looked up. The values are handed to fsspec
-            and shown nowhere.
-        readonly: Whether it is the ``readonly`` endpoint, where one is declared, instead of the ``write`` endpoint.
-        root: URL of a root of its own, instead of an endpoint.
-        options: Opens such URLs, as declared; None: the cluster's.
-        roots: Knows roots, and that one went away; None: whatever is there is the root.
-
-    Raises:
-        StorageError: the endpoint cannot be used, or an environment variable is missing.
+    Environment variables of storage options are passed to fsspec and shown nowhere. ``root`` is a URL to use instead of
+    an endpoint, with ``options`` (None: the cluster's). Without ``roots`` it is not checked whether it is away. Raises
+    StorageError if it cannot be used, or a variable is not set.
     """
 
     def __init__(
@@ -49,9 +40,7 @@ class ClusterStore:
         roots: RootGuard | None = None,
     ) -> None:
         self.cluster = cluster
-        """Whose store it is."""
         self.root = root
-        """The URL of its root, where that is not an endpoint of the cluster."""
 
         def other(root: str | None) -> ClusterStore:
             return ClusterStore(cluster, home, environ, readonly=readonly, root=root, options=options, roots=roots)
@@ -68,7 +57,6 @@ class ClusterStore:
             cluster.name, what, url, self._shown, resolved_options(cluster.name, url, own, environ)
         )
         self.files = files_on(self.fs)
-        """What is done to its files, as its kind of file system does it."""
         # A root that is itself a link is the operator's choice (a bigger disk); links below it must not leave it.
         self._root = self.files.real(root_path)
         self._roots = roots
@@ -82,31 +70,23 @@ class ClusterStore:
             may_mark=not readonly,
             named=root is not None or declared is not None,
         )
-        """Its root, as it is remembered."""
 
     fs: AbstractFileSystem
-    """The fsspec file system; its paths are what :meth:`path` returns."""
 
     def path(self, relative: str) -> str:
-        """The absolute path (as :attr:`fs` takes it) of ``relative`` below the root, with or without a leading slash.
+        """Returns the absolute path for :attr:`fs` of ``relative``, with or without a leading slash.
 
-        Raises:
-            RootAwayError: the root is not what it was, or not there.
-            StorageError: it leaves the root, by ``..`` or, on a local file system, by a symbolic link.
+        Raises RootAwayError as :meth:`require_root`, and StorageError for one that leaves the root, by ``..`` or, on a
+        local file system, by a symbolic link.
         """
         self.require_root()
         return self._path(relative)
 
     def require_root(self, *, claims: bool = False, afresh: bool = False) -> None:
-        """Goes on where the root is there, or was never used.
+        """Raises RootAwayError if the root is another one than before, or not there, unless it was never used.
 
-        Args:
-            claims: Whether something is to be written there, so that the root is marked as ours.
-            afresh: Whether to ask now, also where that is a request and was asked a while ago.
-
-        Raises:
-            RootAwayError: it is another one than before, or not there.
-            StorageError: the store refuses to say.
+        ``claims``: something is to be written, so the root is marked as ours. ``afresh``: ask now, also if that takes a
+        request.
         """
         if self._roots is not None:
             self._roots.require(self.identity, claims=claims, afresh=afresh)
@@ -126,54 +106,34 @@ class ClusterStore:
         return real == self._root or real.startswith(self._root.rstrip("/") + "/")
 
     def url(self, relative: str) -> str:
-        """The URL of ``relative`` for Spark (``file:///...``), wherever its root is now.
-
-        Raises:
-            StorageError: it leaves the root.
-        """
+        """Returns the URL for Spark (``file:///...``); the root may be away. Raises StorageError outside the root."""
         return str(self.fs.unstrip_protocol(self._path(relative)))
 
     def at(self, root: str | None) -> ClusterStore:
-        """The store of the same cluster at another root: a URL, or None for its endpoint.
-
-        Raises:
-            StorageError: as on making one.
-        """
         return self if root == self.root else self._other(root)
 
     @property
     def without_tables(self) -> ClusterStore:
-        """The store of its files: itself, unless it is one of tables."""
         return self
 
     def shown(self, relative: str) -> str:
-        """How people are told where ``relative`` is: its absolute path, or the URL where the root is one.
-
-        Raises:
-            StorageError: it leaves the root.
-        """
+        """Returns the place for messages: an absolute path, or a URL if the root is one; as :meth:`url`, it raises."""
         path = self._path(relative)
         return path if self.root is None else f"{self.root.rstrip('/')}/{relative.strip('/')}"
 
     @property
     def endpoint(self) -> str:
-        """What answers, or does not, for all that lies here: the folder of a mounted store, the host of another one."""
+        """Names what may fail to answer as a whole: the folder of a mounted store, the host of another one."""
         return self.files.endpoint(self._shown)
 
     @property
     def staging(self) -> str:
-        """Absolute path of the staging location: where outputs are written before they are published.
-
-        On the same store as the data: below a root of its own it is where clusters have it by default.
-        """
+        """Absolute path where outputs are written before they are published, always on the store of the data."""
         return self.path((ClusterLocations() if self.root else self.cluster.locations).staging)
 
     @property
     def working(self) -> str:
-        """Absolute path of the working location: scratch space of workflows, and of Spark.
-
-        Where the data of the cluster is on no mounted file system, it is on this machine, below ``FALCON_HOME``.
-        """
+        """Absolute path for scratch data of workflows and Spark; on this machine if the data is on no mounted store."""
         return self._working or self.path(self.cluster.locations.working)
 
     def __repr__(self) -> str:
@@ -210,7 +170,6 @@ def _open(cluster: str, what: str, url: str, shown: str, options: Mapping[str, A
 
 
 def _extra(scheme: str) -> str:
-    """What to install for the schemes that an optional dependency serves."""
     extras = {"s3": "s3", "s3a": "s3", "abfs": "azure", "abfss": "azure", "az": "azure", "gs": "gcs", "gcs": "gcs"}
     return f"; pip install 'falcon-assets[{extras[scheme]}]'" if scheme in extras else ""
 

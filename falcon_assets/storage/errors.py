@@ -1,4 +1,4 @@
-"""What the operating system and drivers of stores refuse, said so that a person can mend it, and without secrets."""
+"""Errors of the operating system and of drivers of stores, as messages that users can act on, without secrets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from falcon_assets.errors import FalconError, StorageError, UnreachableError
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
-"""What may not be written, now or later."""
 _REASONS = {
     errno.ENOSPC: "the disk is full: free some space and run it again",
     errno.EDQUOT: "the disk quota is used up: free some space and run it again",
@@ -27,13 +26,10 @@ CHECK_CREDENTIALS = (
     "check them in storage_options (are they known there, has a token expired, is the clock right?), and what they "
     "may do"
 )
-"""What to do where :func:`refuses_credentials`."""
 _NOT_PERMITTED = f"the store refuses it to these credentials: {CHECK_CREDENTIALS}"
 """Drivers of object stores say no more than that, by an error without a number."""
 _REFUSALS = (401, 403)
-"""What servers of HTTP answer where credentials are unknown, or may not."""
 _REFUSING = {"AuthenticationException", "BadAuthenticationType", "ClientAuthenticationError", "RefreshError"}
-"""What drivers of SSH, Azure's and Google's stores call it."""
 _NOT_A_FOLDER = (errno.ENOTDIR, errno.EEXIST)
 _ABOUT_PATHS = {
     *(errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENOENT),
@@ -43,15 +39,7 @@ _ABOUT_PATHS = {
 
 @contextmanager
 def explained(cluster: str, doing: str) -> Iterator[None]:
-    """Turns an ``OSError`` of the block into a sentence.
-
-    Args:
-        cluster: Name of the cluster.
-        doing: What is being done, after "cannot" (``publish raw/2013/01``).
-
-    Raises:
-        StorageError: instead of every ``OSError``.
-    """
+    """Raises a StorageError instead of every OSError of the block; ``doing`` follows "cannot" in its text."""
     try:
         yield
     except OSError as error:
@@ -60,15 +48,9 @@ def explained(cluster: str, doing: str) -> Iterator[None]:
 
 @contextmanager
 def driver_explained(cluster: str, doing: str) -> Iterator[None]:
-    """As :func:`explained`, for stores whose drivers raise anything: their other exceptions are named, never quoted.
+    """As :func:`explained`, for drivers that raise anything: named, never quoted.
 
-    Args:
-        cluster: Name of the cluster.
-        doing: What is being done, after "cannot".
-
-    Raises:
-        StorageError: instead of every ``OSError``, and of what :func:`is_refusal`.
-        UnreachableError: instead of every other exception that is not ours.
+    Refusals become StorageError, other exceptions UnreachableError.
     """
     try:
         with explained(cluster, doing):
@@ -86,7 +68,6 @@ def driver_explained(cluster: str, doing: str) -> Iterator[None]:
 
 
 def explanation(cluster: str, doing: str, error: OSError) -> StorageError:
-    """The sentence that :func:`explained` raises, for a loop that does many thousands of things."""
     reason = _REASONS.get(error.errno or 0) or error.strerror or _unnumbered(error)
     if error.errno in _NOT_A_FOLDER:
         reason = "something that is not a folder is where a folder is needed: move it away"
@@ -99,7 +80,7 @@ def _unnumbered(error: OSError) -> str:
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether a store has answered, in whatever words its driver has, that these credentials may not do that."""
+    """Whether a store has answered, in its driver's words, that these credentials may not do that."""
     found: BaseException | None = error
     while found is not None:
         if isinstance(found, PermissionError) or type(found).__name__ in _REFUSING:
@@ -113,23 +94,19 @@ def is_refusal(error: BaseException) -> bool:
 
 
 def refuses_credentials(error: StorageError) -> bool:
-    """Whether the store refuses the credentials, and not what lies at one path to the user of this process."""
+    """Whether the store refuses the credentials as a whole, and not one path to the user of this process."""
     cause = error.__cause__
     return isinstance(cause, OSError) and cause.errno is None and is_refusal(cause)
 
 
 def _statuses(error: BaseException) -> set[object]:
-    """What may be the status of an answer: drivers keep it in different places."""
     answer = getattr(error, "response", None)
     found = [getattr(one, name, None) for one in (error, answer) for name in ("status_code", "status", "code")]
     return {int(one) if isinstance(one, str) and one.isdigit() else one for one in found if isinstance(one, int | str)}
 
 
 def is_about_path(error: StorageError) -> bool:
-    """Whether a store refused something of one path, so that others on it may well be readable.
-
-    An error without a cause is: it is what we say ourselves of a path. Anything else that a driver raised is not.
-    """
+    """Whether other paths may be readable all the same; true for our own errors but UnreachableError."""
     cause = error.__cause__
     if cause is None:
         return not isinstance(error, UnreachableError)

@@ -1,4 +1,4 @@
-"""Which store a feed lies on: the one place where a location that is a whole URL, or a table, becomes one."""
+"""Finds the store of a feed: the one place where a location that is a whole URL, or a table, becomes one."""
 
 from __future__ import annotations
 
@@ -24,21 +24,9 @@ def store_of(
     readonly: bool = False,
     roots: RootGuard | None = None,
 ) -> ClusterStore:
-    """The store that the data of ``feed`` lies on, with the paths of :class:`InstancePaths` below its root.
+    """Returns the store of the feed's data; :meth:`ClusterStore.at` gives those of its other locations.
 
-    Its :meth:`ClusterStore.at` gives the stores of the feed's other locations.
-
-    Args:
-        feed: The feed; must be on ``cluster``.
-        cluster: The cluster.
-        home: As for :class:`ClusterStore`; so the others.
-        environ: Where ``{env: NAME}`` is looked up.
-        readonly: Whether it is only to be read.
-        roots: Knows roots, and that one went away.
-
-    Raises:
-        StorageError: as :class:`ClusterStore`.
-        ExpressionError: the path template names an unknown variable or leaves its root.
+    Raises StorageError, or ExpressionError if the path template names an unknown variable or leaves its root.
     """
     if feed.table_on(cluster.name):
         uri = TableUri.parse(InstancePaths(feed, cluster).template.text)
@@ -50,8 +38,6 @@ def store_of(
 
 @dataclass(frozen=True)
 class StoresOf:
-    """:func:`store_of` for feeds on one cluster, each opened once: call it with a feed."""
-
     cluster: Cluster
     home: Path
     environ: Mapping[str, str] = field(repr=False)
@@ -59,7 +45,6 @@ class StoresOf:
     _opened: dict[str, ClusterStore] = field(default_factory=dict, init=False)
 
     def __call__(self, feed: Feed) -> ClusterStore:
-        """Its store; raises as :func:`store_of`."""
         if feed.name not in self._opened:
             self._opened[feed.name] = store_of(feed, self.cluster, self.home, self.environ, roots=self.roots)
         return self._opened[feed.name]

@@ -1,4 +1,4 @@
-"""Where an HDFS answers over HTTP, which its URL for Hadoop does not say."""
+"""Finds where an HDFS answers over HTTP, which its URL for Hadoop does not say."""
 
 from __future__ import annotations
 
@@ -11,21 +11,11 @@ from fsspec import AbstractFileSystem
 from falcon_assets.storage.files.web_hdfs import WebHdfsFileSystem
 
 ADDRESSES = "webhdfs"
-"""The storage option that says it."""
 _HTTP_PORT, _HTTPS_PORT = 9870, 9871
-"""Where namenodes answer, unless told otherwise."""
 
 
 def open_hdfs(url: str, options: Mapping[str, Any]) -> tuple[AbstractFileSystem, str]:
-    """The file system behind a URL of HDFS, and the path in it; nothing is asked yet.
-
-    Args:
-        url: ``hdfs://``, where Hadoop's own protocol is spoken, or ``webhdfs://`` or ``swebhdfs://``.
-        options: The cluster's storage options, resolved.
-
-    Raises:
-        ValueError: the URL names no host, and no option does.
-    """
+    """Returns file system and path of a URL; asks nothing yet. ValueError: neither it nor an option names a host."""
     split = urlsplit(url.replace("%", "%25").replace("#", "%23").replace("?", "%3F"))
     others = {name: value for name, value in options.items() if name != ADDRESSES}
     addresses = options.get(ADDRESSES) or _address(split.scheme, split.hostname, split.port)

@@ -18,18 +18,13 @@ from falcon_assets.storage.kinds.storage_kind import StorageKind
 
 
 class Collected(NamedTuple):
-    """A complete instance as it was found."""
-
     instance: datetime
-    """Its nominal time."""
     path: str
-    """Where it lies, below the cluster's root."""
     version: DataVersion
-    """What it holds."""
     signature: str
-    """Its listing when it was read: while that stays the same, the version stays as well."""
+    """Digest of its listing: while that stays the same, so does the version."""
     modified: datetime | None
-    """The newest modification time of its files; None where the store tells none."""
+    """The newest modification time of its files; None if the store keeps none."""
 
 
 def collect(
@@ -40,27 +35,16 @@ def collect(
     cut_off_from: datetime | None,
     incomplete: Callable[[datetime], None] = lambda instance: None,
 ) -> Iterator[Collected]:
-    """The complete instances of ``feed`` that are new or whose files changed, oldest first, read as they are asked for.
+    """Returns the complete instances of ``feed`` that are new or have changed, oldest first, each read on demand.
 
-    Lists the parent folders that exist, each once. Beyond that, an instance that is missing or known from before the
-    cut-off costs nothing; a known one within it costs its listing; a new one a request for its flag, and where that is
-    there, its content. What changes or goes while it is read is left for the next time, and so is what has links out
-    of the root.
+    Lists each existing parent folder once. Beyond that, a missing instance, or a known one from before ``cut_off_from``
+    (None: any), costs nothing; a later known one costs its listing; a new one a request for its flag and, if that is
+    there, its content. An instance that changes or is deleted while it is read is left for the next call, as is one
+    with links out of the root.
 
-    Args:
-        kind: Where the feed lies.
-        feed: The feed.
-        windows: Spans of nominal times, both ends included, in which to look (:func:`planning.watch.watch_windows`).
-        known: The signatures of the instances that are recorded already; None where one is known but not its signature,
-            so that it is read once more.
-        cut_off_from: Known instances from this nominal time on may still change; None: no known instance is checked.
-        incomplete: Told the instances that are listed, are not known, and cannot be recorded as they are.
-
-    Raises:
-        StorageError: the feed is a table there or the store cannot be read. Where permission to read one instance is
-            missing, the others come first.
-        ExpressionError: the path template names an unknown variable.
-        UnknownEntityError: the feed is not on the store's cluster.
+    ``windows`` are spans of nominal times, both ends included. ``known`` has signatures of recorded instances; one
+    without is read again. ``incomplete`` receives new instances that cannot be recorded as they are. If permission to
+    read one instance is missing, StorageError is raised after the others; else as by :class:`.StorageKind`.
     """
     with driver_explained(kind.store.cluster.name, "look for instances"):
         found = (
@@ -79,22 +63,10 @@ def collect_snapshot(
     clock: Clock,
     now: datetime,
 ) -> Iterator[Collected]:
-    """The instances that the present data of ``feed`` is to be recorded for, oldest first.
+    """Returns the instances that the present data of ``feed`` is to be recorded for, oldest first.
 
-    Lists its path once; its content is read where there is something to record.
-
-    Args:
-        kind: Where the feed lies.
-        feed: The feed.
-        windows: See :func:`instances_to_record`, as ``known``.
-        known: See there.
-        clock: The falcon clock.
-        now: The time on it: what says that it was written later was refreshed now.
-
-    Raises:
-        StorageError: as :func:`refreshed_at`.
-        ExpressionError: the path template names an unknown variable.
-        UnknownEntityError: the feed is not on the store's cluster.
+    Lists its path once; reads it if there is something to record. A refresh after ``now``, on the falcon clock, counts
+    as one at that time.
     """
     paths = InstancePaths(feed, kind.store.cluster)
     path = paths.data(paths.timeline.start)
@@ -116,11 +88,7 @@ def read(
     known: Mapping[datetime, str | None],
     incomplete: Callable[[datetime], None],
 ) -> Iterator[Collected]:
-    """Those of the instances at these paths that are complete, and new or changed; arguments as of :func:`collect`.
-
-    Raises:
-        StorageError: the store cannot be read. Where permission to read one instance is missing, the others come first.
-    """
+    """Returns the complete, new or changed ones of the instances at these paths; arguments as of :func:`collect`."""
     refused: StorageError | None = None
     with driver_explained(kind.store.cluster.name, "look for instances"):
         for instance, path in kind.asked_together(found):
@@ -142,7 +110,6 @@ def read(
 
 
 def _read(kind: StorageKind, feed: Feed, instance: datetime, path: str, seen: str | None) -> Collected | None:
-    """The instance with its version; None where it is not complete, did not change, or changed meanwhile."""
     flag = feed.availability_flag
     if seen is None and not kind.is_available(feed, path):
         return None

@@ -14,17 +14,12 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files.path_lock import path_lock
 
 _LOCK_SECONDS = 60.0
-"""Others have it for a moment, who look for what killed processes left."""
 
 
 class LocalStaging:
     """Makes folders in ``area``, which driver and workers of Spark share with this process.
 
-    Each is locked as long as it is used: the lock ends with its process, so that what a killed one left goes when the
-    next folder is made.
-
-    Args:
-        area: An absolute path; need not be there.
+    A folder's lock ends with its process: the folder of a killed one is deleted when the next one is made.
     """
 
     def __init__(self, area: Path) -> None:
@@ -32,7 +27,6 @@ class LocalStaging:
 
     @classmethod
     def of(cls, store: ClusterStore) -> LocalStaging:
-        """That of the cluster whose store it is: in its working location."""
         return cls(Path(store.at(None).working) / "staged")
 
     def __str__(self) -> str:
@@ -40,11 +34,6 @@ class LocalStaging:
 
     @contextmanager
     def folder(self) -> Iterator[Path]:
-        """An empty folder that goes at the end, whatever is in it.
-
-        Raises:
-            OSError: as the file system says.
-        """
         self._area.mkdir(parents=True, exist_ok=True)
         self._remove_left()
         folder = self._area / uuid.uuid4().hex
@@ -58,7 +47,6 @@ class LocalStaging:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _remove_left(self) -> None:
-        """What processes left that were killed; whoever still uses a folder has its lock."""
         for name in {entry.name.removesuffix(".lock") for entry in self._area.iterdir()}:
             with path_lock(_lock(self._area / name), 0) as is_left:
                 if is_left:

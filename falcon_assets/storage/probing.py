@@ -1,4 +1,4 @@
-"""Whether a store answers, and lets us write: found out without leaving anything there."""
+"""Checks that a store answers and can be written, without leaving anything there."""
 
 from __future__ import annotations
 
@@ -10,11 +10,6 @@ from falcon_assets.storage.errors import driver_explained
 
 
 def probe_reading(store: ClusterStore) -> bool:
-    """Lists the root of a store; whether there is anything.
-
-    Raises:
-        StorageError: it cannot be listed.
-    """
     with driver_explained(store.cluster.name, f"list {store.endpoint}"):
         try:
             return bool(store.fs.ls(store.path(""), detail=False))
@@ -23,13 +18,7 @@ def probe_reading(store: ClusterStore) -> bool:
 
 
 def probe_writing(store: ClusterStore) -> None:
-    """Writes a small file and removes it: in the staging location, or the nearest folder above it that is there.
-
-    No folder is made, because somebody else may begin to use it while it is removed.
-
-    Raises:
-        StorageError: one of them cannot be done.
-    """
+    """Writes and removes a small file below the root; makes no folder, which others could begin to use."""
     root = store.path("")
     where = store.url("")
     with driver_explained(store.cluster.name, f"write below {where}"):

@@ -1,7 +1,7 @@
-"""The roots of stores: one that went away is told from one that is empty by the mark that it carries.
+"""The roots of stores: a mark in each distinguishes a root that is away from one that is empty.
 
-Nothing else could: where a disk is not mounted there is an empty folder, and a bucket that was made anew is one as
-good as any. So the mark is put there at first use and remembered; what does not carry it is another root.
+Nothing else could: an unmounted disk shows an empty folder, and a bucket that was made anew looks like any other. The
+mark is written at first use and remembered; a root without it is another root.
 """
 
 from __future__ import annotations
@@ -18,24 +18,20 @@ from falcon_assets.storage.errors import DISK_FULL, REFUSED, driver_explained
 from falcon_assets.storage.files.file_access import FileAccess
 
 MARK = ".falcon-root"
-"""The file in a root that carries its mark. It is hidden, so it is no data."""
 LOOK_SECONDS = 60.0
-"""Where a look at the mark is a request, there is one in this time at most, but for those that are asked for; elsewhere
-each use of a path looks."""
+"""Where a look at the mark is a request, there is at most one in this time, unless asked for; else each path looks."""
 NEVER_THERE = "make it, or mend the endpoint or location that names it"
-"""What to do where a root is not there that never was."""
 _NOT_THERE = "it is not there"
 _UNMARKED_SECONDS = 1.0
-"""How long it is believed that a root without a mark is as it was."""
 
 
 @dataclass(frozen=True)
 class KnownRoot:
-    """What is remembered of a root.
+    """The remembered state of a root.
 
     Attributes:
-        mark: The mark that it carries; None: it carries none, because nobody here may write it.
-        held: Whether anything was in it; what is empty since is away, also without a mark.
+        mark: None: it carries none, because this installation may not write it.
+        held: Whether anything was in it; if it is empty since, it is away, also without a mark.
     """
 
     mark: str | None
@@ -43,35 +39,26 @@ class KnownRoot:
 
 
 Look: TypeAlias = Callable[[KnownRoot | None], KnownRoot | None]
-"""What a root is, for what is remembered of it; None: there is nothing to remember yet."""
 
 
 class RootBook(Protocol):
-    """Remembers roots, for all processes."""
+    """Remembers roots, for all processes; None stands for one that was never used."""
 
-    def known(self, cluster: str, place: str) -> KnownRoot | None:
-        """What is remembered of a root; None: it was never used."""
+    def known(self, cluster: str, place: str) -> KnownRoot | None: ...
 
     def learn(self, cluster: str, place: str, look: Look) -> KnownRoot | None:
-        """Has a root looked at, by one process at a time, and remembers what it is then; None: nothing yet."""
+        """Lets one process at a time look at a root, and remembers the result."""
 
-    def has_data(self, cluster: str, begins: str) -> bool:
-        """Whether instances are recorded as available whose places begin so."""
+    def has_data(self, cluster: str, begins: str) -> bool: ...
 
 
 @dataclass(frozen=True)
 class Root:
-    """A root.
+    """A root of a cluster's store.
 
     Attributes:
-        cluster: Whose store it is the root of.
-        place: Its URL, as it is remembered.
-        shown: How people are told where it is.
-        begins: How the recorded places of what is in it begin.
-        path: Its path, as ``files`` takes it.
-        files: The files on its file system.
-        may_mark: Whether it may be written to at all.
-        named: Whether it has to be named beside the cluster: it is not the cluster's endpoint.
+        begins: Prefix of the recorded places of its content.
+        named: Whether commands must name it beside the cluster: it is not the cluster's endpoint.
     """
 
     cluster: str
@@ -85,15 +72,10 @@ class Root:
 
     @property
     def mark_path(self) -> str:
-        """Where its mark is."""
         return f"{self.path.rstrip('/')}/{MARK}"
 
     def mark(self) -> str | None:
-        """The mark that it carries; None: none.
-
-        Raises:
-            OSError: as the store says, or whatever its driver raises.
-        """
+        """Reads the mark; None: there is none. Raises OSError, or anything that the driver raises."""
         self.files.refresh()
         try:
             content: bytes = self.files.fs.cat_file(self.mark_path)
@@ -102,12 +84,10 @@ class Root:
         return content.decode("ascii", "replace").strip() or None
 
     def away(self, why: str) -> RootAwayError:
-        """The error that says that it is away."""
         return RootAwayError(f"cluster {self.cluster!r}: its root {self.shown} is away: {why}: {self.advice}")
 
     @property
     def advice(self) -> str:
-        """What to do where it is away."""
         place = f" {self.shown}" if self.named else ""
         return (
             "bring it back (is it mounted?), or, if what is there is to be the root from now on, say "
@@ -116,35 +96,20 @@ class Root:
 
 
 class _Seen(NamedTuple):
-    """What the last look found."""
-
     stamp: object | None
     at: float
     is_marked: bool
 
 
 class RootGuard:
-    """Makes sure that roots are those that are remembered; one for a process.
-
-    Args:
-        book: Remembers them.
-    """
-
     def __init__(self, book: RootBook) -> None:
         self._book = book
         self._seen: dict[tuple[str, str], _Seen] = {}
 
     def require(self, root: Root, *, claims: bool = False, afresh: bool = False) -> None:
-        """Goes on where a root is there, or was never used.
+        """Checks that a root is there, or was never used, as :meth:`ClusterStore.require_root`.
 
-        Args:
-            root: The root.
-            claims: Whether something of ours is to be written there, so that it is marked wherever it lies.
-            afresh: Whether to look now, and not to believe what was seen within the last minute.
-
-        Raises:
-            RootAwayError: it is another one than before, or not there.
-            UnreachableError: the store does not answer, or refuses to say.
+        Raises RootAwayError, or UnreachableError if the store does not answer or refuses to say.
         """
         key = root.cluster, root.place
         seen = self._seen.get(key)
@@ -156,11 +121,9 @@ class RootGuard:
         self._seen[key] = _Seen(stamp, time.monotonic(), known is not None)
 
     def adopt(self, root: Root) -> bool:
-        """Takes what is at a root now for the root, and marks it where that can be done; whether that is news.
+        """Accepts what is at a root now as the root, marks it if possible, and returns whether that changed anything.
 
-        Raises:
-            RootAwayError: nothing is there.
-            StorageError: the store refuses.
+        Raises RootAwayError if nothing is there.
         """
         with driver_explained(root.cluster, f"adopt the root {root.shown}"):
             if not root.files.is_mounted(root.path):
@@ -203,11 +166,7 @@ class RootGuard:
 
 
 def why_away(root: Root, known: KnownRoot | None) -> str | None:
-    """Why a root is away, by what is remembered of it; None: it is not. Nothing is marked or remembered.
-
-    Raises:
-        OSError: as the store says, or whatever its driver raises.
-    """
+    """Decides from the remembered state why a root is away; None: it is not. Marks and remembers nothing."""
     if known is not None and known.mark is not None:
         mark = root.mark()
         return None if mark == known.mark else _not_that(root, known.mark, mark)
@@ -231,7 +190,6 @@ def _is_bare(root: Root) -> bool:
 
 
 def _first(root: Root, known: KnownRoot | None, *, claims: bool) -> KnownRoot | None:
-    """What is to be remembered of a root that is there, at first use or when it may be marked at last."""
     with suppress(PermissionError):  # who may read some of a bucket need not be let see whether a mark is in it
         if mark := root.mark():
             return KnownRoot(mark)
@@ -258,7 +216,7 @@ def _adopted(root: Root) -> KnownRoot | None:
 
 @contextmanager
 def _looked(root: Root, doing: str) -> Iterator[None]:
-    """A look at a root: where it fails in whatever way, nobody knows anything of what is in it."""
+    """Raises UnreachableError for any failed look: nothing is known of the content then."""
     try:
         with driver_explained(root.cluster, doing):
             yield

@@ -1,4 +1,4 @@
-"""The options of a cluster's file system: what is declared, with values from the environment put in."""
+"""The options of a cluster's file system: the declared ones, with values from the environment."""
 
 from __future__ import annotations
 
@@ -13,30 +13,18 @@ from falcon_assets.model.secret_values import option_values
 from falcon_assets.model.store_url import is_hdfs
 
 OBJECT_STORES = ("s3", "s3a")
-"""Stores whose drivers would remember listings: others write there too, so each listing has to be fresh."""
+"""Stores whose drivers would cache listings: other writers exist, so each listing has to be fresh."""
 
 _SAYS_WHO = frozenset({"user", "token", "kerberos"})
-"""Options of HDFS that say who asks."""
 _PATIENCE = {"connect_timeout": 5, "read_timeout": 10, "retries": {"mode": "standard", "total_max_attempts": 2}}
-"""Of one request: the driver itself would ask a server that never answers for six minutes."""
+"""Of one request: with the driver's defaults, a server that never answers holds it for six minutes."""
 ATTEMPTS = 3
-"""How often the driver of an object store makes such a request."""
 
 
 def resolved_options(
     cluster: str, url: str, declared: Mapping[str, StorageOption], environ: Mapping[str, str]
 ) -> dict[str, Any]:
-    """What fsspec is to be given; the values are shown nowhere.
-
-    Args:
-        cluster: Name of the cluster, for messages.
-        url: Of the store.
-        declared: The options.
-        environ: Where ``{env: NAME}`` is looked up.
-
-    Raises:
-        StorageError: a variable is not set; names it and the option.
-    """
+    """Returns the options for fsspec, shown nowhere; raises StorageError if a variable is not set."""
     keep_secret(option_values(declared, environ))
     options = {name: _resolved(cluster, name, value, environ) for name, value in declared.items()}
     if url.partition("://")[0] in OBJECT_STORES:

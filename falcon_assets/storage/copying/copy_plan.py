@@ -1,7 +1,7 @@
 """The plan of one copy: what happens to each file, and how the work is divided.
 
-The *version* of a file is what a store's listing tells of it beyond its size: while it stays the same, so does the
-content. A *record* says that a source file of one version was found to be the same as a target file of another one.
+The *version* of a file is from its store's listing: while it stays the same, so does the content. A *record* says that
+a source file of one version was found to be the same as a target file of another one.
 """
 
 from __future__ import annotations
@@ -20,74 +20,45 @@ if TYPE_CHECKING:  # tasks run with what is here, and need no models for it
 TASK_BYTES = 128 << 20
 """About one task for so many bytes: starting one costs as much as copying some mebibytes."""
 FILE_BYTES = 8 << 10
-"""What opening and checking a file costs, as bytes: a task must not get all of ten thousand empty files."""
+"""The cost of opening and checking a file, as bytes: a task must not get all of ten thousand empty files."""
 
 SMALL_BYTES = 16 << 20
 SMALL_FILES = 100
-"""What is no more than both is copied where it was planned, within seconds: starting Spark takes longer."""
+"""A copy within both limits is done where it was planned, within seconds: starting Spark takes longer."""
 
 
 class ListedFile(NamedTuple):
-    """A file of an instance as a listing shows it."""
-
     size: int
-    """Bytes."""
     version: str
-    """Changes when the file is written anew."""
 
 
 class CopyRecord(NamedTuple):
-    """One file that was verified."""
-
     name: str
     """Relative to the instance; "" for an instance that is a single file."""
     size: int
-    """Bytes."""
     source_version: str
-    """The version of the source file that was read."""
     target_version: str
-    """The version of the target file that was found to be the same."""
     checksum: str
-    """Of the content, hexadecimal."""
 
 
 class Step(str, Enum):
-    """What a task does with a file."""
-
     COPY = "copy"
-    """Copies and verifies it."""
     COMPARE = "compare"
-    """Reads it on both sides and copies it if they differ: the sizes are equal, and nobody remembers more."""
+    """Reads it on both sides and copies it if they differ: the sizes are equal, and there is no record."""
     CHECK = "check"
-    """Reads what an earlier attempt left in staging, and copies it again if that is not what was recorded."""
+    """Reads what an earlier attempt left in staging, and copies it again if that differs from the record."""
 
 
 class FileStep(NamedTuple):
-    """One file of a task."""
-
     step: Step
-    """What to do."""
     name: str
-    """Relative to the instance; "" for an instance that is a single file."""
     size: int
-    """Bytes at the source."""
     version: str
-    """At the source."""
     checksum: str = ""
-    """What was recorded, with CHECK."""
 
 
 @dataclass(frozen=True)
 class CopyPlan:
-    """What is to be done to make the target's part like the source's.
-
-    Attributes:
-        tasks: The files that tasks compare or copy, divided so that all tasks have about as many bytes.
-        equal: Names of files that are the same already.
-        delete: Names of the target's files that go.
-        keep: Names of the target's other files: of other sources, or not deleted.
-    """
-
     tasks: tuple[tuple[FileStep, ...], ...]
     equal: tuple[str, ...]
     delete: tuple[str, ...]
@@ -95,12 +66,10 @@ class CopyPlan:
 
     @property
     def is_done(self) -> bool:
-        """Whether there is nothing to do."""
         return not self.tasks and not self.delete
 
     @property
     def is_small(self) -> bool:
-        """Whether it is over sooner than Spark would have started."""
         sizes = [step.size for steps in self.tasks for step in steps]
         return len(sizes) <= SMALL_FILES and sum(sizes) <= SMALL_BYTES
 
@@ -114,16 +83,10 @@ def plan_copy(
     options: ReplicationOptions,
     at_once: int | None = None,
 ) -> CopyPlan:
-    """The plan.
+    """Divides the files that this source ``holds`` (:meth:`Contribution.holds`) into tasks.
 
-    Args:
-        source: The files of the source's instance by name. Those that are not its part are passed over.
-        target: The files of the published target instance, by name; empty where there is none.
-        recorded: What an earlier copy verified of the published target instance.
-        staged: What an earlier attempt at this copy verified in staging.
-        holds: Whether a file of that name is of this source's part (:meth:`Contribution.holds`).
-        options: The feed's.
-        at_once: How many tasks run side by side; None where that is not known. More would only cost their start.
+    ``recorded`` was verified of the published instance, ``staged`` by an earlier attempt. More tasks than run
+    ``at_once`` would only cost their start; None: unknown.
     """
     steps: list[FileStep] = []
     equal: list[str] = []
@@ -148,7 +111,6 @@ def _step(
     staged: CopyRecord | None,
     options: ReplicationOptions,
 ) -> tuple[Step | None, str]:
-    """What is to be done with one file, None where it is equal already; and its checksum where it is to be checked."""
     if staged and (staged.size, staged.source_version) == source:
         return Step.CHECK, staged.checksum
     if target is None or target.size != source.size or options.overwrite:
@@ -161,10 +123,7 @@ def _step(
 
 
 def balanced(steps: Iterable[FileStep], most: int) -> tuple[tuple[FileStep, ...], ...]:
-    """The files in ``most`` tasks at most: the largest first, each to the task that has the least yet.
-
-    No task has more than a fair share and the bytes of one file above the lightest one.
-    """
+    """Assigns the largest file first, to the task with the fewest bytes: none has much more than a fair share."""
     ordered = sorted(steps, key=attrgetter("size"), reverse=True)
     weight = sum(step.size + FILE_BYTES for step in ordered)
     count = min(most, len(ordered), max(1, round(weight / TASK_BYTES)))

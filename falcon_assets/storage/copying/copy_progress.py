@@ -1,4 +1,4 @@
-"""How far a copy is, read from the records of its tasks while they run."""
+"""The progress of a copy, read from the records of its tasks while they run."""
 
 from __future__ import annotations
 
@@ -11,32 +11,20 @@ from falcon_assets.storage.copying.copy_task import CopyJob
 
 @dataclass(frozen=True)
 class CopyProgress:
-    """How far it is."""
-
     files: int
-    """Files that are verified."""
     of_files: int
     """Files that the tasks look at."""
     bytes: int
-    """Their size."""
     of_bytes: int
-    """The size of all of them."""
     seconds: float
-    """Since the copy began."""
 
     @property
     def rate(self) -> float:
-        """Bytes per second."""
         return self.bytes / self.seconds if self.seconds else 0.0
 
 
 class ProgressReader:
-    """Reads what was recorded since it was last asked; each record once.
-
-    Args:
-        job: Whose records.
-        sizes: Size of each file that the tasks look at, by name.
-    """
+    """Reads the records since the last call, each once; ``sizes`` are those of the tasks' files."""
 
     def __init__(self, job: CopyJob, sizes: dict[str, int]) -> None:
         self._fs, self._folder, self._sizes = job.target, f"{job.folder}/records", sizes
@@ -45,11 +33,6 @@ class ProgressReader:
         self._old = self._new_names()  # of earlier attempts
 
     def __call__(self) -> CopyProgress:
-        """How far it is now.
-
-        Raises:
-            OSError: as the store says.
-        """
         self._done |= self._new_names() & self._sizes.keys() - self._old
         return CopyProgress(
             files=len(self._done),

@@ -1,4 +1,4 @@
-"""Publishing what was copied: all parts of an instance at once, so that nobody sees one without the others."""
+"""Publishes what was copied: all parts of an instance at once, so that no reader sees one without the others."""
 
 from __future__ import annotations
 
@@ -14,17 +14,9 @@ from falcon_assets.storage.instances.data_version import DataVersion
 
 
 def publish_if_complete(key: str, targets: Sequence[CopyTarget]) -> DataVersion | None:
-    """Publishes what was copied since the last publication; None where a source has not brought its part yet.
+    """Publishes copies since the last publication, or returns the present version; None: a part is missing.
 
-    Where nothing was, or somebody else has published it meanwhile, what is there is the answer.
-
-    Args:
-        key: The target instance, for messages.
-        targets: One for each source of the instance: first the one that was copied just now, and will be again after a
-            crash.
-
-    Raises:
-        StorageError: as :func:`publish_copies`.
+    After a crash the first of ``targets``, all sources, is copied again.
     """
     any_of = targets[0]
     any_of.recover(key)
@@ -42,16 +34,9 @@ def publish_if_complete(key: str, targets: Sequence[CopyTarget]) -> DataVersion 
 
 
 def publish_copies(key: str, targets: Sequence[CopyTarget]) -> DataVersion:
-    """Publishes the parts of an instance, each copied and finished; the files of other sources stay as they are.
+    """Publishes finished parts of an instance; the files of other sources stay unchanged.
 
-    Args:
-        key: The target instance, for messages.
-        targets: Whose parts were copied since the last publication: all of them where there is no published instance
-            yet. A crash may lose the part of the first one: it is copied again then.
-
-    Raises:
-        StorageError: a part is not finished, its files changed since they were verified, or the store refuses. The
-            published instance, if there was one, is as it was (on object stores: not available until this succeeds).
+    On StorageError a published instance is unchanged (on object stores: not available until this succeeds).
     """
     first = targets[0]
     with driver_explained(first.store.cluster.name, f"publish {first.output.path}"):
@@ -59,7 +44,7 @@ def publish_copies(key: str, targets: Sequence[CopyTarget]) -> DataVersion:
 
 
 def publish_parts(key: str, targets: Sequence[CopyTarget], flag: bytes = b"") -> DataVersion | None:
-    """As :func:`publish_copies`, with a flag of that content; None where the version is not known without reading."""
+    """As :func:`publish_copies`, with a flag of that content; None if the version is not known without reading."""
     first = targets[0]
     with ExitStack() as held, driver_explained(first.store.cluster.name, f"publish {first.output.path}"):
         for target in sorted(targets, key=lambda target: target.source):  # two at once must not block each other
@@ -74,7 +59,6 @@ def publish_parts(key: str, targets: Sequence[CopyTarget], flag: bytes = b"") ->
 
 
 def _finished(target: CopyTarget, key: str, published: Mapping[str, ListedFile]) -> CopiedPart:
-    """The part of a source, whose files have to be as they were verified."""
     finished = target.finished()
     if finished is None:
         raise StorageError(f"{key}: the part of source {target.source!r} is not copied yet")

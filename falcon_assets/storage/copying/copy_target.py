@@ -1,11 +1,11 @@
-"""Where one source's part of one instance is copied to, and what a copy keeps in the target's staging location.
+"""The place that one source's part of one instance is copied to, with the notes of the copy in staging.
 
-That is, for all kinds of storage::
+For all kinds of storage::
 
     STAGING/copies/KEY/SOURCE/published.jsonl         records of the published instance
     STAGING/copies/KEY/SOURCE/ATTEMPT/plan/N.json     what task N is to do
     STAGING/copies/KEY/SOURCE/ATTEMPT/records/*       what tasks verified
-    STAGING/copies/KEY/SOURCE/ATTEMPT/finished.json   the part is complete; which files came, which are to go
+    STAGING/copies/KEY/SOURCE/ATTEMPT/finished.json   the part is complete; files copied, files to delete
     STAGING/copies/unfinished/KEY.SOURCE              the path of the instance: there may be an attempt
 """
 
@@ -36,14 +36,11 @@ _LOCK_SECONDS = 3.0
 
 @dataclass(frozen=True)
 class CopyRules:
-    """What a copy is made for."""
-
     verb: str
     """For messages, after "cannot"."""
     left_out: Callable[[str], bool]
-    """Names of files and folders that are not copied."""
     replaces: bool
-    """Whether what is at the target already may be replaced and removed; where not, it has to be the same."""
+    """Whether data at the target may be replaced and removed; if not, it has to be the same."""
 
 
 REPLICATING = CopyRules("copy", is_hidden, replaces=True)
@@ -52,100 +49,60 @@ ARCHIVING = CopyRules("archive", is_side_file, replaces=False)
 
 @dataclass(frozen=True)
 class CopiedPart:
-    """What one source brought, ready to be published."""
-
     target: CopyTarget
     delete: frozenset[str]
-    """Names of the instance's files that are to go."""
     copied: Mapping[str, CopyRecord]
-    """The files that were copied."""
     known: Mapping[str, CopyRecord]
-    """What was verified of the instance as it is published until now."""
 
 
 class CopyTarget(ABC):
-    """One source's part of one instance. All methods raise OSError as the store says.
-
-    Args:
-        store: The target's.
-        output: The target's instance.
-        source: Name of the source, unique among those that bring something to the instance.
-        rules: What is copied, and what for.
-    """
+    """One source's part of one instance; all methods raise OSError from the store."""
 
     in_place: ClassVar[bool]
-    """Whether files are written where the instance is, which is without its flag meanwhile; else they are staged."""
+    """Whether files are written to the instance itself, without its flag meanwhile; else they are staged."""
     file_copy: ClassVar[type[FileCopy]]
-    """How one file is copied here."""
     record_log: ClassVar[type[RecordLog]]
-    """How what was verified is kept here."""
 
     def __init__(self, store: ClusterStore, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> None:
         self.store, self.fs, self.output, self.source, self.rules = store, store.fs, output, source, rules
         self.place = store.path(output.path)
-        """The absolute path of the instance."""
         self.folder = f"{copies_folder(store, output.path)}/{source}"
-        """What is kept in the staging location."""
         self.attempt = self.last_attempt()
-        """The folder of the present attempt, or of the last one."""
         self._unfinished = unfinished_note(store, output.path, source)
         # What an archive puts beside other files of its place is noted there; older versions copied there.
         self._note = f"{store.staging}/archived/{place_key(output.path)}"
 
     @abstractmethod
-    def last_attempt(self) -> str:
-        """The folder that is taken over by the next attempt; it need not be there."""
+    def last_attempt(self) -> str: ...
 
     @abstractmethod
     def held(self, where: str, seconds: float) -> AbstractContextManager[bool]:
-        """Keeps away who else copies this part, and gives True; gives False if others do for so many seconds.
-
-        Args:
-            where: Begins the message of an error.
-            seconds: How long to wait for others.
-
-        Raises:
-            StorageError: what is staged lies behind a link.
-        """
+        """Keeps other copies of this part away; gives False if one runs for ``seconds``. StorageError: staged links."""
 
     @abstractmethod
     def recover(self, where: str) -> None:
-        """Puts right what a crash left of the instance's publication.
-
-        Raises:
-            StorageError: somebody is publishing it.
-        """
+        """Repairs a publication that crashed; raises StorageError if the instance is being published."""
 
     @abstractmethod
     def take_over(self) -> None:
-        """Keeps the tasks of a killed run from writing among what the next attempt verifies."""
+        """Keeps the tasks of a killed run from writing among the files that the next attempt verifies."""
 
     @abstractmethod
-    def write(self, path: str, content: bytes) -> None:
-        """Writes a file in the staging location; its folder is made."""
+    def write(self, path: str, content: bytes) -> None: ...
 
     @abstractmethod
     def publish(
         self, key: str, parts: Sequence[CopiedPart], published: Mapping[str, ListedFile], flag: bytes
     ) -> DataVersion | None:
-        """Makes the parts, of which this is the first, the instance, with the files that stay; its version if known.
+        """Makes ``parts`` the instance, with the files that stay; returns its version if it is known.
 
-        Args:
-            key: The instance, for messages.
-            parts: All that have something new.
-            published: What is there until now.
-            flag: Content of the flag.
-
-        Raises:
-            StorageError: the instance, if there was one, is as it was, or without its flag until this succeeds.
+        After a StorageError an existing instance is unchanged, or without its flag until this succeeds.
         """
 
     def fresh(self) -> CopyTarget:
-        """The same, as it is now."""
         return type(self)(self.store, self.output, self.source, self.rules)
 
     def begin(self) -> None:
-        """Begins an attempt, with what an earlier one left."""
         if self.rules.replaces:
             self.write(self._unfinished, os.fsencode(self.output.path))
         self.take_over()
@@ -154,20 +111,17 @@ class CopyTarget(ABC):
 
     @property
     def written(self) -> str:
-        """Where files are written."""
         return self.place if self.in_place else f"{self.attempt}/data"
 
     def staged_files(self) -> dict[str, ListedFile]:
-        """The files that were written and are not in their place."""
         below = self.written[len(self.store.path("")) :]
         return {} if self.in_place else list_files(self.store, below, None, self.rules.left_out)
 
     def staged_records(self) -> list[CopyRecord]:
-        """What attempts verified since the last publication."""
         return read_records(self.fs, f"{self.attempt}/records")
 
     def keep_records(self, records: Iterable[CopyRecord]) -> None:
-        """Makes one log of the records that are still true, so that many attempts leave no more than one."""
+        """Merges the records that are still true into one log, so that many attempts leave no more than one."""
         folder = f"{self.attempt}/records"
         try:
             logs = [str(log) for log in self.fs.ls(folder, detail=False)]
@@ -178,29 +132,25 @@ class CopyTarget(ABC):
             self.store.files.remove(logs)
 
     def published_files(self) -> dict[str, ListedFile]:
-        """The files of the instance as it is."""
         return list_files(self.store, self.output.path, self.output.flag, self.rules.left_out)
 
     def published_records(self) -> list[CopyRecord]:
-        """What was verified of the published instance."""
         try:
             return from_lines(self.fs.cat_file(self._published))
         except FileNotFoundError:
             return []
 
     def hide(self) -> None:
-        """Has readers not take the instance for complete while it changes in its place."""
         if self.in_place and self.output.flag:
             self.drop(f"{self.place}/{self.output.flag}")
 
     def is_whole(self) -> bool:
-        """Whether what is at the place is there as a whole, and no part that an attempt left."""
         if self.in_place:
             return self.output.flag is not None and self.is_published
         return bool(self.fs.lexists(self.place))
 
     def made(self) -> frozenset[str]:
-        """Names of the files that a copy to an archive has made in its place, or was going to, until it has ended."""
+        """Names of files that an unfinished copy to an archive has made in place, or was about to."""
         if self.rules.replaces or not self.in_place:
             return frozenset()
         self.store.files.refresh()
@@ -212,45 +162,34 @@ class CopyTarget(ABC):
         return frozenset() if has_ended else made
 
     def note_made(self, names: Collection[str]) -> None:
-        """Remembers names for :meth:`made`, before anything is written."""
         if names and self.in_place:
             flag = [self.output.flag] if self.output.flag else []
             self.write(self._note, json.dumps(sorted({*names, *flag})).encode())
 
     def has_come(self) -> bool:
-        """Whether the part is copied: in its place it may be so although another source has taken the flag away."""
         return self.finished() is not None or (self.in_place and self._is_part_published)
 
     @property
     def is_published(self) -> bool:
-        """Whether there is a complete instance, by its flag, or by its path where it has none."""
         flag = self.output.flag
         return bool(self.fs.exists(f"{self.place}/{flag}" if flag else self.place))
 
     @property
     def _is_part_published(self) -> bool:
-        """Whether the part was published, and nobody has begun to copy it again since."""
         return bool(self.fs.exists(self._published)) and not self.fs.exists(self.attempt)
 
     def version(self) -> DataVersion:
-        """The version of the instance as it is published.
-
-        Raises:
-            StorageError: it is not there, or changes while it is read.
-        """
         return fingerprint(self.store, self.output.path, self.output.flag)
 
     def write_plan(self, number: int, steps: Iterable[FileStep]) -> None:
-        """Writes what a task is to do."""
         text = json.dumps([(step.step.value, *step[1:]) for step in steps])
         self.write(f"{self.attempt}/plan/{number}.json", text.encode())
 
     def finish(self, copied: Sequence[str], delete: Sequence[str]) -> None:
-        """Says that the part is complete: which files were copied, and which files of the target are to go."""
         self.write(self._finished, json.dumps([list(copied), list(delete)]).encode())
 
     def finished(self) -> tuple[list[str], list[str]] | None:
-        """The files that were copied and those that are to go; None where the part is not complete."""
+        """None if the part is not complete."""
         try:
             copied, delete = json.loads(self.fs.cat_file(self._finished))
         except (FileNotFoundError, ValueError):  # or a crash cut it off
@@ -258,7 +197,6 @@ class CopyTarget(ABC):
         return copied, delete
 
     def end(self, records: Iterable[CopyRecord]) -> None:
-        """Keeps the records of what is published now, and nothing else; of an archive nothing at all."""
         if self.rules.replaces:
             self.write(self._published, to_lines(records))
             self.drop(self.attempt)
@@ -268,13 +206,7 @@ class CopyTarget(ABC):
             self.drop(self.folder)
 
     def discard(self, take_away: Callable[[str], None] | None = None) -> None:
-        """Removes what is staged, and what an archive has made in its place before it came to its end.
-
-        Nobody may be copying. A note goes last, so that this can be repeated.
-
-        Args:
-            take_away: Removes what is at an absolute path, if it is there; None: that is done at once.
-        """
+        """Removes what is staged, or made in place for an archive; no copy may be running. The note is deleted last."""
         (take_away or self.drop)(self.folder)
         if made := self.made():
             for name in made:
@@ -285,7 +217,6 @@ class CopyTarget(ABC):
         self.drop(self._unfinished if self.rules.replaces else self._note)
 
     def drop(self, path: str) -> None:
-        """Removes what is at an absolute path, if it is there."""
         with suppress(FileNotFoundError):
             self.store.files.remove_tree(path)
 
@@ -300,12 +231,6 @@ class CopyTarget(ABC):
 
 @contextmanager
 def part_lock(target: CopyTarget, where: str) -> Iterator[None]:
-    """Keeps away who else copies the part of one source.
-
-    Raises:
-        StorageError: another run has it.
-        OSError: the file system offers no locks.
-    """
     with target.held(where, _LOCK_SECONDS) as is_ours:
         if not is_ours:
             raise BeingWrittenError(f"{where}: another run is copying it: let it end, or end it, and run this again")

@@ -1,4 +1,4 @@
-"""What one task of a copy does, wherever it runs: it needs nothing but the stores."""
+"""One task of a copy, wherever it runs: it needs nothing but the stores."""
 
 from __future__ import annotations
 
@@ -23,42 +23,30 @@ from falcon_assets.storage.files.files_on import files_on
 
 
 class FileReport(NamedTuple):
-    """What became of one file."""
-
     name: str
-    """Relative to the instance."""
     outcome: str
     """``copied``, ``equal`` (it was the same already), ``resumed`` (an earlier attempt copied it) or ``failed``."""
     bytes: int
-    """Its size."""
     seconds: float
-    """How long it took."""
     checksum: str
-    """Of the content, hexadecimal; "" where it failed."""
     verified: str
     """How it was verified: ``checksum``, ``etag`` or ``size``; with ``failed``, why."""
 
 
 @dataclass(frozen=True)
 class TaskSummary:
-    """What became of the files of one task or of several, as short as it can be said: there may be a million."""
+    """The results for the files of one task or of several, as short as possible: there may be a million."""
 
     outcomes: dict[str, int] = field(default_factory=dict)
-    """How many files had each outcome (see :class:`FileReport`)."""
     verified: dict[str, int] = field(default_factory=dict)
-    """How many of the copied files were verified in each way."""
     bytes: int = 0
-    """Size of the copied files."""
+    """Of the copied files only."""
     seconds: float = 0.0
-    """How long the files took, one after the other."""
     equal: tuple[str, ...] = ()
-    """Names of the files that were the same already."""
     failed: tuple[tuple[str, str], ...] = ()
-    """Names of the files that failed, and why."""
 
     @classmethod
     def of(cls, reports: Iterable[FileReport]) -> TaskSummary:
-        """The summary of files."""
         outcomes, verified = Counter[str](), Counter[str]()
         size, seconds, equal, failed = 0, 0.0, list[str](), list[tuple[str, str]]()
         for report in reports:
@@ -75,7 +63,6 @@ class TaskSummary:
 
     @classmethod
     def together(cls, summaries: Sequence[TaskSummary]) -> TaskSummary:
-        """The summary of the files of all of them."""
         return cls(
             outcomes=dict(sum((Counter(one.outcomes) for one in summaries), Counter())),
             verified=dict(sum((Counter(one.verified) for one in summaries), Counter())),
@@ -88,48 +75,32 @@ class TaskSummary:
 
 @dataclass(frozen=True)
 class CopyJob:
-    """Everything that the tasks of one copy have in common; it is shipped to where they run."""
+    """The common part of all tasks of one copy; it is shipped to where they run."""
 
     source: AbstractFileSystem = field(repr=False)
     source_base: str
-    """The source's instance."""
     target: AbstractFileSystem = field(repr=False)
     target_base: str
-    """The published instance."""
     written_base: str
     """Where files are written: in staging, or the published instance itself on object stores."""
     folder: str
-    """Has the plan of each task, and gets the records."""
     file_copy: type[FileCopy]
-    """Copies one file."""
     record_log: type[RecordLog]
-    """Keeps what was verified."""
     requests: int = 1
-    """How many files are under way at once in a task: with one of another host, more gain time."""
     rate: float | None = None
     """Mebibytes per second of each task."""
     by_size: bool = False
-    """Whether sizes alone are compared and verified."""
     attributes: Attributes = field(default_factory=Attributes)
-    """What local copies keep of local files."""
     to_the_end: bool = False
-    """Whether a task goes on after a file that failed."""
     elsewhere: Mapping[str, str] = field(default_factory=dict)
-    """By name: where files of the source lie that are not in its folder."""
+    """By name: absolute paths of source files that are not in its folder."""
 
     def plan_path(self, number: int) -> str:
-        """The file with the steps of that task."""
         return f"{self.folder}/plan/{number}.json"
 
 
 def run_task(job: CopyJob, number: int) -> Iterator[FileReport]:
-    """Does the steps of one task; what was verified is recorded at once.
-
-    A file that fails is reported, not raised; the task ends with it unless ``job.to_the_end``.
-
-    Raises:
-        OSError: the plan cannot be read, or nothing can be recorded.
-    """
+    """Does the steps of one task; records each at once. A file that fails is reported, not raised."""
     rows = json.loads(job.target.cat_file(job.plan_path(number)))
     steps = [FileStep(Step(step), *rest) for step, *rest in rows]
     with job.record_log(job.target, f"{job.folder}/records") as log:
@@ -157,7 +128,6 @@ class _Worker:
         self._files = job.file_copy(job.source, job.target, Throttle(job.rate), job.attributes, job.by_size)
 
     def do(self, step: FileStep) -> FileReport:
-        """Does one step and records what was verified."""
         started = time.perf_counter()
         try:
             outcome, checksum, verified = self._done(step)
@@ -166,7 +136,6 @@ class _Worker:
         return FileReport(step.name, outcome, step.size, time.perf_counter() - started, checksum, verified)
 
     def _done(self, step: FileStep) -> tuple[str, str, str]:
-        """Outcome, checksum, and how it was verified."""
         job = self._job
         source = job.elsewhere.get(step.name) or join(job.source_base, step.name)
         written = join(job.written_base, step.name)
@@ -188,12 +157,11 @@ class _Worker:
 
 
 def join(base: str, name: str) -> str:
-    """The path of a file of the instance at ``base``; one that is a single file has the name ""."""
     return f"{base}/{name}" if name else base
 
 
 def _reason(error: Exception) -> str:
-    """Why it failed, in words of ours or the operating system's: drivers may quote what is secret."""
+    """Returns our own words or the operating system's: drivers may quote secrets."""
     if isinstance(error, StorageError):
         return str(error)
     return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else type(error).__name__

@@ -1,4 +1,4 @@
-"""Copying one file between any two stores, and verifying that the copy is right."""
+"""Copying one file between any two stores, and verifying the copy."""
 
 from __future__ import annotations
 
@@ -21,19 +21,15 @@ SOURCE_CHANGED = "it changed while it was copied"
 
 
 class CopiedFile(NamedTuple):
-    """A copy that was found to be right."""
-
     checksum: str
-    """Of the content, hexadecimal."""
     verified: str
-    """How: ``checksum`` (read back), ``etag`` (the store says what it holds) or ``size``."""
+    """``checksum`` (read back), ``etag`` (the store says what it holds) or ``size``."""
     version: str
-    """The target's, as it was then."""
 
 
 @dataclass(frozen=True)
 class Attributes:
-    """What a copy keeps of a file, beside its content; nothing unless both stores have such."""
+    """Attributes that a copy keeps of a file; none unless both stores have them."""
 
     permission: bool = False
     times: bool = False
@@ -44,11 +40,6 @@ class Attributes:
         return self.permission or self.times or self.user or self.group
 
     def apply(self, source: str, target: int) -> None:
-        """Gives the file that is open as ``target`` what is kept of the file ``source``.
-
-        Raises:
-            OSError: as the operating system says.
-        """
         kept = os.stat(source)  # noqa: PTH116 - called for each of many small files
         if self.user or self.group:
             os.fchown(target, kept.st_uid if self.user else -1, kept.st_gid if self.group else -1)
@@ -59,39 +50,22 @@ class Attributes:
 
 
 class Proof:
-    """What was read of a source, for telling whether a target holds the same."""
-
     def __init__(self) -> None:
         self._digest = checksum()
 
     def update(self, block: bytes | memoryview) -> None:
-        """Adds a block of what was read."""
         self._digest.update(block)
 
     @property
     def checksum(self) -> str:
-        """Of all blocks, hexadecimal."""
         return self._digest.hexdigest()
 
     def verified(self, fs: AbstractFileSystem, path: str, size: int) -> str | None:
-        """How the file was found to hold that content; None where it does not.
-
-        Raises:
-            OSError: as the store says.
-        """
         return "checksum" if files_on(fs).content(path, size) == (size, self.checksum) else None
 
 
 class FileCopy(ABC):
-    """Copies files from any store to one of some kind.
-
-    Args:
-        source: Where they are.
-        target: Where they go.
-        throttle: Limits the bytes per second.
-        attributes: What is kept of them.
-        by_size: Whether the size alone is verified.
-    """
+    """Copies files from any store to one of some kind; raises OSError from either store."""
 
     def __init__(
         self,
@@ -106,24 +80,13 @@ class FileCopy(ABC):
 
     @abstractmethod
     def copy(self, source: str, target: str, size: int) -> CopiedFile:
-        """Copies and verifies one file; its folder is made.
-
-        Raises:
-            StorageError: the source has another size than ``size``, or the copy differs from what was read.
-            OSError: as one of the stores says.
-        """
+        """Copies and verifies one file; StorageError: the source is not of that size, or the copy differs."""
 
     def proof(self, size: int) -> Proof:
-        """What a file of that size can be verified by."""
         return Proof()
 
     def compare(self, source: str, target: str, size: int) -> CopiedFile | None:
-        """Reads the source, and the target where it does not say what it holds; None where they differ.
-
-        Raises:
-            StorageError: the source has another size than ``size``.
-            OSError: as one of the stores says.
-        """
+        """Reads the source, and the target unless its store keeps a digest; None if they differ."""
         proof = self.proof(size)
         for block in self.read(source, size):
             proof.update(block)
@@ -133,13 +96,12 @@ class FileCopy(ABC):
             return None
 
     def verified(self, proof: Proof, target: str, size: int) -> CopiedFile | None:
-        """The target, where it holds what was read; None where it does not."""
         fs = self.target.fs
         how = ("size" if fs.size(target) == size else None) if self.by_size else proof.verified(fs, target, size)
         return CopiedFile(proof.checksum, how, self.target.version(target)) if how else None
 
     def read(self, source: str, size: int) -> Iterator[bytes | memoryview]:
-        """The blocks of the source, at the rate that is allowed; each is good until the next one is asked for."""
+        """Reads the source at the allowed rate, each block valid until the next; StorageError: it has another size."""
         total = 0
         for block in self.source.blocks(source, size, self.throttle.block):
             total += len(block)

@@ -1,4 +1,4 @@
-"""The copy of one source's part of one instance: planned, done by tasks, and finished; publishing comes after it."""
+"""The copy of one source's part of one instance: planned, done by tasks, and finished; publishing follows."""
 
 from __future__ import annotations
 
@@ -26,39 +26,24 @@ _SHOWN_FAILURES = 5
 
 @dataclass(frozen=True)
 class CopyResult:
-    """What a copy of one source's part did."""
-
     files_copied: int
-    """Files that were copied and verified."""
     files_skipped: int
-    """Files that were equal already, those included that an earlier attempt had copied."""
+    """Files that were equal already, including those that an earlier attempt had copied."""
     files_failed: int
-    """Files that could not be copied; only with ``ignoreErrors``."""
     bytes: int
-    """Size of the copied files."""
     seconds: float
-    """From the first listing to the last verification."""
     task_seconds: float
-    """How long the tasks worked on files, one after the other; what ``mapBandwidth`` limits."""
+    """How long the tasks worked on files, one after the other; ``mapBandwidth`` limits this."""
     verification: str
-    """How the copied files were verified, ``checksum``, ``etag`` or ``size``, most used first; "" for none."""
+    """``checksum``, ``etag`` or ``size``, most used first; "" if nothing was copied."""
     to_publish: bool
-    """Whether there is something to publish: false where the target's instance is the same already."""
+    """False if the target's instance is the same already."""
 
 
 class InstanceCopy:
-    """One source's part of one target instance; a context in which nobody else copies the same.
+    """One source's part of one target instance; while the context lasts, no other run copies it.
 
-    Args:
-        source: The storage of the source cluster, its ``readonly`` endpoint.
-        path: The source's instance.
-        target: Where it goes.
-        holds: Whether the source brings the file of that name.
-        options: The feed's.
-
-    Raises:
-        StorageError: on entering: another run copies the same, something else is at the target and may not be replaced,
-            or the stores refuse, or have nothing of what is to be preserved.
+    Entering raises StorageError also if something else is at the target and may not be replaced.
     """
 
     def __init__(
@@ -77,9 +62,7 @@ class InstanceCopy:
         self.started = time.monotonic()
 
     plan: CopyPlan
-    """What is to be done; known on entering."""
     started: float
-    """When it was entered, on the monotonic clock."""
 
     def __enter__(self) -> InstanceCopy:
         with ExitStack() as held, self._explained():
@@ -104,7 +87,6 @@ class InstanceCopy:
 
     @property
     def job(self) -> CopyJob:
-        """What the tasks need; there is one for each of ``plan.tasks``."""
         source, target, options = self._source, self._target, self._options
         return CopyJob(
             source=source.store.fs,
@@ -126,27 +108,14 @@ class InstanceCopy:
         )
 
     def run_here(self) -> TaskSummary:
-        """Does all tasks in this process.
-
-        Raises:
-            CancelledError: it is cancelled; what was copied is not copied again by the next attempt.
-            StorageError: the stores refuse; that a file could not be copied is in the summary.
-        """
+        """Does all tasks in this process; a failed file is in the summary, a cancelled copy raises CancelledError."""
         with self._explained():
             job = self.job
             tasks = (_cancellable(run_task(job, one)) for one in range(len(self.plan.tasks)))
             return TaskSummary.together([TaskSummary.of(reports) for reports in tasks])
 
     def finish(self, done: TaskSummary) -> CopyResult:
-        """Makes sure that every file came and that the source is still the same.
-
-        Args:
-            done: What all tasks of the plan did.
-
-        Raises:
-            StorageError: a file could not be copied and the options do not say that this is to be ignored, or the
-                source changed meanwhile. What was copied is not copied again by the next attempt.
-        """
+        """Raises StorageError if a file failed or the source changed; the next attempt keeps what was copied."""
         with self._explained():
             return self._finished(done)
 
@@ -198,7 +167,7 @@ class InstanceCopy:
         return plan_copy(self._found.files, published, recorded, staged, holds, self._options, at_once)
 
     def _compared(self, published: Mapping[str, ListedFile], made: Collection[str]) -> dict[str, CopyRecord]:
-        """Records of the files that are there and not of this copy, all of which have to be the same."""
+        """Returns records of existing files that this copy did not make: each has to be the same."""
         records = {}
         source, target = self._source.store, self._target
         for name, (size, version) in self._found.files.items():

@@ -7,15 +7,11 @@ import time
 
 MEBIBYTE = 1 << 20
 _SAVED_SECONDS = 1.0
-"""How much of what was not used may be used up later: a slow second must not become a burst."""
+"""How much unused time may be used up later: a slow second must not become a burst."""
 
 
 class Throttle:
-    """Holds the threads of a task up so that all of them together keep to a rate.
-
-    Args:
-        rate: Mebibytes per second; None: no limit.
-    """
+    """Delays the threads of a task to a common rate, in mebibytes per second; None: no limit."""
 
     def __init__(self, rate: float | None) -> None:
         self._seconds_per_byte = 1 / (rate * MEBIBYTE) if rate else 0.0
@@ -23,7 +19,6 @@ class Throttle:
         self._paid_until = time.monotonic()
 
     def __call__(self, size: int) -> None:
-        """Waits until ``size`` more bytes were allowed to pass."""
         if not self._seconds_per_byte:
             return
         with self._lock:
@@ -34,7 +29,7 @@ class Throttle:
             time.sleep(wait)
 
     def block(self, size: int) -> int:
-        """The largest block, up to ``size``, after which a wait is still short."""
+        """Returns the largest block, up to ``size``, after which a wait is still short."""
         if not self._seconds_per_byte:
             return size
         return max(4096, min(size, int(0.25 / self._seconds_per_byte)))

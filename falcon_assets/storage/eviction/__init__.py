@@ -1,1 +1,1 @@
-"""What retention does with instances and with what is staged of them: removing, archiving, freeing the space."""
+"""Retention of instances and of staged data: removing, archiving, freeing the space."""

@@ -1,4 +1,4 @@
-"""Archiving: an instance gets to another place whole, verified, before the original may go."""
+"""Archiving: the instance is whole and verified at another place before the original may be removed."""
 
 from __future__ import annotations
 
@@ -15,24 +15,12 @@ from falcon_assets.storage.staging import TO_ARCHIVE
 
 
 def archive(source: ClusterStore, path: str, target: ClusterStore, archive_path: str, flag: str | None) -> None:
-    """Sees to it that the instance at ``path`` is whole at ``archive_path``, as far as it is still there.
+    """Makes sure that the instance at ``path`` is whole at ``archive_path``, if it is still there.
 
-    Within one file system it is moved, in one step, and the original is gone. Else, and from a table, it is copied and
-    verified as a replication does, and the original stays for the caller to remove. A copy that was killed goes on
-    where it was; where nobody goes on with it, :func:`abandon_archive` removes it, as here where the original is gone.
-    Hadoop's side files are not copied; links become what they lead to.
-
-    Args:
-        source: Where the instance lies.
-        path: Its path there, below the root.
-        target: Where it goes.
-        archive_path: Its path there, below the root.
-        flag: Name of the feed's availability flag, which comes last.
-
-    Raises:
-        StorageError: it is several partitions of a table, something else is at ``archive_path``, it changes or links
-            out of the root, or a file differs after it was copied. The original is then as it was.
-        OSError: as the stores say.
+    Within one file system it is moved in one step, and the original is gone. Else, and from a table, it is copied and
+    verified, the flag last, and the caller removes the original. The same call resumes a killed copy, or removes it if
+    the original is gone. Hadoop's side files are not copied; links are copied as their targets. After an error
+    (StorageError, OSError) the original is unchanged.
     """
     is_there = kind_of(source).has(path)
     target = target.without_tables
@@ -43,19 +31,7 @@ def archive(source: ClusterStore, path: str, target: ClusterStore, archive_path:
 
 
 def abandon_archive(store: ClusterStore, path: str, flag: str | None) -> None:
-    """Removes what a copy to an archive has made, unless it has come to its end; nobody may be copying.
-
-    Nothing of it is ever taken for what an archive holds already.
-
-    Args:
-        store: Of the archive.
-        path: Where the instance was to be archived, below the root.
-        flag: Name of the feed's availability flag, which is copied last: where the copy has made it, it has ended.
-
-    Raises:
-        StorageError: somebody is publishing there.
-        OSError: as the store says; the same call again goes on with it.
-    """
+    """Removes an unfinished copy to an archive, not what was there before; no copy may be running."""
     target = _copy_target(store, path, flag)
     target.recover(f"cluster {store.cluster.name!r}: cannot remove what was copied of {path}")  # a killed publication
     target.discard()

@@ -1,4 +1,4 @@
-"""Eviction: instances that were decided on leave a cluster; killed at any point, the same call again completes it."""
+"""Evicts instances after a decision; killed at any point, the same call again completes it."""
 
 from __future__ import annotations
 
@@ -16,31 +16,21 @@ from falcon_assets.storage.kinds.removing import Removal
 
 
 class Evicted(NamedTuple):
-    """What became of one instance."""
-
     nominal: datetime
     files: int
-    """How many files went now; the flag and Hadoop's side files do not count, as in a data version."""
+    """Removed by this call, without the flag and Hadoop's side files, as in a data version."""
     bytes: int
-    """Their total size."""
     error: StorageError | None = None
-    """Why something of it is still there: the same call again goes on with it."""
+    """The reason why a part is still there: the same call again resumes."""
 
 
 def evict(
     store: ClusterStore, verdicts: Iterable[Verdict], flag: str | None, archive_store: ClusterStore | None = None
 ) -> Iterator[Evicted]:
-    """Deletes or archives instances as the verdicts say, one after the other, each as it is asked for.
+    """Deletes or archives instances as the recorded verdicts say, one after the other, each on demand.
 
-    Verdicts to keep are passed over. Nothing is touched but the locations of the others and the folders between them
-    and their fixed prefix. On file systems what goes is moved aside in one step, so that nobody sees a part of it:
-    call :meth:`falcon_assets.storage.kinds.storage_kind.StorageKind.purge` at the end.
-
-    Args:
-        store: One of the stores where the instances lie: locations say which of its roots they are below.
-        verdicts: Recorded already, so that they are known after a crash.
-        flag: Name of the feed's availability flag.
-        archive_store: One of the stores of the cluster that is archived on; None: it is that of ``store``.
+    Only their locations are touched, and the folders between these and their fixed prefix. On file systems a location
+    is moved aside in one step, so that no reader sees a part of it: call :meth:`StorageKind.purge` at the end.
     """
     removals = _Removals(store, flag)
     for verdict in verdicts:
@@ -67,11 +57,7 @@ def evict(
 
 
 def measure(store: ClusterStore, instance: StoredInstance, flag: str | None) -> tuple[int, int]:
-    """How many files an instance has in all its locations, and their total size, counted as :class:`Evicted` does.
-
-    Raises:
-        StorageError: they cannot be listed.
-    """
+    """Returns files and bytes of an instance in all its locations, counted as :class:`Evicted` does."""
     removals, files, size = _Removals(store, flag), 0, 0
     for location in instance.locations:
         _, removal = removals.of(location)
@@ -82,22 +68,13 @@ def measure(store: ClusterStore, instance: StoredInstance, flag: str | None) -> 
 
 
 def is_untouched(store: ClusterStore, instance: StoredInstance, flag: str | None) -> bool:
-    """Whether nothing was removed yet of an instance that was decided on.
-
-    On file systems its first location goes in one step; elsewhere the flag goes first, and without a flag the whole
-    cannot be told from a part: it counts as touched then.
-
-    Raises:
-        StorageError: the store cannot be asked.
-    """
+    """Whether nothing was removed yet of an instance that was decided on; without a flag false on object stores."""
     first = instance.locations[0]
     with explained(store.cluster.name, f"look at {first.place}"):
         return kind_of(store.at(first.root)).is_untouched(first, flag)
 
 
 class _Removals:
-    """The store and the removal for each location, made once for each root."""
-
     def __init__(self, store: ClusterStore, flag: str | None) -> None:
         self._store, self._flag = store, flag
         self._by_root: dict[str | None, tuple[ClusterStore, Removal]] = {}

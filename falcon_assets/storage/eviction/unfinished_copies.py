@@ -1,11 +1,10 @@
-"""Copies that began and did not come to an end: which there are, and how what they staged goes.
+"""Copies that began and did not end, and how what they staged is removed.
 
-A note says so, from before a copy writes anything to the end of its publication::
+A note marks each, from before a copy writes anything to the end of its publication::
 
     STAGING/copies/unfinished/KEY.SOURCE      the path of the instance, below the root
 
-So what is unfinished is found without listing all that was ever replicated, and its instance is known although KEY is
-a hash.
+So they are found without listing all that was ever replicated, and with their instance although KEY is a hash.
 """
 
 from __future__ import annotations
@@ -24,22 +23,12 @@ from falcon_assets.storage.staging import TO_ARCHIVE, unfinished_folder, unfinis
 
 
 class UnfinishedCopy(NamedTuple):
-    """What sources began to bring for one instance of a target."""
-
     path: str
-    """The target's instance, below the root."""
     sources: tuple[str, ...]
-    """Names of the source clusters, in order."""
 
 
 def unfinished_copies(store: ClusterStore) -> list[UnfinishedCopy]:
-    """All of a target, in order: those that are under way too, and late changes of instances that are published.
-
-    Copies to archives are not among them: the decisions on evictions tell of those.
-
-    Raises:
-        StorageError: the store cannot be read.
-    """
+    """Lists them in order, with those in progress and late changes of published instances; no copies to archives."""
     found: dict[str, list[str]] = {}
     with driver_explained(store.cluster.name, "list what is staged"):
         for note, path in _notes(store):
@@ -50,18 +39,9 @@ def unfinished_copies(store: ClusterStore) -> list[UnfinishedCopy]:
 
 
 def remove_unfinished(store: ClusterStore, copy: UnfinishedCopy, flag: str | None) -> bool:
-    """Removes what was staged for an instance that never came; False, and nothing removed, where something is there.
+    """Removes what was staged for an instance that never arrived; False, and nothing removed, if it did.
 
-    On file systems it is moved aside: call :meth:`falcon_assets.storage.kinds.storage_kind.StorageKind.purge` at the
-    end. The note goes last, so that the same call again completes this one.
-
-    Args:
-        store: The target's.
-        copy: Found there.
-        flag: Name of the feed's availability flag.
-
-    Raises:
-        StorageError: a run is copying or publishing it, or the store refuses.
+    Data is moved aside, as by :func:`evict`, and the note deleted last. Raises StorageError if a run is copying it.
     """
     where = f"cluster {store.cluster.name!r}: cannot remove what was staged of {copy.path}"
     kind, output = kind_of(store), OutputTarget(copy.path, flag)
@@ -81,7 +61,6 @@ def remove_unfinished(store: ClusterStore, copy: UnfinishedCopy, flag: str | Non
 
 
 def _notes(store: ClusterStore) -> Iterator[tuple[str, str]]:
-    """The absolute path of each note, and what it says."""
     store.files.refresh()
     with suppress(FileNotFoundError):
         for note in sorted(map(str, store.fs.ls(unfinished_folder(store), detail=False))):

@@ -1,4 +1,4 @@
-"""Versions that were replaced leave a cluster; killed at any point, the same call again completes it."""
+"""Evicts versions that were replaced; killed at any point, the same call again completes it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,7 @@ from falcon_assets.storage.kinds.kind_of import kind_of
 def evict_versions(
     store: ClusterStore, paths: InstancePaths, verdicts: Iterable[VersionVerdict]
 ) -> Iterator[tuple[VersionVerdict, StorageError | None]]:
-    """Removes the versions that are to go, one after the other, and says why not where one is still there.
-
-    Nobody publishes or restores their instance meanwhile. On file systems they are moved aside in one step: call
-    :meth:`falcon_assets.storage.kinds.storage_kind.StorageKind.purge` at the end.
-
-    Args:
-        store: The store of the feed.
-        paths: The feed and the cluster.
-        verdicts: Those to keep are passed over; what is not there any more is gone.
-    """
+    """Removes versions, which no run may be restoring, as :func:`evict`; gives the error if one is still there."""
     removal = kind_of(store).removal(paths.feed.availability_flag)
     prefix = paths.template.fixed_prefix({})
     for verdict in verdicts:

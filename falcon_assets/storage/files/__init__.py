@@ -1,1 +1,1 @@
-"""What a file system can do with files, where file systems differ."""
+"""File access where file systems differ."""

@@ -1,4 +1,4 @@
-"""What not every store can do; whoever needs it asks for it by name, and not for the kind of store."""
+"""Abilities that not every store has; callers ask for one by name, and not for the kind of store."""
 
 from __future__ import annotations
 
@@ -6,19 +6,13 @@ from enum import Enum
 
 
 class Ability(Enum):
-    """What not every store can do."""
-
     RENAME = "rename"
-    """To exchange an instance in one step: without it, what is written in several steps is written in its place."""
+    """Exchanges an instance in one step: without it, outputs in several steps are written in their final place."""
     LOCK = "lock"
-    """To keep others away, until the holder ends in whatever way."""
+    """Keeps others away until the holder ends, in any way."""
     MODES = "modes"
-    """To keep owners and permissions that anybody may set."""
     TIMES = "times"
-    """To keep times of files that anybody may set."""
     WITHOUT_CONNECTOR = "to be read without a connector"
-    """To be read by any Spark: without it, Spark needs jars, or copies on a file system."""
+    """Any Spark can read it; without it, Spark needs jars, or copies on a file system."""
     SPARK_OUTPUT = "outputs of workflows"
-    """To be written to by Spark."""
     VERSIONS = "versions"
-    """To keep what is replaced beside its successor."""

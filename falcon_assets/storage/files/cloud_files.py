@@ -8,10 +8,8 @@ _DENIED = (401, 403)
 
 
 class AzureFiles(ObjectFiles):
-    """See :class:`FileAccess`."""
-
     def is_mounted(self, root: str) -> bool:
-        """Whether its container is there. Where nobody may ask that, it is."""
+        """True also if these credentials may not ask."""
         try:
             self.fs.info(self.fs.split_path(root)[0], refresh=True)
         except FileNotFoundError:
@@ -24,10 +22,8 @@ class AzureFiles(ObjectFiles):
 
 
 class GoogleFiles(ObjectFiles):
-    """See :class:`FileAccess`."""
-
     def is_mounted(self, root: str) -> bool:
-        """Whether its bucket is there, as who may list it is told. Where nobody may ask that, it is."""
+        """Lists the bucket, which readers may; true also if these credentials may not."""
         try:
             self.fs.call("GET", "b/{}/o", self.fs.split_path(root)[0], maxResults=1, json_out=True)
         except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What an entry of a listing tells of a file, whatever file system of fsspec lists it."""
+"""Fields of an entry of a listing, for every file system of fsspec."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 MODIFIED = ("mtime", "LastModified", "last_modified", "updated", "modified", "modificationTime")
-"""What fsspec's file systems call the modification time: local, sftp, hdfs; s3; abfs; gs; ftp; webhdfs."""
+"""The modification time in fsspec's file systems: local, sftp, hdfs; s3; abfs; gs; ftp; webhdfs."""
 ETAGS = ("ETag", "etag", "md5Hash", "generation")
-"""What says by itself that a content is another one: S3, abfs, gs."""
+"""Fields that alone prove another content: S3, abfs, gs."""
 
 
 def modified_at(entry: Mapping[str, Any]) -> datetime | None:
-    """When a listing says that what it lists was modified, UTC; None where it does not say."""
+    """Returns the modification time, UTC; None if the listing has none."""
     value = next((entry[key] for key in MODIFIED if entry.get(key) is not None), None)
     try:
         if isinstance(value, int | float):

@@ -1,4 +1,4 @@
-"""How the files of a file system are handled: the one place where that is decided."""
+"""Chooses the access to the files of a file system: the one place where that is decided."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from falcon_assets.storage.files.web_hdfs import WebHdfsFileSystem
 
 
 def files_on(fs: AbstractFileSystem) -> FileAccess:
-    """The files on ``fs``."""
     if isinstance(fs, LocalFileSystem):
         return LocalFiles(fs)
     if isinstance(fs, WebHdfsFileSystem):

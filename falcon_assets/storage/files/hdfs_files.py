@@ -11,14 +11,12 @@ from falcon_assets.storage.files.remote_files import RemoteFiles
 
 
 class HdfsFiles(RemoteFiles):
-    """See :class:`FileAccess`."""
-
     cannot = frozenset({Ability.LOCK})
     marks_at_sight = True
     tells_changes = True
 
     def is_mounted(self, root: str) -> bool:
-        """Whether its folder is there: anybody may have moved or removed it, and another namenode has none."""
+        """Whether the folder is there: users may have moved or removed it, and another namenode has none."""
         return bool(self.fs.isdir(root))
 
     def is_empty(self, root: str) -> bool:

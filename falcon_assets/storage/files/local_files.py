@@ -14,14 +14,12 @@ from falcon_assets.storage.files.entry import modified_at
 from falcon_assets.storage.files.file_access import FileAccess
 
 LOCAL_BLOCK = 128 << 10
-"""What a processor's own cache holds three times, so that a block is read, hashed and written before it leaves it."""
+"""A processor's own cache holds three, so that a block is read, hashed and written before it leaves the cache."""
 SMALL = 64 << 10
 """Files up to this size are read by one call."""
 
 
 class LocalFiles(FileAccess):
-    """See :class:`FileAccess`."""
-
     requests = 1
     cannot = frozenset()
     marks_at_sight = True
@@ -140,7 +138,6 @@ class LocalFiles(FileAccess):
 
 
 def stat_version(status: os.stat_result) -> str:
-    """The version of a local file."""
     return f"{status.st_mtime_ns:x}-{status.st_ino:x}"
 
 

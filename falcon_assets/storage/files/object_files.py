@@ -11,8 +11,6 @@ from falcon_assets.storage.files.remote_files import RemoteFiles
 
 
 class ObjectFiles(RemoteFiles):
-    """See :class:`FileAccess`."""
-
     cannot = frozenset(Ability) - {Ability.SPARK_OUTPUT, Ability.VERSIONS}
 
     def all_below(self, base: str) -> Iterator[Mapping[str, Any]]:
@@ -26,5 +24,4 @@ class ObjectFiles(RemoteFiles):
 
 
 def holds_objects(protocol: str | tuple[str, ...] | list[str]) -> bool:
-    """Whether fsspec's file system of that name is an object store."""
     return not OBJECT_STORES.isdisjoint([protocol] if isinstance(protocol, str) else protocol)

@@ -17,14 +17,9 @@ _POLL_SECONDS = 0.05
 
 @contextmanager
 def path_lock(file: Path | str, timeout: float) -> Iterator[bool]:
-    """Holds the lock that ``file`` stands for, and gives True; gives False if others hold it for ``timeout`` seconds.
+    """Holds the lock of ``file`` and gives True; gives False if others hold it for ``timeout`` seconds.
 
-    The kernel drops the lock when the holder ends, however it ends. The file goes with the last holder, so that
-    a staging location does not fill up with one lock file per instance; whoever locked a file that is
-    no longer there tries again.
-
-    Raises:
-        OSError: the file system cannot make the file or offers no locks.
+    The kernel drops the lock when the holder ends, in any way; the last holder deletes the file.
     """
     descriptor = acquire(file, timeout)
     try:
@@ -35,11 +30,6 @@ def path_lock(file: Path | str, timeout: float) -> Iterator[bool]:
 
 
 def acquire(file: Path | str, timeout: float) -> int | None:
-    """:func:`path_lock` for a loop that takes many thousands: the open file, None if others hold it.
-
-    Raises:
-        OSError: as :func:`path_lock`.
-    """
     deadline = time.monotonic() + timeout
     while True:
         descriptor = opened(file)
@@ -56,7 +46,6 @@ def acquire(file: Path | str, timeout: float) -> int | None:
 
 
 def release(descriptor: int, file: Path | str) -> None:
-    """Gives back what :func:`acquire` gave."""
     with suppress(FileNotFoundError):
         os.unlink(file)  # noqa: PTH108 - see acquire
     os.close(descriptor)

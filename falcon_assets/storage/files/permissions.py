@@ -1,4 +1,4 @@
-"""The permission of an ``acl``, applied to what is published."""
+"""The permission of an ``acl``, applied to published data."""
 
 from __future__ import annotations
 
@@ -7,13 +7,9 @@ from pathlib import Path
 
 
 def apply_permission(path: Path, permission: str | None) -> None:
-    """Gives ``path`` and everything in it the octal mode ``permission``; None and ``*`` leave all as it is.
+    """Gives ``path`` and everything in it the octal mode ``permission``; None and ``*`` change nothing.
 
-    As in Hadoop, files get no execute bits. The owner keeps all rights to folders and may read and write files:
-    otherwise nobody could replace the instance later.
-
-    Raises:
-        OSError: as the operating system says.
+    As in Hadoop, files get no execute bits. The owner keeps all rights to folders, and may read and write files.
     """
     if permission is None or permission == "*":
         return

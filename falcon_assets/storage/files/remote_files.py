@@ -1,4 +1,4 @@
-"""The files of a store that is asked over the network, as far as its driver of fsspec tells."""
+"""The files of a store that is asked over the network, with the abilities of its fsspec driver."""
 
 from __future__ import annotations
 
@@ -14,15 +14,13 @@ from falcon_assets.storage.files.entry import ETAGS, MODIFIED, modified_at
 from falcon_assets.storage.files.file_access import FileAccess
 
 _BLOCK = 16 << 20
-"""A request for less takes longer to come than to be read."""
+"""A request for less takes longer to arrive than to be read."""
 _TELL_CHANGES = {"hdfs", "arrow_hdfs", "webhdfs", "webHDFS", "sftp", "ssh", "smb"}
 """Of fsspec's names of file systems: those whose folders have a modification time."""
 _MAGIC = re.compile(r"[*?\[]")
 
 
 class RemoteFiles(FileAccess):
-    """See :class:`FileAccess`."""
-
     requests = 16
     cannot = frozenset(Ability) - {Ability.WITHOUT_CONNECTOR}
     marks_at_sight = False
@@ -83,7 +81,6 @@ class RemoteFiles(FileAccess):
         return entry_version(self.fs.info(path))
 
     def without_links(self, base: str, left_out: Callable[[str], bool]) -> Mapping[str, tuple[int, str]]:
-        """One request for thousands of them, where the store can."""
         self.refresh()
         found = ((str(name)[len(base) + 1 :], entry) for name, entry in self.fs.find(base, detail=True).items())
         return {
@@ -101,11 +98,7 @@ class RemoteFiles(FileAccess):
 
 
 def entry_version(entry: Mapping[str, Any]) -> str:
-    """The version of a file, from fsspec's entry.
-
-    Raises:
-        StorageError: the store tells nothing that could be one.
-    """
+    """Returns the version of a file from fsspec's entry; raises StorageError if nothing in it can serve as one."""
     for key in (*ETAGS, *MODIFIED, "created"):
         if entry.get(key) is not None:
             value = entry[key]
@@ -115,5 +108,5 @@ def entry_version(entry: Mapping[str, Any]) -> str:
 
 
 def _escaped(path: str) -> str:
-    """A pattern of fsspec that only ``path`` matches: ``AbstractFileSystem.rm`` expands what it is given."""
+    """Returns a pattern of fsspec that only ``path`` matches: ``AbstractFileSystem.rm`` expands its argument."""
     return _MAGIC.sub(r"[\g<0>]", path)

@@ -1,4 +1,4 @@
-"""The objects of S3, where its driver of fsspec asks more often than it has to, or does not say what was refused."""
+"""The objects of S3, whose fsspec driver asks more often than it has to, or hides refusals."""
 
 from __future__ import annotations
 
@@ -12,17 +12,14 @@ from falcon_assets.storage.files.object_files import ObjectFiles
 _REMOVED_AT_ONCE = 1000
 """S3's limit for one request."""
 _REQUESTS = 3
-"""Of that size at the same time."""
 _COPIED_AT_ONCE = 5 << 30
 """The bytes that S3 copies by one request."""
 _DENIED = ("AccessDenied", "AllAccessDisabled", "AccountProblem")
 
 
 class S3Files(ObjectFiles):
-    """See :class:`FileAccess`."""
-
     def is_mounted(self, root: str) -> bool:
-        """Whether its bucket is there. Where nobody may ask that, it is."""
+        """True also if these credentials may not ask."""
         try:
             self.fs.call_s3("head_bucket", Bucket=self.fs.split_path(root)[0])
         except FileNotFoundError:

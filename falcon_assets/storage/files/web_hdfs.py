@@ -1,7 +1,7 @@
-"""HDFS for fsspec, by what every namenode speaks over HTTP: nothing of Hadoop has to be installed here.
+"""HDFS for fsspec, by the HTTP that every namenode speaks: nothing of Hadoop has to be installed here.
 
 fsspec's own driver waits without end, does not notice that a rename was refused, and takes a namenode that does not
-answer for files that are not there.
+answer for missing files.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import requests
 from fsspec.implementations.webhdfs import WebHDFS
 
 PATIENCE = (5.0, 30.0)
-"""Seconds that a node may take to be reached, and to say something: one that collects its garbage is silent a while."""
+"""Seconds for a node to be reached, and to answer: one that collects its garbage is silent for a while."""
 _TRIES = 2
 _ERRNOS = {
     "FileNotFoundException": errno.ENOENT,
@@ -36,7 +36,7 @@ _ERRNOS = {
     "PathComponentTooLongException": errno.ENAMETOOLONG,
 }
 _ELSEWHERE = ("StandbyException", "RetriableException", "ObserverRetryOnActiveException")
-"""What a namenode says that is not the one to ask, or is not yet."""
+"""Answers of a namenode that is not the one to ask, or not yet."""
 _BAD = 400
 _NO_DATANODE = ("could only be written to 0 of the", "Failed to find datanode")
 _LOGICAL = (
@@ -54,12 +54,10 @@ _SAFE_MODE = (
 
 
 class WebHdfsFileSystem(WebHDFS):  # type: ignore[misc]  # which has no types
-    """The files of an HDFS; what fails is an ``OSError``, with the number that a local file system gives.
+    """The files of an HDFS; failures are ``OSError``, with the number that a local file system gives.
 
-    Args:
-        addresses: Where namenodes answer, as ``http://HOST:PORT``, with commas between several: the active one counts.
-        root: Begins the URLs of files for Hadoop, as ``hdfs://HOST:PORT``.
-        options: fsspec's for the driver: ``user``, ``kerberos``, ``token`` and others.
+    ``addresses`` are those of namenodes (``http://HOST:PORT``), separated by commas: the active one counts. ``root``
+    begins the URLs of files for Hadoop (``hdfs://HOST:PORT``).
     """
 
     protocol = ("hdfs", "webhdfs", "swebhdfs")
@@ -76,7 +74,6 @@ class WebHdfsFileSystem(WebHDFS):  # type: ignore[misc]  # which has no types
 
     @classmethod
     def _strip_protocol(cls, path: str) -> str:
-        """Of a path, which is all that is ever asked about: there is no "?" or "#" that would end one."""
         return path.rstrip("/") or "/"
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
@@ -91,7 +88,7 @@ class WebHdfsFileSystem(WebHDFS):  # type: ignore[misc]  # which has no types
         return [_entry(one, name) if detail else name for one, name in named]
 
     def find(self, path: str, maxdepth: None = None, withdirs: bool = False, detail: bool = False, **_: Any) -> Any:
-        """All files below, and folders on demand; nothing where nothing is. What cannot be listed is no nothing."""
+        """Returns files below, and folders on demand; none if nothing is there. Raises for a folder it cannot list."""
         found: dict[str, dict[str, Any]] = {}
         folders = [path]
         while folders:
@@ -129,12 +126,7 @@ class WebHdfsFileSystem(WebHDFS):  # type: ignore[misc]  # which has no types
         self.mkdir(path)
 
     def mv(self, path1: str, path2: str, **_: Any) -> None:
-        """In one step, to a name that nothing has: Hadoop's other rename would move it *into* a folder of that name.
-
-        Raises:
-            FileExistsError: something is there.
-            FileNotFoundError: it is not there itself, or the folder that it is to be in.
-        """
+        """Renames in one step to a free name: Hadoop's other rename would move it *into* a folder of that name."""
         self._call("RENAME", "put", path1, destination=self._strip_protocol(path2), renameoptions="NONE")
 
     def rm(self, path: str, recursive: bool = False, **_: Any) -> None:
@@ -157,11 +149,11 @@ class WebHdfsFileSystem(WebHDFS):  # type: ignore[misc]  # which has no types
         self._call("SETOWNER", "put", path, **{name: value for name, value in asked.items() if value})
 
     def utime(self, path: str, modified: int) -> None:
-        """Sets when a file was changed last, in milliseconds since 1970."""
+        """Sets the modification time, in milliseconds since 1970."""
         self._call("SETTIMES", "put", path, modificationtime=modified)
 
     def ukey(self, path: str) -> str:
-        """The checksum that HDFS keeps of a file, with all that it depends on beside the content."""
+        """Returns the checksum that HDFS keeps of a file, with all that it depends on beside the content."""
         said = self._data_call("GETFILECHECKSUM", "get", path).json()["FileChecksum"]
         return f"{said['algorithm']}:{said['bytes']}"
 
@@ -174,7 +166,7 @@ class WebHdfsFileSystem(WebHDFS):  # type: ignore[misc]  # which has no types
         return bytes(self._data_call("OPEN", "get", path, **part).content)
 
     def pipe_file(self, path: str, value: bytes | Iterable[bytes], mode: str = "overwrite", **_: Any) -> None:
-        """Writes a file, with the folders above it; a content that comes in blocks is never kept whole."""
+        """Writes a file, with the folders above it; a content in blocks is never kept whole."""
         overwrite = str(mode == "overwrite").lower()
         self._data_call("CREATE", "put", path, value, overwrite=overwrite)
 
@@ -182,7 +174,6 @@ class WebHdfsFileSystem(WebHDFS):  # type: ignore[misc]  # which has no types
         self.pipe_file(path2, self.streamed(path1))
 
     def streamed(self, path: str, block: int = 1 << 20) -> Iterator[bytes]:
-        """The content in blocks."""
         answer = self._data_call("OPEN", "get", path, stream=True)
         try:
             yield from answer.iter_content(block)
@@ -207,7 +198,6 @@ class WebHdfsFileSystem(WebHDFS):  # type: ignore[misc]  # which has no types
     def _data_call(
         self, op: str, method: str, path: str, data: Any = None, stream: bool = False, **asked: Any
     ) -> requests.Response:
-        """Asks the datanode that the namenode names; a gateway answers itself."""
         told = self._call(op, method, path, **asked)
         location = told.headers.get("Location")
         if location is None:
@@ -257,8 +247,6 @@ class WebHdfsFileSystem(WebHDFS):  # type: ignore[misc]  # which has no types
 
 
 class _Written(io.BytesIO):
-    """A file that is written when it is closed."""
-
     def __init__(self, fs: WebHdfsFileSystem, path: str) -> None:
         super().__init__()
         self._fs, self._path = fs, path
@@ -305,7 +293,7 @@ def _silent(address: str, error: requests.RequestException, what: str) -> OSErro
 
 
 def _exception(answer: requests.Response) -> tuple[str, str]:
-    """Name and message of the exception that a node tells; empty where it does not."""
+    """Returns name and message of the exception in a node's answer; empty if it has none."""
     if answer.status_code < _BAD:
         return "", ""
     try:

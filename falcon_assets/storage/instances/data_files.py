@@ -1,8 +1,7 @@
 """The rule that says which files below an instance's path are its data.
 
 Versions, signatures, collectors, copies and Spark follow it: every regular file at any depth, except the feed's flag at
-the top, and what has a hidden name or lies in a folder that has one. What Hadoop's committers leave beside it goes when
-an instance is published.
+the top, and hidden files and those in hidden folders.
 """
 
 from __future__ import annotations
@@ -15,42 +14,27 @@ from pathlib import Path
 def is_hidden(name: str) -> bool:
     """Whether Spark takes no file of that name for data, and looks into no folder of that name.
 
-    Source: Spark's ``HadoopFSUtils.shouldFilterOutPathName`` and ``PartitioningAwareFileIndex.isDataPath``. All that
-    Hadoop's committers leave has such a name: ``_SUCCESS``, ``_temporary``, ``.part-0.crc``.
+    Source: Spark's ``HadoopFSUtils.shouldFilterOutPathName`` and ``PartitioningAwareFileIndex.isDataPath``.
     """
     return (name.startswith("_") and "=" not in name) or name.startswith(".") or name.endswith("._COPYING_")
 
 
 def is_data(relative: str, flag: str | None) -> bool:
-    """Whether the file of that path, relative to the instance, is data of it.
-
-    Args:
-        relative: Steps are separated by ``/``; "" is an instance that is a single file.
-        flag: Name of the feed's availability flag.
-    """
     return relative != flag and not any(map(is_hidden, relative.split("/")))
 
 
 def shown(name: str) -> str:
-    r"""A file's name as a person can read it, and every log can hold it: what is not UTF-8 is shown as ``\xff``."""
+    r"""Makes a file's name readable, and fit for every log: bytes that are not UTF-8 are shown as ``\xff``."""
     text = os.fsencode(name).decode("utf-8", "backslashreplace")
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)
 
 
 def is_side_file(name: str) -> bool:
-    """Whether a file or folder of that base name is Hadoop's: checksums, the job's success marker, its scratch folder.
-
-    Source: ``ChecksumFileSystem`` (``.NAME.crc``) and ``FileOutputCommitter`` (``_SUCCESS``, ``_temporary``).
-    """
+    """Whether it is one of Hadoop's: ``ChecksumFileSystem`` (``.NAME.crc``), ``FileOutputCommitter`` (the others)."""
     return name in ("_SUCCESS", "_temporary") or (name.startswith(".") and name.endswith(".crc"))
 
 
 def remove_side_files(folder: Path, keep: str | None) -> None:
-    """Removes all side files below ``folder``, except the file ``keep`` directly in it.
-
-    Raises:
-        OSError: as the operating system says.
-    """
     for parent, folders, files in os.walk(folder):
         for name in list(filter(is_side_file, folders)):
             folders.remove(name)

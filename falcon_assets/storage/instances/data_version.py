@@ -1,4 +1,4 @@
-"""Data versions: a fingerprint of what an instance holds."""
+"""Data versions: a fingerprint of the content of an instance."""
 
 from __future__ import annotations
 
@@ -18,40 +18,23 @@ _ATTEMPTS = 5
 
 @dataclass(frozen=True)
 class DataVersion:
-    """What an instance held when it was read."""
-
     version: str
     """128 bits, hexadecimal: equal exactly where names, sizes and contents of the files are."""
     files: int
-    """How many files that are data."""
     bytes: int
-    """Their total size."""
 
 
 def fingerprint(store: ClusterStore, path: str, flag: str | None) -> DataVersion:
-    """The version of the instance at ``path``: hashed over the sorted (relative name, size, content checksum).
+    """Returns the version of the instance at ``path``, from the sorted (relative name, size, content checksum).
 
-    The files are those of :mod:`falcon_assets.storage.instances.data_files`. Modification times, the order of
-    directories and empty folders do not matter. An instance that is replaced while it is read is read again, so that
-    the version is never one of a mixture.
-
-    Args:
-        store: Where it lies.
-        path: Its path below the root; a folder or a single file.
-        flag: Name of the feed's availability flag.
-
-    Raises:
-        StorageError: nothing is there, it cannot be read, a link in it leaves the root, or it keeps changing.
+    Modification times, the order of directories and empty folders do not matter. An instance that is replaced while it
+    is read is read again: the version is never one of a mixture. Raises StorageError if nothing is there, it cannot be
+    read, a link in it leaves the root, or it keeps changing.
     """
     return count_files(store, path, flag)[0]
 
 
 def count_files(store: ClusterStore, path: str, flag: str | None) -> tuple[DataVersion, InstanceFiles]:
-    """The version of the instance at ``path``, and the files that it was made of; arguments as :func:`fingerprint`.
-
-    Raises:
-        StorageError: as :func:`fingerprint`.
-    """
     base = store.path(path)
     with explained(store.cluster.name, f"read {path}"):
         for _ in range(_ATTEMPTS):
@@ -82,7 +65,6 @@ def _nothing(store: ClusterStore, path: str) -> StorageError:
 def _contents(
     store: ClusterStore, entries: Iterable[tuple[str, Mapping[str, Any]]]
 ) -> Iterator[tuple[bytes, int, bytes]]:
-    """(relative name, size, checksum) of each of those files."""
     for relative, entry in entries:
         told = store.files.told_checksum(entry)
         if told is not None:
@@ -93,24 +75,11 @@ def _contents(
 
 
 def version_of_entries(store: ClusterStore, entries: Iterable[tuple[str, Mapping[str, Any]]]) -> DataVersion:
-    """The version of an instance with those files, which nobody changes meanwhile.
-
-    Args:
-        store: Where they lie.
-        entries: Relative name and fsspec's entry of each one.
-
-    Raises:
-        OSError: as the store says.
-    """
     return version_of(_contents(store, entries))
 
 
 def version_of(contents: Iterable[tuple[bytes, int, bytes]]) -> DataVersion:
-    """The version of an instance with those files, in any order.
-
-    Args:
-        contents: Relative name (as :func:`os.fsencode` gives it), size and checksum of each one.
-    """
+    """Returns the version of files with these names (:func:`os.fsencode`), sizes and checksums, in any order."""
     digest, files, size_of_all = hashlib.blake2b(digest_size=16), 0, 0
     for name, size, content in sorted(contents):
         # Lengths first, so that no two lists of files give the same bytes.

@@ -20,42 +20,26 @@ from falcon_assets.storage.instances.version_pointer import VersionPointer
 
 _ATTEMPTS = 3
 _SIGNED = (*MODIFIED, *ETAGS, "created", "ino")
-"""All that shows that a file was written anew. Where ``rsync`` keeps size and time, inode and change time differ."""
+"""Fields that show that a file was written anew. ``rsync`` keeps size and time, but not inode and change time."""
 
 
 @dataclass(frozen=True)
 class Listing:
-    """What the folders of an instance said about its files."""
-
     signature: str
-    """128 bits, hexadecimal, over names, sizes, modification times and etags: while it stays the same, so does the data
-    version; the same files copied anew have another one."""
+    """128 bits, hexadecimal, over names, sizes, times and etags: while it stays the same, so does the version."""
     modified: datetime | None
-    """The newest modification time of a file, UTC; None where there is no file or the store tells none."""
+    """The newest modification time of a file, UTC; None: there is no file, or the store keeps none."""
 
 
 @dataclass(frozen=True)
 class InstanceFiles:
-    """The data files of an instance as they were when its data version was taken.
-
-    Attributes:
-        store: Where it lies.
-        path: Its path below the root.
-        flag: Name of the feed's availability flag.
-        sizes: The size of each file, by its name relative to the instance; "" for an instance that is a single file.
-    """
-
     store: ClusterStore
     path: str
     flag: str | None
     sizes: Mapping[str, int]
 
     def listed_now(self) -> dict[str, int]:
-        """The sizes as they are now; none where the instance went.
-
-        Raises:
-            StorageError: it cannot be listed, or a link in it leaves the root.
-        """
+        """Returns the present sizes; empty if the instance is gone."""
         with explained(self.store.cluster.name, f"list {self.path}"):
             self.store.files.refresh()
             try:
@@ -66,18 +50,7 @@ class InstanceFiles:
 
 
 def list_instance(store: ClusterStore, path: str, flag: str | None) -> Listing:
-    """The listing of the instance at ``path``, fresh from the store.
-
-    Only data counts, as in a data version: see :mod:`falcon_assets.storage.instances.data_files`.
-
-    Args:
-        store: Where it lies.
-        path: Its path below the root; a folder or a single file.
-        flag: Name of the feed's availability flag.
-
-    Raises:
-        StorageError: nothing is there, it cannot be listed, or a link in it leaves the root.
-    """
+    """Lists the data files of the instance at ``path``, fresh from the store; StorageError if nothing is there."""
     base = store.path(path)
     store.files.refresh()
     with explained(store.cluster.name, f"list {path}"):
@@ -98,18 +71,10 @@ def list_instance(store: ClusterStore, path: str, flag: str | None) -> Listing:
 def files_of(
     store: ClusterStore, base: str, flag: str | None, left_out: Callable[[str], bool] = is_hidden
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """(relative name, fsspec's entry) of each file that is data of the instance at ``base``, in no particular order.
+    """Returns relative name and fsspec's entry of each data file below the absolute path ``base``, unordered.
 
-    Args:
-        store: Where it lies.
-        base: Its absolute path, as :meth:`ClusterStore.path` gives it. A single file has the relative name "".
-        flag: Name of the feed's availability flag, which is no data; on an object store it may say which version of
-            the instance is the present one.
-        left_out: Names of files and folders that are not looked at.
-
-    Raises:
-        StorageError: a link in it leaves the root or leads to a folder that it lies in.
-        OSError: as the store says.
+    A single file has the name "". On an object store the flag may select the present version. Raises StorageError for
+    links out of the root or in circles, and OSError.
     """
     flat = store.files.all_below(base)
     if flat is not None:
@@ -127,7 +92,6 @@ def files_of(
 def _present(
     store: ClusterStore, flat: Sequence[Mapping[str, Any]], base: str, flag: str | None
 ) -> tuple[Sequence[Mapping[str, Any]], str]:
-    """The files of the present version where the flag says which one that is, and their folder."""
     for _ in range(_ATTEMPTS):
         marker = next((one for one in flat if flag and one["size"] and one["name"] == f"{base}/{flag}"), None)
         pointer = VersionPointer.decode(store.fs.cat_file(marker["name"])) if marker else None
@@ -177,5 +141,5 @@ def _kind_behind_link(store: ClusterStore, name: str) -> str:
 
 
 def _followed(store: ClusterStore, entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A folder lists the time of a link itself; what counts is the file behind it."""
+    """Replaces a link's entry, which has the time of the link itself, by that of the file behind it."""
     return store.fs.info(entry["name"]) if entry.get("islink") else entry

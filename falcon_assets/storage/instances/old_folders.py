@@ -16,27 +16,19 @@ from falcon_assets.storage.errors import explained, is_about_path
 from falcon_assets.storage.instances.template_walk import Names, TemplateWalk, listed_names
 
 AFTER_ALL = "\uffff"
-"""Stands for the end of a folder that holds folders: no name comes after it."""
+"""Stands for the end of a folder that holds folders: it sorts after every name."""
 
 
 class Visit(NamedTuple):
-    """What a pass did, and where it is."""
-
     folder: str | None
-    """The folder, or end of one, that it has come to, below the root; None: the beginning of one that holds folders."""
+    """The present folder, or end of one, below the root; None: the beginning of one that holds folders."""
     found: tuple[tuple[datetime, str], ...] = ()
-    """The instances in it, by their paths, complete or not; none where it was not listed."""
+    """Its instances, complete or not, with their paths; none if it was not listed."""
     problem: StorageError | None = None
-    """Why it could not be listed."""
     asked: bool = True
-    """Whether it took a request to the store."""
 
 
 def visits(store: ClusterStore, feed: Feed, now: datetime, folder_pass: FolderPass) -> Iterator[Visit]:
-    """Goes through the folders of ``feed`` on ``store``: see ``StorageKind.visits``.
-
-    A folder that holds instances is one of those in which the last time variable of the path is named.
-    """
     paths = InstancePaths(feed, store.cluster)
     if paths.timeline.start > now:
         return

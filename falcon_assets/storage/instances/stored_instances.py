@@ -1,4 +1,4 @@
-"""What retention may touch: the instances of a feed that lie on a cluster, found by descending its path templates."""
+"""The instances of a feed on a cluster that retention may remove, found by descending its path templates."""
 
 from __future__ import annotations
 
@@ -16,21 +16,13 @@ from falcon_assets.storage.instances.template_walk import Names, TemplateWalk
 
 
 def stored_instances(store: ClusterStore, feed: Feed) -> list[StoredInstance]:
-    """Every instance of ``feed`` that has something in its locations data, stats or meta, oldest first.
+    """Returns every instance of ``feed`` with something in its locations data, stats or meta, oldest first.
 
-    A folder or file counts when its path matches the template of its location exactly and is that of an existing
-    instance. Symbolic links below the fixed prefix are not followed and are no instances, wherever they lead; an
-    instance without its flag is one. Lists each folder once.
+    A path counts if it matches the template of its location exactly and belongs to an existing instance, with or
+    without flag. Symbolic links below the fixed prefix are not followed and are no instances. Lists each folder once.
 
-    Args:
-        store: Where the feed's data lies.
-        feed: The feed.
-
-    Raises:
-        StorageError: the feed is a table there or a snapshot, a fixed prefix leaves the root, a template is coarser
-            than the frequency, or a folder cannot be read.
-        ExpressionError: a template names an unknown variable or reaches above its prefix by ``..``.
-        UnknownEntityError: the feed is not on the store's cluster.
+    Raises StorageError also if the feed is a table there or a snapshot, a fixed prefix leaves the root, or a template
+    is coarser than the frequency; else as the methods of :class:`.StorageKind`.
     """
     cluster = store.cluster
     if feed.table_on(cluster.name):
@@ -54,7 +46,6 @@ def stored_instances(store: ClusterStore, feed: Feed) -> list[StoredInstance]:
 
 
 def _existing(store: ClusterStore, template: PathTemplate) -> Iterator[str]:
-    """The paths that may match ``template``, in order; no links below its fixed prefix are followed."""
     prefix = template.fixed_prefix({})
     base = store.path(prefix)
     store.files.refresh()

@@ -1,4 +1,4 @@
-"""The walk over a location template that everything shares that looks for instances: folder by folder, in order."""
+"""The walk over a location template, for all who look for instances: folder by folder, in order."""
 
 from __future__ import annotations
 
@@ -15,52 +15,32 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import explained, is_about_path
 
 Names: TypeAlias = Mapping[str, datetime | None]
-"""What may be in a folder, with the time at which each was changed, where that is known."""
+"""Entries of a folder, with the time of their last change, if known."""
 
 
 class Folder(NamedTuple):
-    """A folder that a walk has come to."""
-
     path: str
-    """Below the root."""
     holds_instances: bool = False
-    """Whether the last variable of the template is named in it; then it was not listed yet."""
+    """Whether the last variable of the template is named in it; it is not listed yet then."""
     changed: datetime | None = None
-    """When it was changed, where the folder above says so."""
     is_left: bool = False
-    """Whether all in it was walked through."""
     problem: StorageError | None = None
-    """Why it could not be listed."""
 
 
 @dataclass(frozen=True)
 class TemplateWalk:
-    """A walk through the folders that match a template, level by level.
-
-    Attributes:
-        template: Of the locations.
-        names: What may be in a folder at a step of the template: listed, or known without.
-        may_hold: Whether to walk on from a folder, by the template of its level.
-    """
+    """A walk level by level; ``names`` are entries of a folder at a step, ``may_hold`` decides whether to descend."""
 
     template: PathTemplate
     names: Callable[[str, int], Names]
     may_hold: Callable[[PathTemplate, str], bool]
 
     def folders(self) -> Iterator[Folder]:
-        """Goes to the folders that hold instances, by way of those above, each of which is told when it was listed.
-
-        Raises:
-            StorageError: the store fails; what it refuses of one folder is its problem instead.
-        """
+        """Visits the folders that hold instances, and those above, each after it was listed."""
         return self._below(self.template.fixed_prefix({}), None)
 
     def paths_in(self, folder: str) -> Iterator[str]:
-        """The paths in a folder that holds instances, whether they match or not.
-
-        Raises:
-            StorageError: it cannot be listed.
-        """
+        """Returns the paths in a folder that holds instances, also those that do not match."""
         depth = folder.count("/")
         if depth == len(self.steps):
             yield folder
@@ -69,11 +49,6 @@ class TemplateWalk:
         yield from paths if depth + 1 == len(self.steps) else chain.from_iterable(map(self.paths_in, paths))
 
     def paths(self) -> Iterator[str]:
-        """All paths in all folders that match the template.
-
-        Raises:
-            StorageError: a folder cannot be listed.
-        """
         for folder in self.folders():
             if folder.problem:
                 raise folder.problem
@@ -82,12 +57,10 @@ class TemplateWalk:
 
     @cached_property
     def steps(self) -> list[str]:
-        """The template's, one for each level of folders."""
         return self.template.text.strip("/").split("/")
 
     @cached_property
     def levels(self) -> list[PathTemplate]:
-        """The template down to each step."""
         return [PathTemplate("/" + "/".join(self.steps[: depth + 1])) for depth in range(len(self.steps))]
 
     @cached_property
@@ -118,16 +91,7 @@ class TemplateWalk:
 
 
 def listed_names(store: ClusterStore, folder: str, *, times: bool = False) -> Names:
-    """What a folder holds, links followed; nothing where it is not there, or a link out of the root.
-
-    Args:
-        store: Where it is.
-        folder: Its path below the root.
-        times: Whether to tell when folders were changed, where the store does.
-
-    Raises:
-        StorageError: it cannot be listed.
-    """
+    """Lists a folder, following links; empty if it is missing, or a link out of the root."""
     try:
         path = store.path(folder)
     except UnreachableError:

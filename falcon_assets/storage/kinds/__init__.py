@@ -1,1 +1,1 @@
-"""What instances can lie on: one protocol, and a package for each kind that fulfils it."""
+"""Kinds of storage for instances: one protocol, and a package for each kind that fulfils it."""

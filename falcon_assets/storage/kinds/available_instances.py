@@ -13,20 +13,15 @@ from falcon_assets.storage.kinds.snapshots import refreshed_at
 from falcon_assets.storage.kinds.storage_kind import StorageKind
 
 _ASKED_FOR = 16
-"""So many instances are asked for before folders are listed: each takes as long as a folder."""
+"""Instances that are asked for one by one before folders are listed: each takes as long as a folder."""
 
 
 @dataclass(frozen=True)
 class AvailableInstances:
-    """The available instances of ``feed`` in a store, for whoever wants the next few of them.
+    """The available instances of ``feed``; without ``clock``, data of a snapshot feed counts, of any time.
 
-    The nearest ones that may be there are asked for one by one; after that folders are listed, in spans that grow. So
-    the next one is found soon where it is decades away, and nothing beyond it is asked for.
-
-    Attributes:
-        kind: Where the feed lies.
-        feed: The feed.
-        clock: The falcon clock; None: a snapshot feed does not land there, and what is there counts, whatever its time.
+    The nearest ones are asked for one by one; after that folders are listed, in spans that grow. So the next one is
+    found soon even decades away, and nothing beyond it is asked for.
     """
 
     kind: StorageKind
@@ -34,15 +29,9 @@ class AvailableInstances:
     clock: Clock | None = field(default_factory=Clock)
 
     def backwards(self, first: datetime, last: datetime) -> Iterator[datetime]:
-        """Those from ``first`` to ``last``, both included, newest first.
-
-        Raises:
-            StorageError: as :meth:`StorageKind.instances`; so the other errors.
-        """
         return self._found(first, last, newest_first=True)
 
     def forwards(self, first: datetime, last: datetime) -> Iterator[datetime]:
-        """The same, oldest first."""
         return self._found(first, last, newest_first=False)
 
     def _found(self, first: datetime, last: datetime, *, newest_first: bool) -> Iterator[datetime]:
@@ -74,7 +63,6 @@ class AvailableInstances:
 
 
 def _growing(indexes: range) -> Iterator[range]:
-    """Parts of a range, one after the other, each longer than all before it."""
     begin, length = 0, _ASKED_FOR
     while part := indexes[begin : begin + length]:
         yield part

@@ -1,4 +1,4 @@
-"""What all kinds of storage have in common whose instances are files."""
+"""Operations shared by the kinds of storage whose instances are files."""
 
 from __future__ import annotations
 
@@ -30,8 +30,6 @@ _NO_PLACE = (errno.ELOOP, errno.ENAMETOOLONG)
 
 
 class FileStorage(StorageKind):
-    """Instances that are files, or folders of files, on the store's file system."""
-
     @property
     def cannot(self) -> frozenset[Ability]:
         return self.store.files.cannot
@@ -43,10 +41,7 @@ class FileStorage(StorageKind):
             raise UnreachableError(f"cluster {self.store.cluster.name!r}: {root} is not there: is its disk mounted?")
 
     def instances(self, feed: Feed, spans: Sequence[tuple[datetime, datetime]]) -> Iterator[tuple[datetime, str]]:
-        """Lists the folders of the path template that exist and can hold instances of those spans, each once.
-
-        So what is not there costs nothing. What does not match the template exactly is ignored.
-        """
+        """Lists the existing folders of the path template that can hold instances of those spans, each once."""
         cluster = self.store.cluster
         paths = InstancePaths(feed, cluster)
         if not spans:
@@ -78,7 +73,6 @@ class FileStorage(StorageKind):
         return visits(self.store, feed, now, folder_pass)
 
     def instance_at(self, feed: Feed, place: str) -> datetime | None:
-        """By the path alone."""
         paths, root = InstancePaths(feed, self.store.cluster), normal_place(self.url("")).rstrip("/")
         if not place.startswith(f"{root}/"):
             return None
@@ -86,10 +80,7 @@ class FileStorage(StorageKind):
         return paths.instance("/" + "/".join(below[: paths.template.text.count("/")]))
 
     def is_available(self, feed: Feed, path: str) -> bool:
-        """It is where its availability flag is a file in it; where the feed declares no flag, where the path exists.
-
-        What a symbolic link puts outside the store's root is not available.
-        """
+        """True if the flag is a file in it, or, without flag, the path exists; false behind links out of the root."""
         flag = feed.availability_flag
         try:
             place = self.store.path(path if flag is None else f"{path}/{flag}")
@@ -144,11 +135,6 @@ class FileStorage(StorageKind):
         yield ReadableInstance(version, (ReadableFolder(self.url(path), files),))
 
     def url(self, path: str) -> str:
-        """The URL of ``path`` for Spark.
-
-        Raises:
-            StorageError: Spark cannot be told, or the path leaves the store's root.
-        """
         return self.store.url(path)
 
     def _is_there(self, place: str) -> bool:

@@ -1,4 +1,4 @@
-"""Which kind of storage a store is: the one place where that is decided."""
+"""Chooses the kind of storage of a store: the one place where that is decided."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from falcon_assets.storage.tables.table_store import TableStore
 
 
 def kind_of(store: ClusterStore) -> StorageKind:
-    """The instances of ``store``, by the protocol of its kind."""
     if isinstance(store, TableStore):
         return TableStorage(store)
     if Ability.RENAME in store.files.cannot:

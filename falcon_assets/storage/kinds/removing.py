@@ -1,4 +1,4 @@
-"""How instances leave a store of some kind."""
+"""Removal of instances from a store of some kind."""
 
 from __future__ import annotations
 
@@ -10,45 +10,26 @@ from falcon_assets.planning.eviction import StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
 
 _STEPS = frozenset(("", ".", ".."))
-"""What leads nowhere, or up."""
 
 
 class Removal(Protocol):
-    """How a location leaves a store of some kind."""
-
     def place(self, location: StoredLocation) -> str:
-        """Where the location is, as the other methods take it.
-
-        Raises:
-            StorageError: it is not one that may be touched.
-        """
+        """Returns the location for the other methods; raises StorageError if it may not be touched."""
 
     def held(self, location: StoredLocation) -> AbstractContextManager[str]:
-        """Gives its place, and keeps others from writing there meanwhile, where the store can.
+        """Gives the place, and keeps writers away, if the store can; raises StorageError if one is there."""
 
-        Raises:
-            StorageError: somebody does, or as :meth:`place`.
-        """
-
-    def measure(self, place: str) -> tuple[int, int]:
-        """How many files are there, and their total size; nothing where it went already."""
+    def measure(self, place: str) -> tuple[int, int]: ...
 
     def remove(self, location: StoredLocation, place: str) -> None:
-        """Removes the location, flag first or all at once, and the folders that it leaves empty.
-
-        With the data goes what its replication staged, and what that knows of it.
-        """
+        """Removes the location, flag first or all at once, with folders left empty, and staged replications of it."""
 
     def set_aside(self, place: str) -> None:
-        """Takes what is there away, if it still is: in one step, where the store can."""
+        """Removes what is there, if any: in one step, if the store can."""
 
 
 def parent_and_name(store: ClusterStore, location: StoredLocation) -> tuple[str, str]:
-    """The folder that holds the location, below the root as the location is, and its name there.
-
-    Raises:
-        StorageError: the location is not strictly below its prefix; a bad record must never cost anybody's data.
-    """
+    """Raises StorageError if the location is not strictly below its prefix; a bad record must never cost data."""
     parent, _, name = location.path.rpartition("/")
     below = location.path[len(location.prefix) :].split("/")
     if not parent.startswith(location.prefix) or below[0] or len(below) < 2 or not _STEPS.isdisjoint(below[1:]):

@@ -1,4 +1,4 @@
-"""Snapshot feeds in a store: one path, whose data stands for every instance up to the time when it was refreshed."""
+"""Snapshot feeds in a store: one path, whose data stands for every instance up to the time of its last refresh."""
 
 from __future__ import annotations
 
@@ -13,11 +13,7 @@ from falcon_assets.storage.kinds.storage_kind import StorageKind
 
 
 def snapshot_listing(kind: StorageKind, feed: Feed, path: str) -> Listing | None:
-    """The listing of the data at ``path``; None: it is not complete, or is being replaced just then.
-
-    Raises:
-        StorageError: the store cannot be read.
-    """
+    """Returns the listing of the data at ``path``; None: it is not complete, or just being replaced."""
     if not kind.is_available(feed, path):
         return None
     try:
@@ -29,28 +25,13 @@ def snapshot_listing(kind: StorageKind, feed: Feed, path: str) -> Listing | None
 
 
 def refreshed_at(kind: StorageKind, feed: Feed, path: str, clock: Clock) -> datetime | None:
-    """When the data at ``path`` was refreshed last, on the falcon clock; None: it is not complete, or nobody knows.
-
-    Raises:
-        StorageError: the store cannot be read.
-    """
+    """Returns the time of the last refresh, on the falcon clock; None: not complete, or unknown."""
     listing = snapshot_listing(kind, feed, path)
     return refresh_time(listing.modified, clock) if listing and listing.modified else None
 
 
 def is_there(kind: StorageKind, feed: Feed, instance: datetime, path: str, clock: Clock | None) -> bool:
-    """Whether an instance is available: of a snapshot feed, whether its data was refreshed at or after that time.
-
-    Args:
-        kind: Where it lies.
-        feed: Its feed.
-        instance: The instance.
-        path: Its path.
-        clock: The falcon clock; None: it does not land there, and what is there counts, whatever its time.
-
-    Raises:
-        StorageError: as :func:`refreshed_at`.
-    """
+    """Whether it is available: a snapshot if refreshed at or after that time; without ``clock``, at any time."""
     if not feed.snapshot or clock is None:
         return kind.is_available(feed, path)
     refreshed = refreshed_at(kind, feed, path, clock)
@@ -60,11 +41,6 @@ def is_there(kind: StorageKind, feed: Feed, instance: datetime, path: str, clock
 def why_not_there(
     kind: StorageKind, feed: Feed, instance: datetime, path: str, clock: Clock | None
 ) -> tuple[bool, str]:
-    """Whether anything is there of an instance for which :func:`is_there` says no, and what it lacks.
-
-    Raises:
-        StorageError: as :func:`refreshed_at`.
-    """
     if not feed.snapshot or clock is None:
         return kind.why_unavailable(feed, path)
     refreshed = refreshed_at(kind, feed, path, clock)

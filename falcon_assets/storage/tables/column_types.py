@@ -27,20 +27,11 @@ _PLAIN = {
 
 
 def columns_of(schema: pa.Schema) -> tuple[Column, ...]:
-    """The columns of an Arrow schema, with Spark's types.
-
-    Raises:
-        ValueError: Spark has no such type.
-    """
     return tuple(Column(field.name, spark_type(field.type)) for field in schema)
 
 
 def spark_type(arrow: pa.DataType) -> str:
-    """An Arrow type as Spark's DDL has it.
-
-    Raises:
-        ValueError: Spark has no such type.
-    """
+    """Returns an Arrow type as Spark's DDL has it; raises ValueError if Spark has none."""
     if arrow in _PLAIN:
         return _PLAIN[arrow]
     if pa.types.is_timestamp(arrow):
@@ -58,22 +49,21 @@ def spark_type(arrow: pa.DataType) -> str:
 
 
 def hive_type(spark: str) -> str:
-    """The same as Hive has it, which knows one kind of timestamp."""
+    """Returns Spark's type as Hive has it, which has one kind of timestamp."""
     return spark.replace("timestamp_ntz", "timestamp")
 
 
 def as_read(spark: str) -> str:
-    """The type as Spark reads files, which knows no texts of limited length there."""
+    """Returns the type in which Spark reads files, which has no texts of limited length."""
     return TEXTS.sub("string", spark)
 
 
 def plain_type(spark: str) -> str:
-    """The type as it is in files: how long a text may be is not said there, nor what a Hive timestamp means."""
+    """Returns the type without what files do not record: limits of texts, the meaning of a Hive timestamp."""
     return as_read(spark.replace(" ", "").lower()).replace("timestamp_ntz", "timestamp")
 
 
 def nullable(field: pa.Field) -> pa.Field:
-    """The column, and what is inside of it, without any need to have a value."""
     return field.with_type(_nullable(field.type)).with_nullable(True)
 
 

@@ -32,14 +32,11 @@ T = TypeVar("T")
 logging.getLogger("thrift").setLevel(logging.CRITICAL)  # what it says is said again, as an error
 _CONNECT_SECONDS = 5.0
 _SECONDS = 60.0
-"""How long one call may take that reads."""
 _CHANGING_SECONDS = 600.0
-"""And one that changes something, as Hive's own clients wait: the metastore tries again by itself where the locks of
-its database were in the way, each time after that database's own patience."""
+"""Of a call that changes something, as in Hive's clients: the metastore retries while its database is locked."""
 _AT_ONCE = 1000
-"""So many partitions are asked for in one call."""
 _CHANGED_AT_ONCE = 250
-"""So many are replaced, or taken away: a metastore on Derby cannot take a thousand away in one call."""
+"""A metastore on Derby cannot drop a thousand in one call."""
 _ALL = -1
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 _SHOWN = 3
@@ -47,7 +44,7 @@ _STATISTICS = re.compile(
     r"COLUMN_STATS_ACCURATE|numRows|rawDataSize|STATS_GENERATED.*|transient_lastDdlTime"
     r"|spark\.sql\.statistics\..*|impala_intermediate_stats_.*|impala\..*"
 )
-"""What those change who count data and do not write any, the time of such a change among it."""
+"""Parameters that change when data is counted and not written, with the time of such a change."""
 _CLASSES = {
     "parquet": (
         "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",
@@ -249,7 +246,6 @@ class HiveCatalog(TableCatalog):
             transport.close()
 
     def _opened(self, patience: float) -> TBufferedTransport:
-        """A connection to the first of the hosts that answers."""
         for number, (host, _, port) in enumerate(self._hosts, start=1):
             socket = TSocket(host.strip("[]"), int(port))
             socket.setTimeout(_CONNECT_SECONDS * 1000)
@@ -271,16 +267,16 @@ def _parts(items: Sequence[T], size: int) -> Iterator[list[T]]:
 
 
 def _pattern(key: Column, value: str) -> str:
-    """The value of a partition key for the metastore's filter; "": any.
+    """Returns the value of a partition key for the metastore's filter; "": any.
 
-    It takes a dot for any character, as a database takes an underscore, and what it makes of other characters that
-    mean something in a pattern depends on its version. So what comes of it is more than what was asked for.
+    It takes a dot for any character, as a database takes an underscore, and its handling of other special characters
+    depends on its version. So it may return more than was asked for.
     """
     return value if _PLAIN.fullmatch(value) and not has_spellings(key) else ""
 
 
 def _named(client: Any, database: str, table: str, keys: Sequence[str], names: Sequence[str]) -> Iterator[Any]:
-    """Those of the partitions that are there: exactly those, also where a database does not tell cases apart."""
+    """Returns the existing partitions with exactly these names, also if the database ignores case."""
     wanted = set(names)
     for some in _parts(names, _AT_ONCE):
         for one in client.get_partitions_by_names(database, table, some):
@@ -318,7 +314,7 @@ def _number(text: str | None) -> int:
 
 
 def _said(error: Exception) -> str:
-    """What the operating system says, where thrift only says that it failed."""
+    """Returns the operating system's reason, where thrift only reports a failure."""
     cause = getattr(error, "inner", None) or error
     told = getattr(cause, "strerror", None) or getattr(cause, "message", None) or str(cause) or type(cause).__name__
     return str(told).splitlines()[0]

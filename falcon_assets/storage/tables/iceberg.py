@@ -51,24 +51,17 @@ from falcon_assets.storage.tables.iceberg_limits import has_deletes, has_older_p
 
 _NO_RETRIES = {"commit.retry.num-retries": "0"}
 _LONGEST_RETRYING = 120
-"""Seconds in which others may come first. Each commit is of the whole table, so writers of other partitions do."""
+"""Each commit is of the whole table, so writers of other partitions make it fail."""
 _LONGEST_WAIT = 5
 _UNDONE = (CommitFailedException, CommitStateUnknownException, ValidationException)
-"""Another partition was published meanwhile, or nobody knows: it is looked at anew."""
+"""Another partition was published meanwhile, or the result is unknown: the table is loaded again."""
 _READERS = 8
-"""So many files are looked into at once."""
 _FEW = 200
-"""So many partitions are asked for by name; for more, all files are listed."""
+"""Partitions that are filtered by value; for more, all files are listed."""
 
 
 class IcebergCatalog(TableCatalog):
-    """An Iceberg catalog.
-
-    Args:
-        cluster: Whose registry it is.
-        shown: Its endpoint, without credentials.
-        opened: Gives the catalog, as PyIceberg knows it; called when it is used first.
-    """
+    """An Iceberg catalog; ``opened`` gives PyIceberg's, at first use."""
 
     keeps_history = True
 
@@ -229,7 +222,6 @@ class IcebergCatalog(TableCatalog):
         return {values: _partition(values, files) for values, files in self._of(table, wanted).items()}
 
     def _of(self, table: Table, wanted: Sequence[Values]) -> dict[Values, list[DataFile]]:
-        """The data files of those of the wanted partitions that are there."""
         keys = [field.name.lower() for field in key_fields(table)]
         filters: BooleanExpression = AlwaysTrue()
         if len(wanted) <= _FEW:
@@ -239,7 +231,6 @@ class IcebergCatalog(TableCatalog):
         return {values: files[values] for values in wanted if values in files}
 
     def _files(self, table: Table, filters: BooleanExpression) -> dict[Values, list[DataFile]]:
-        """The data files of each partition that the filter lets through."""
         require_plain(self.cluster, table)
         found: dict[Values, list[DataFile]] = {}
         keys = key_fields(table)
@@ -287,7 +278,7 @@ class IcebergCatalog(TableCatalog):
 
 
 def _attempts() -> Retrying:
-    """Tries in a loop with ``with attempt:``, after random waits, so that of many writers one always comes through."""
+    """Retries after random waits, so that of many writers one always succeeds."""
     return Retrying(
         retry=retry_if_exception_type(_UNDONE),
         wait=wait_random_exponential(multiplier=0.1, max=_LONGEST_WAIT),
@@ -312,7 +303,7 @@ def _partition(values: Values, files: Sequence[DataFile]) -> Partition:
 
 
 def _of_driver(error: Exception) -> str:
-    """What a database says has no secret in it; what is said of a request may have."""
+    """A database's message has no secret in it; one about a request may have."""
     name = type(error).__name__
     return (
         f"{name}: {_said(error.orig)}" if isinstance(error, DBAPIError) and isinstance(error.orig, Exception) else name

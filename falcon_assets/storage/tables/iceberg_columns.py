@@ -20,11 +20,11 @@ from falcon_assets.storage.tables.column_types import spark_type
 from falcon_assets.storage.tables.iceberg_files import key_fields
 
 _AS_IT_IS = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-"""A name that is not escaped in Parquet by those who write for Iceberg."""
+"""A name that writers for Iceberg do not escape in Parquet."""
 
 
 def are_named_alike(table: Table) -> bool:
-    """Whether every column has the name in all files that it has in the table, so that nobody has to look into them."""
+    """Whether all files name every column as the table does, so that they need not be read."""
     names, numbers = defaultdict[int, set[str]](set), defaultdict[str, set[int]](set)
     for schema in table.schemas().values():
         for number in schema.field_ids:
@@ -41,15 +41,7 @@ def are_named_alike(table: Table) -> bool:
 
 
 def columns_in(table: Table, file: pq.FileMetaData) -> tuple[Column, ...]:
-    """The columns of the table without its keys, in order, each as a file names it and what is in it.
-
-    What the file does not have gets names that no file has. So what is read with these columns has the table's types,
-    once it is renamed.
-
-    Args:
-        table: Is there.
-        file: What the file says of itself.
-    """
+    """Returns the table's columns without its keys, as a file names them; missing ones get names that no file has."""
     there = _fields(table, file.schema.to_arrow_schema())
     keys = {field.field_id for field in key_fields(table)}
     return tuple(
@@ -60,7 +52,6 @@ def columns_in(table: Table, file: pq.FileMetaData) -> tuple[Column, ...]:
 
 
 def _fields(table: Table, columns: pa.Schema) -> Mapping[int, str]:
-    """The names of a file, by the numbers that it says, or that the table has for its names."""
     mapping = table.name_mapping() or table.schema().name_mapping
     try:
         found = pyarrow_to_schema(columns, mapping, format_version=table.format_version)
@@ -88,7 +79,7 @@ def _type(kind: IcebergType, there: Mapping[int, str]) -> str:
 
 
 def mapping_for(table: Table, files: Iterable[pa.Schema]) -> NameMapping:
-    """What the table is to say of the names in files without numbers: its own ones, and those in other cases."""
+    """Returns the table's mapping of names in files without numbers, extended by their other cases."""
     mapping = table.name_mapping() or table.schema().name_mapping
     for columns in files:
         mapping = NameMapping(_with([*mapping], columns))

@@ -1,4 +1,4 @@
-"""The data files of an Iceberg table: which partition they are in, and what the table is to know of new ones."""
+"""The data files of an Iceberg table: their partitions, and the metadata of new ones."""
 
 from __future__ import annotations
 
@@ -35,12 +35,11 @@ def table_name(table: Table) -> str:
 
 
 def key_fields(table: Table) -> list[NestedField]:
-    """The columns that it is partitioned by."""
     return [table.schema().find_field(field.source_id) for field in table.spec().fields]
 
 
 def equal(table: Table, fixed: Mapping[str, str]) -> BooleanExpression:
-    """The files of partitions with these values, by the lower-case names of their keys."""
+    """Selects files by canonical values of keys, by their lower-case names."""
     fields = {field.name.lower(): field for field in key_fields(table)}
     each = [
         IsNull(term=fields[key].name) if value == NO_VALUE else EqualTo(term=fields[key].name, value=value)
@@ -52,7 +51,7 @@ def equal(table: Table, fixed: Mapping[str, str]) -> BooleanExpression:
 
 
 class PathsOfFiles(dict[str, int]):
-    """The numbers of columns by their paths in files, whatever the case of their letters; none for what is unknown."""
+    """Numbers of columns by their paths in files, regardless of case; raises ValueError for unknown ones."""
 
     def __init__(self, schema: Schema) -> None:
         exact = parquet_path_to_id_mapping(schema)
@@ -67,11 +66,7 @@ class PathsOfFiles(dict[str, int]):
 
 
 def data_files_at(table: Table, values: Values, places: Sequence[str]) -> Iterator[tuple[DataFile, pa.Schema]]:
-    """What the table is to know of Parquet files, which are at these URLs, or in folders there, and their columns.
-
-    Raises:
-        ValueError: a file has no values where the table requires them, or a column that the table has not.
-    """
+    """Returns metadata and columns of Parquet files there; ValueError: required values or columns are missing."""
     schema, record = table.schema(), _record(table, values)
     plan, paths = compute_statistics_plan(schema, table.metadata.properties), PathsOfFiles(schema)
     keys = {field.field_id for field in key_fields(table)}
@@ -100,7 +95,7 @@ def data_files_at(table: Table, values: Values, places: Sequence[str]) -> Iterat
 
 
 def _nulls(file: pq.FileMetaData, name: str) -> int:
-    """How many values of a column are null, if it has no others inside; 0 where nobody wrote it down."""
+    """Counts the null values of a column without inner ones; 0 if the file has no statistics."""
     parts = (file.row_group(group).column(at) for group in range(file.num_row_groups) for at in range(file.num_columns))
     own = (one.statistics for one in parts if one.path_in_schema.lower() == name.lower())
     return sum(one.null_count for one in own if one is not None and one.has_null_count)
@@ -120,7 +115,6 @@ def _mounted(place: str) -> Path | None:
 
 
 def file_end(table: Table, url: str) -> tuple[pq.FileMetaData, int]:
-    """What a file says of itself at its end, and its size."""
     if path := _mounted(url):
         return pq.read_metadata(path), path.stat().st_size
     given = table.io.new_input(url)
@@ -133,11 +127,7 @@ def _record(table: Table, values: Values) -> Record:
 
 
 def _stored(field: NestedField, text: str) -> Any:
-    """The value of a partition key as manifests have it.
-
-    Raises:
-        ValueError: it would not come back as it is.
-    """
+    """Returns the value of a key as manifests have it; raises ValueError if it would not be read back as it is."""
     if text == NO_VALUE:
         return None
     if isinstance(field.field_type, StringType):
@@ -149,14 +139,13 @@ def _stored(field: NestedField, text: str) -> Any:
 
 
 def text_of(field: NestedField, stored: Any) -> str:
-    """The value of a partition key as people write it."""
     if stored is None:
         return NO_VALUE
     return str(_EPOCH + timedelta(days=stored)) if isinstance(field.field_type, DateType) else str(stored)
 
 
 def version_of_files(files: Sequence[DataFile]) -> str | None:
-    """Over the names of its files: what is written gets new ones, and nothing in them ever changes."""
+    """Hashes the names of the files: new data has new names, and files never change."""
     if not files:
         return None
     names = "\n".join(sorted(file.file_path for file in files))

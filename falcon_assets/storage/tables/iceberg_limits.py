@@ -1,4 +1,4 @@
-"""What Iceberg tables may have that is lost where Spark reads their data files by path."""
+"""Features of Iceberg tables that are lost when Spark reads their data files by path."""
 
 from __future__ import annotations
 
@@ -12,15 +12,7 @@ from falcon_assets.storage.tables.iceberg_files import key_fields, table_name
 
 
 def require_plain(cluster: str, table: Table) -> None:
-    """Goes on, where the table has nothing of the kind.
-
-    Args:
-        cluster: Whose table it is, for messages.
-        table: As it is now.
-
-    Raises:
-        StorageError: it has.
-    """
+    """Raises StorageError if the table has such a feature."""
     name = table_name(table)
     for field in key_fields(table):
         if not isinstance(field.field_type, StringType | IntegerType | LongType | DateType):
@@ -39,7 +31,6 @@ def require_plain(cluster: str, table: Table) -> None:
 
 
 def has_deletes(cluster: str, table: Table) -> StorageError:
-    """Rows of it are deleted by files of their own."""
     return StorageError(
         f"cluster {cluster!r}: {table_name(table)} has delete files, which Spark does not apply when "
         "it reads data files by path: rewrite its data files first"
@@ -47,7 +38,6 @@ def has_deletes(cluster: str, table: Table) -> StorageError:
 
 
 def has_older_partitions(cluster: str, table: Table) -> StorageError:
-    """It was partitioned in another way when some of its files were written."""
     return StorageError(
         f"cluster {cluster!r}: {table_name(table)} has files that are partitioned in an older way: "
         "rewrite its data files first"

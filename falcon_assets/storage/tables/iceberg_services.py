@@ -1,4 +1,4 @@
-"""What keeps Iceberg catalogs: a database, or a service that speaks Iceberg's REST protocol."""
+"""Services behind Iceberg catalogs: a database, or one that speaks Iceberg's REST protocol."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from requests.adapters import HTTPAdapter
 from sqlalchemy import NullPool, create_engine, make_url
 
 _CONNECT_SECONDS, _SECONDS = 5.0, 60.0
-"""How long a connection may take, and an answer."""
 _OF_S3FS = {
     "key": "s3.access-key-id",
     "secret": "s3.secret-access-key",
@@ -25,13 +24,7 @@ _OF_S3FS = {
 
 
 def file_options(options: Mapping[str, object]) -> dict[str, object]:
-    """Lets PyIceberg read and write files by s3fs, as we do, and told what we tell it.
-
-    Its other driver looks for a region in the network, where none is declared.
-
-    Args:
-        options: Those of a cluster, with their secrets.
-    """
+    """Makes PyIceberg use s3fs: its other driver looks for a region in the network if none is declared."""
     client = options.get("client_kwargs")
     told = {**options, **(client if isinstance(client, Mapping) else {})}
     found = {name: told[option] for option, name in _OF_S3FS.items() if told.get(option)}
@@ -40,14 +33,7 @@ def file_options(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def database(url: str, name: str, warehouse: str, options: Mapping[str, object] = MappingProxyType({})) -> Catalog:
-    """A catalog in a PostgreSQL database, which is connected to, now and for each question.
-
-    Args:
-        url: Of the database, with SQLAlchemy's ``postgresql`` as its scheme.
-        name: The catalog's name in it; empty: ``default``.
-        warehouse: URL of the folder for tables that are made.
-        options: For PyIceberg, with their secrets.
-    """
+    """Returns a catalog in a PostgreSQL database, with a connection per question; ``warehouse`` is for new tables."""
     uri = make_url(url).set(drivername="postgresql+psycopg2")
     uri = uri.update_query_dict({"connect_timeout": str(int(_CONNECT_SECONDS))})
     texts = {name: str(value) for name, value in options.items()}
@@ -60,13 +46,7 @@ def database(url: str, name: str, warehouse: str, options: Mapping[str, object] 
 
 
 def rest(url: str, warehouse: str, options: Mapping[str, object]) -> Catalog:
-    """A catalog behind a REST service, which is asked for its configuration.
-
-    Args:
-        url: Of the service.
-        warehouse: Which one of its catalogs; empty: its default.
-        options: For PyIceberg, with their secrets.
-    """
+    """Returns a catalog behind a REST service, and requests its configuration; ``warehouse`` may be empty."""
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}
     if warehouse:
         texts["warehouse"] = warehouse
@@ -74,10 +54,9 @@ def rest(url: str, warehouse: str, options: Mapping[str, object]) -> Catalog:
 
 
 class _PatientRestCatalog(RestCatalog):
-    """PyIceberg itself would wait for ever for a service that does not answer."""
+    """Sets timeouts: PyIceberg itself would wait forever for a silent service."""
 
     def _config_headers(self, session: Session) -> None:
-        """Called for each new session, before its first request."""
         super()._config_headers(session)
         for scheme in ("http://", "https://"):
             session.mount(scheme, _Patience())

@@ -1,6 +1,6 @@
-"""Values of partition keys, which are texts wherever they are written: those of numbers and dates have many spellings.
+"""Values of partition keys, which are written as texts: numbers and dates have many spellings.
 
-Catalogs are asked and told one of them, :func:`canonical`, and instances have the one of their URI.
+Catalogs get one of them, :func:`canonical`; instances have that of their URI.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from datetime import date
 from falcon_assets.storage.tables.catalog import Column, Values
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-"""What Hive and Spark write for null."""
+"""Null, as Hive and Spark write it."""
 _WHOLE = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
-"""Whole numbers, and how many bits they have."""
 _NUMBER = re.compile(r"[+-]?[0-9]+")
 _DATE = re.compile(r"([0-9]{4})(?:-([0-9]{1,2})-([0-9]{1,2})|([0-9]{2})([0-9]{2}))")
 _SHORT = re.compile(r"(?:var)?char\(([0-9]+)\)")
@@ -22,11 +21,7 @@ _TEXTS = ("string", "boolean", "date", *_WHOLE)
 
 
 def canonical(key: Column, text: str) -> str:
-    """The one spelling of a value: ``5`` for ``05`` of an int, ``2024-01-01`` for ``20240101`` of a date.
-
-    Raises:
-        ValueError: the key's type has no such value.
-    """
+    """Returns ``5`` for ``05`` of an int, ``2024-01-01`` for ``20240101`` of a date; ValueError: no such value."""
     if text == NO_VALUE:
         return text
     wrong = f"{key.name} is {key.type} in the table, and {text!r} is none"
@@ -48,18 +43,12 @@ def canonical(key: Column, text: str) -> str:
 
 
 def same(keys: Sequence[Column], values: Values) -> Values:
-    """Values that somebody wrote, each in its one spelling; those that are none of their type stay as they are."""
+    """Returns the values in canonical spelling; those that are not of their type stay unchanged."""
     return tuple(_or_itself(key, text) for key, text in zip(keys, values, strict=True))
 
 
 def spelled(key: Column, text: str, like: str) -> str:
-    """A value as the URI of a feed spells it.
-
-    Args:
-        key: The partition key.
-        text: The value, canonical.
-        like: The value that another instance of the feed has, which the URI spells as long: times have fixed lengths.
-    """
+    """Spells a canonical value as another instance of the feed does: times in a URI have fixed lengths."""
     if key.type in _WHOLE:
         return like if _or_itself(key, like) == text else text.zfill(len(like))
     if key.type == "date" and like.isdigit():
@@ -68,12 +57,11 @@ def spelled(key: Column, text: str, like: str) -> str:
 
 
 def has_spellings(key: Column) -> bool:
-    """Whether a value of the key may be written in several ways."""
     return key.type in (*_WHOLE, "date", "boolean")
 
 
 def why_not_written(key: Column) -> str | None:
-    """Why nobody knows which values of the key are the same; None: that is known."""
+    """Returns why equal values of the key cannot be recognized; None: they can."""
     if key.type in _TEXTS or _SHORT.fullmatch(key.type):
         return None
     return f"partitioned by {key.name}, a {key.type}: only texts, whole numbers and dates are written"

@@ -18,18 +18,7 @@ def open_catalog(
     options: Mapping[str, object] = MappingProxyType({}),
     files: Mapping[str, object] | None = None,
 ) -> TableCatalog:
-    """The catalog behind a legal endpoint; nothing is asked yet.
-
-    Args:
-        cluster: Whose registry it is.
-        endpoint: Its endpoint.
-        warehouse: URL of the folder for tables that are made.
-        options: Those of the registry, with their secrets.
-        files: Those of a cluster on S3, as s3fs has them, with which tables there are opened; None: it is elsewhere.
-
-    Raises:
-        StorageError: the packages for it are not installed.
-    """
+    """Asks nothing yet. ``warehouse`` is for new tables, ``files`` are s3fs's options of a cluster on S3."""
     shown = shown_registry(endpoint)
     extra = "hive" if endpoint.startswith("thrift://") else "iceberg"
     try:

@@ -12,12 +12,10 @@ _ESCAPED = frozenset("\"#%'*/:=?\\{[]^\x7f") | {chr(code) for code in range(1, 3
 
 
 def partition_name(keys: Sequence[str], values: Values) -> str:
-    """The name of the partition of a table with these keys."""
     return "/".join(f"{_escaped(key.lower())}={_escaped(value)}" for key, value in zip(keys, values, strict=True))
 
 
 def values_of(name: str) -> Values:
-    """The values of the partition with that name."""
     return tuple(unquote(step.partition("=")[2]) for step in name.split("/"))
 
 

@@ -1,4 +1,4 @@
-"""The data files of a partition in a folder: what columns they have, and whether a table takes them."""
+"""The data files of a partition in a folder: their columns, and whether a table accepts them."""
 
 from __future__ import annotations
 
@@ -19,16 +19,11 @@ from falcon_assets.storage.tables.column_types import TEXTS, columns_of, plain_t
 
 
 class TableFiles(NamedTuple):
-    """What the files in a folder say of themselves."""
-
     columns: pa.Schema
-    """Their columns."""
     records: Mapping[str, int]
-    """How many records each of them holds, by its name."""
 
 
 def data_files(folder: Path) -> Iterator[Path]:
-    """The data files in a folder, at any depth, in order."""
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not any(map(is_hidden, path.relative_to(folder).parts)):
             yield path
@@ -37,17 +32,7 @@ def data_files(folder: Path) -> Iterator[Path]:
 def table_files(
     names: Iterable[str], opened: Callable[[str], AbstractContextManager[IO[bytes]]], kind: str
 ) -> TableFiles:
-    """Reads the ends of files that were written together.
-
-    Args:
-        names: Theirs, relative to the folder; those that nobody takes for data are passed over.
-        opened: Opens one of them.
-        kind: The format that they are to have, ``parquet`` or ``orc``.
-
-    Raises:
-        StorageError: there is none, one is not of that format, or has other columns than the rest.
-        OSError: as the store says.
-    """
+    """Reads the ends of files; StorageError: there is none, or one has another format or other columns."""
     columns, records = None, dict[str, int]()
     for name in (one for one in names if not any(map(is_hidden, one.split("/")))):
         file_name = name.rpartition("/")[2]
@@ -73,17 +58,12 @@ def _read(file: IO[bytes], kind: str) -> tuple[pa.Schema, int]:
 
 
 def new_columns(columns: pa.Schema, layout: TableLayout) -> pa.Schema:
-    """Those of the columns of files that a table does not have."""
     there = {one.name.lower() for one in (*layout.columns, *layout.keys)}
     return pa.schema([field for field in columns if field.name.lower() not in there])
 
 
 def require_no_keys(columns: pa.Schema, layout: TableLayout) -> None:
-    """Makes sure that files with these columns do not hold the partition keys of a table that is made for them.
-
-    Raises:
-        StorageError: they do.
-    """
+    """Raises StorageError if the columns include partition keys of the table."""
     keys = {one.name.lower() for one in layout.keys}
     if wrong := [
         f"{name} is a partition key, which is not written into the files"
@@ -94,11 +74,7 @@ def require_no_keys(columns: pa.Schema, layout: TableLayout) -> None:
 
 
 def require_fit(columns: pa.Schema, layout: TableLayout) -> None:
-    """Makes sure that files with these columns hold what the table says.
-
-    Raises:
-        StorageError: a column is missing, is too much or has another type; all of them are named.
-    """
+    """Raises StorageError if columns are missing, unknown or of another type; names all of them."""
     try:
         found = {one.name.lower(): one for one in columns_of(columns)}
     except ValueError as error:
@@ -123,17 +99,7 @@ def require_fit(columns: pa.Schema, layout: TableLayout) -> None:
 def require_short(
     names: Iterable[str], opened: Callable[[str], AbstractContextManager[IO[bytes]]], layout: TableLayout
 ) -> None:
-    """Makes sure that texts in files are as short as the table says, which files themselves do not.
-
-    Args:
-        names: The files, as for :func:`table_files`.
-        opened: Opens one of them.
-        layout: The table.
-
-    Raises:
-        StorageError: one is longer; or the table limits texts inside of other values, which is not looked through.
-        OSError: as the store says.
-    """
+    """Raises StorageError if a text is longer than the table says; files do not record that."""
     limited = [one for one in layout.columns if TEXTS.search(one.type.lower())]
     limits = {one.name.lower(): int(found[2]) for one in limited if (found := TEXTS.fullmatch(one.type.lower()))}
     if inside := [str(one) for one in limited if one.name.lower() not in limits]:
@@ -152,7 +118,6 @@ def require_short(
 
 
 def _longest(file: IO[bytes], kind: str, wanted: Collection[str]) -> Iterator[tuple[str, int]]:
-    """The length of the longest text in each part of those columns."""
     whole = pyarrow.orc.ORCFile(file) if kind == "orc" else pyarrow.parquet.ParquetFile(file)
     schema = whole.schema if kind == "orc" else whole.schema_arrow
     columns = [one.name for one in schema if one.name.lower() in wanted]

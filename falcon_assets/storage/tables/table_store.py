@@ -18,16 +18,7 @@ from falcon_assets.storage.tables.open_catalog import open_catalog
 
 
 class TableStore(ClusterStore):
-    """The cluster's own store, with the catalog that says where in it, or elsewhere, the partitions of tables lie.
-
-    Args:
-        cluster: As for any store; so the others.
-        home: Where bare endpoints lie.
-        environ: Where variables are looked up.
-        readonly: Whether it is only to be read.
-        table: URI of the table that it is opened for; None: of none in particular.
-        roots: Knows roots.
-    """
+    """The cluster's own store, with the catalog that says where in it, or elsewhere, partitions of tables are."""
 
     def __init__(
         self,
@@ -48,15 +39,10 @@ class TableStore(ClusterStore):
 
         self._open = open_registry  # what a closure knows of the environment is shown nowhere
         self.table = table
-        """URI of the table that it was opened for."""
 
     @cached_property
     def catalog(self) -> TableCatalog:
-        """The catalog of the cluster's registry.
-
-        Raises:
-            StorageError: the cluster has none, the packages for it are not installed, or a variable is not set.
-        """
+        """Raises StorageError if the cluster has none, its packages are not installed, or a variable is not set."""
         registry = self.cluster.interfaces.registry
         if registry is None:
             raise StorageError(f"cluster {self.cluster.name!r} declares no interfaces.registry, where tables are found")
@@ -64,15 +50,13 @@ class TableStore(ClusterStore):
 
     @property
     def without_tables(self) -> ClusterStore:
-        """The cluster's own store."""
         return self._other(None)
 
     def shown(self, relative: str) -> str:
-        """The URI itself."""
         return relative
 
     @property
     def endpoint(self) -> str:
-        """The registry, without credentials; of a cluster without one, as of its other stores."""
+        """The registry, without credentials; without one, as of other stores."""
         registry = self.cluster.interfaces.registry
         return super().endpoint if registry is None else shown_registry(registry.endpoint)

@@ -28,8 +28,6 @@ _GIVING = (
 
 
 class HdfsFileCopy(FileCopy):
-    """Writes a file of HDFS as its source is read, and reads it back."""
-
     def copy(self, source: str, target: str, size: int) -> CopiedFile:
         proof = self.proof(size)
 
@@ -48,7 +46,6 @@ class HdfsFileCopy(FileCopy):
         return copied
 
     def _keep_attributes(self, kept: Mapping[str, Any], target: str) -> None:
-        """Gives a file what is to be kept of one of HDFS, as ``kept`` tells it."""
         fs, asked = self.target.fs, self.attributes
         if asked.permission:
             fs.chmod(target, kept["mode"])
@@ -65,8 +62,6 @@ class HdfsFileCopy(FileCopy):
 
 
 class HdfsCopyTarget(CopyTarget):
-    """See :class:`CopyTarget`."""
-
     in_place = False
     file_copy = HdfsFileCopy
     record_log = BatchedLog
@@ -98,7 +93,6 @@ class HdfsCopyTarget(CopyTarget):
     def publish(
         self, key: str, parts: Sequence[CopiedPart], published: Mapping[str, ListedFile], flag: bytes
     ) -> DataVersion | None:
-        """Assembles the new instance beside the old one and swaps it in."""
         self._assemble(parts, published)
         if flag and self.output.flag:
             self.write(f"{self.written}/{self.output.flag}", flag)
@@ -117,10 +111,6 @@ class HdfsCopyTarget(CopyTarget):
             self.fs.rmdir(self.folder.rpartition("/")[0])
 
     def _assemble(self, parts: Sequence[CopiedPart], published: Mapping[str, ListedFile]) -> None:
-        """Puts together, where this part is written, all that the new instance consists of.
-
-        There are no links: files of other parts, and those that stay, are copied within the store.
-        """
         deleted = frozenset().union(*(part.delete for part in parts))
         copied = {name for part in parts for name in part.copied}
         if "" not in copied:

@@ -27,9 +27,9 @@ _OUTPUT = "version"
 
 
 class HdfsStorage(FileStorage):
-    """What comes and what goes is renamed by the namenode; of two that write the same, the later one goes on.
+    """Publishes and removes by renames of the namenode; of two runs that write the same, the later one wins.
 
-    What went stays aside for a minute or two, for the sake of those who are reading it.
+    Removed data stays aside for a minute or two, for those who are reading it.
     """
 
     def publish(
@@ -48,7 +48,6 @@ class HdfsStorage(FileStorage):
     def restore(
         self, key: str, output: OutputTarget, version: str, *, dry_run: bool = False
     ) -> tuple[DataVersion, bool]:
-        """What replications have staged for the instance goes, as it was planned for what is replaced now."""
         keeps, versions, store = output.keeps, HdfsVersions(self.store), self.store
         if keeps is None:
             raise StorageError(f"{key}: {KEEPS_NONE}")

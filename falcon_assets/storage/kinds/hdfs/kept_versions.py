@@ -11,30 +11,17 @@ from falcon_assets.storage.output_target import KeptAs
 
 
 class HdfsVersions:
-    """Those in one store.
-
-    Args:
-        store: An HDFS.
-    """
-
     def __init__(self, store: ClusterStore) -> None:
         self._fs, self._folder = store.fs, f"{store.staging}/versions/{store.cluster.name}"
         self._root = store.path("").rstrip("/")
 
     def name(self, of: KeptAs, version: str) -> str:
-        """The name of a version in here."""
         return f"{of.name}/{version}"
 
     def place(self, name: str) -> str:
-        """Where the version of that name lies, or would."""
         return f"{self._folder}/{name}"
 
     def of_feed(self, feed: str, instance: datetime | None = None) -> Iterator[StoredVersion]:
-        """Those of a feed, or of one of its instances, in the order of their names.
-
-        Raises:
-            OSError: as the store says.
-        """
         own = f"{self._folder}/{feed}"
         for folder in [self.place(KeptAs(feed, instance).name)] if instance else self._entries(own):
             if of := KeptAs.named(f"{feed}/{folder.rpartition('/')[2]}"):

@@ -1,4 +1,4 @@
-"""One output on its way from staging to its final path, and back to order after a crash.
+"""One output on its way from staging to its final path, and its repair after a crash.
 
 Each final path has a folder of its own in the staging location, and each attempt to publish there a folder in that::
 
@@ -6,15 +6,15 @@ Each final path has a folder of its own in the staging location, and each attemp
     STAGING/KEY/SEALED/ready       the same: the folder of the attempt got a name that only the publisher knows
     STAGING/KEY/SEALED/old         the old instance, moved out of its place
     STAGING/KEY/SEALED/kept-as     the name of the version that the old instance is kept as, if it is
-    STAGING/KEY/SEALED/from        the name of the version that ``ready`` was, where one is restored
+    STAGING/KEY/SEALED/from        the name of the version that ``ready`` was, if one is restored
 
-``ready`` leaves by the rename into the final path. So ``ready`` beside ``old`` means: the crash came between the two
-renames, and the old instance is to go back. ``old`` alone has its successor.
+``ready`` leaves by the rename into the final path. So ``ready`` beside ``old`` means: the crash happened between the
+two renames, and the old instance is moved back. ``old`` alone has its successor.
 
-There are no locks that die with their holder. The database gives an instance to one run; a run that begins gives the
-folders of all attempts before it other names, and a run that was taken for dead finds its folder gone: the namenode
-lets one of two renames happen, and the other one fails. A task of Spark that makes such a folder again does not make
-the same one: it has another number.
+There are no locks that die with their holder. The database gives an instance to one run; a run that begins renames the
+folders of all attempts before it, and a run that was taken for dead finds its folder gone: of two renames the namenode
+lets one happen, and the other one fails. A task of Spark that makes such a folder again makes another one: it has
+another number.
 """
 
 from __future__ import annotations
@@ -33,17 +33,6 @@ from falcon_assets.storage.staging import place_key
 
 
 class HdfsSwap:
-    """All methods raise OSError as the store says.
-
-    Args:
-        store: An HDFS.
-        target: The output.
-        where: Begins the message of who was overtaken.
-
-    Raises:
-        StorageError: the final path leaves the root.
-    """
-
     def __init__(self, store: ClusterStore, target: OutputTarget, where: str) -> None:
         self.target, self._store, self._fs, self._where = target, store, store.fs, where
         self.final = store.path(target.path)
@@ -56,11 +45,7 @@ class HdfsSwap:
         self.written = f"{self._attempt}/written"
 
     def prepare(self) -> None:
-        """Takes over from attempts before it, and finds out what would make :meth:`publish` fail hours later.
-
-        Raises:
-            StorageError: the final path is a file although a flag is to go into it.
-        """
+        """Takes over from earlier attempts, and raises now what would make :meth:`publish` fail hours later."""
         self.recover()
         if self.target.flag:
             self._check_place("directory")
@@ -68,11 +53,7 @@ class HdfsSwap:
         self._number = self._fs.info(self._attempt)["ino"]
 
     def publish(self) -> DataVersion:
-        """Seals and completes what was written, then swaps it in; on any error the old instance stays.
-
-        Raises:
-            StorageError: nothing was written, another run has begun, or a file is where a folder is needed.
-        """
+        """Seals and completes what was written, then swaps it in; on any error the old instance stays."""
         sealed = self._seal()
         if not self._fs.exists(f"{sealed}/written"):
             raise self._error(f"nothing was written to {self.written}")
@@ -82,11 +63,7 @@ class HdfsSwap:
         return version
 
     def publish_kept(self, name: str, version: DataVersion) -> None:
-        """Swaps in a version that is kept, which is one no longer.
-
-        Raises:
-            StorageError: as :meth:`publish`.
-        """
+        """Swaps in a kept version, which is removed from the kept ones."""
         sealed = self._seal()
         self._fs.pipe_file(f"{sealed}/from", name.encode())
         try:
@@ -107,7 +84,7 @@ class HdfsSwap:
             self._fs.rmdir(self._folder)
 
     def give_up(self) -> None:
-        """Ends this attempt, and no other; nothing is left to do where it came to its end."""
+        """Ends this attempt, and no other; does nothing if it was completed."""
         for attempt in filter(None, (self._sealed, self._attempt)):
             with suppress(FileNotFoundError):
                 if self._fs.exists(attempt):
@@ -149,12 +126,7 @@ class HdfsSwap:
             self._replaced.take(self._versions.place(self._versions.name(self.target.keeps, version.version)))
 
     def _bring(self, path: str, place: str) -> None:
-        """Moves it, and makes the folder for it; retention may be removing that just then, if it is empty.
-
-        Raises:
-            FileExistsError: something is there.
-            FileNotFoundError: there is nothing to move.
-        """
+        """Moves it, and makes the folder for it: retention may be removing an empty one at that moment."""
         for is_last in (False, True):
             self._fs.mkdir(place.rpartition("/")[0])
             try:
@@ -187,7 +159,7 @@ class HdfsSwap:
             self._fs.rm(attempt, recursive=True)
 
     def _note_version(self, sealed: str, new: DataVersion) -> None:
-        """Says what the old instance is kept as, before anything moves: whoever comes after a crash does the rest."""
+        """Notes what the old instance is kept as, before anything moves: recovery after a crash does the rest."""
         keeps, flag = self.target.keeps, self.target.flag
         if keeps is None or not self._fs.exists(f"{self.final}/{flag}" if flag else self.final):
             return  # what is no whole instance is no version
@@ -196,7 +168,6 @@ class HdfsSwap:
             self._fs.pipe_file(f"{sealed}/kept-as", self._versions.name(keeps, old.version).encode())
 
     def _complete(self, ready: str) -> DataVersion:
-        """Everything that makes the sealed output an instance."""
         flag, kind = self.target.flag, str(self._fs.info(ready)["type"])
         self._check_place(kind)
         if kind == "directory":

@@ -18,16 +18,7 @@ from falcon_assets.storage.output_target import OutputTarget
 
 
 class HdfsPublication:
-    """Publishes the outputs of one process instance; see :mod:`falcon_assets.storage.kinds.hdfs.output_swap`.
-
-    Args:
-        store: An HDFS.
-        process_key: The process instance, for messages.
-        outputs: By name.
-
-    Raises:
-        StorageError: the outputs lie within one another, or in the staging location.
-    """
+    """Publishes as :mod:`falcon_assets.storage.kinds.hdfs.output_swap`; StorageError: outputs within one another."""
 
     def __init__(self, store: ClusterStore, process_key: str, outputs: Mapping[str, OutputTarget]) -> None:
         self._store, self._process_key = store, process_key
@@ -66,16 +57,7 @@ class HdfsPublication:
             return swap.publish()
 
     def commit_kept(self, name: str, version: str, found: DataVersion) -> None:
-        """Puts a version that is kept in place of the old instance.
-
-        Args:
-            name: Of the output.
-            version: The name of the version in :class:`.HdfsVersions`.
-            found: What it was found to hold.
-
-        Raises:
-            StorageError: the store refuses; the old instance is then where it was.
-        """
+        """Puts the kept version of that name in :class:`.HdfsVersions` in place of the old instance."""
         swap = self._swaps[name]
         with driver_explained(self._store.cluster.name, f"restore {swap.target.path}"):
             swap.publish_kept(version, found)

@@ -15,13 +15,6 @@ from falcon_assets.storage.staging import copies_folder
 
 
 class HdfsRemoval:
-    """Removes locations of one store.
-
-    Args:
-        store: An HDFS.
-        flag: Name of the feed's availability flag.
-    """
-
     def __init__(self, store: ClusterStore, flag: str | None) -> None:
         self._store, self._fs, self._flag, self._area = store, store.fs, flag, evicted(store)
 
@@ -31,7 +24,7 @@ class HdfsRemoval:
 
     @contextmanager
     def held(self, location: StoredLocation) -> Iterator[str]:
-        """Nobody is kept away: a run that writes there puts its instance into the place afterwards."""
+        """Keeps no run away: a run that writes there puts its instance into the place afterwards."""
         yield self.place(location)
 
     def measure(self, place: str) -> tuple[int, int]:
@@ -62,5 +55,4 @@ class HdfsRemoval:
 
     @cached_property
     def _has_copies(self) -> bool:
-        """Whether anything was ever replicated to this store: asked once, not for each instance."""
         return bool(self._fs.exists(f"{self._store.staging}/copies"))

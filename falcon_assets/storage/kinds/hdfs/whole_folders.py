@@ -1,4 +1,4 @@
-"""What is done to all of a folder on HDFS, as it is for folders of this machine."""
+"""Operations on all of a folder on HDFS, as for folders of this machine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from falcon_assets.storage.instances.data_files import is_side_file
 
 
 def apply_permission_on_hdfs(fs: WebHdfsFileSystem, path: str, permission: str | None) -> None:
-    """See :func:`falcon_assets.storage.files.permissions.apply_permission`."""
     if permission is None or permission == "*":
         return
     mode = int(permission, 8)
@@ -19,7 +18,6 @@ def apply_permission_on_hdfs(fs: WebHdfsFileSystem, path: str, permission: str |
 
 
 def remove_side_files_on_hdfs(fs: WebHdfsFileSystem, folder: str, keep: str | None) -> None:
-    """See :func:`falcon_assets.storage.instances.data_files.remove_side_files`."""
     folders = [folder]
     while folders:
         for entry in fs.ls(folders.pop(), detail=True):

@@ -1,7 +1,7 @@
-"""Writes of an object that are done only where it still is what it was: of two writers one is told, on any machine.
+"""Writes of an object on condition that it has not changed: of two writers one is refused, on any machine.
 
-S3 and Azure's stores compare etags. Google's compares generations; it is not asked to, since no server to try that with
-is to be had: there it is the database that lets one run write.
+S3 and Azure's stores compare etags. Google's compares generations; that is not used, since there is no server to try it
+with: there the database lets one run write.
 """
 
 from __future__ import annotations
@@ -23,30 +23,21 @@ _OLD = timedelta(hours=1)
 
 
 class ConditionalWrites(ABC):
-    """How one kind of store is asked for such writes; methods raise OSError as it says, and what its driver raises.
-
-    Args:
-        fs: The store.
-    """
+    """Conditional writes to one kind of store; methods raise OSError, and exceptions of its driver."""
 
     def __init__(self, fs: AbstractFileSystem) -> None:
         self._fs = fs
 
     @abstractmethod
     def etag(self, path: str) -> str:
-        """What the store says of the present content of an object, fresh.
-
-        Raises:
-            FileNotFoundError: there is none.
-        """
+        """Returns the present etag of an object, fresh; raises FileNotFoundError if there is none."""
 
     @abstractmethod
     def write(self, path: str, content: bytes, before: str | None) -> str | None:
-        """Writes an object where it still has the etag ``before``; None: where there is none.
+        """Writes an object if it still has the etag ``before`` (None: if there is none) and returns its new etag.
 
-        Returns:
-            Its new etag. None: it was not written. A driver that got no answer asks again, and then is refused because
-            of what it wrote itself.
+        Returns None if it was not written. A driver that got no answer asks again, and is then refused for its own
+        write.
         """
 
 
@@ -68,7 +59,6 @@ class _OfS3(ConditionalWrites):
 
 
 def _code(error: OSError) -> str:
-    """S3's own word for what went wrong; "" where it said none."""
     answer = getattr(error.__cause__, "response", None) or {}
     return str(answer.get("Error", {}).get("Code", ""))
 
@@ -99,11 +89,7 @@ _found: dict[str, type[ConditionalWrites] | None] = {}
 
 
 def conditional_writes(store: ClusterStore) -> ConditionalWrites | None:
-    """How to ask the store for such writes; None: it does not have them. Found out once, by trying.
-
-    Raises:
-        OSError: as the store says.
-    """
+    """Returns None if the store has no such writes; found out once per store, by trying."""
     key = f"{store.endpoint} {store.path('')}"
     with _lock:
         if key not in _found:
@@ -133,7 +119,6 @@ def _keeps_conditions(store: ClusterStore, writes: ConditionalWrites) -> bool:
 
 
 def remove_old_probes(store: ClusterStore, now: datetime) -> None:
-    """Removes what probes have left that were killed: nobody is at it any more."""
     with suppress(OSError):
         for one in store.fs.ls(store.staging, detail=True):
             written = one.get("LastModified") or one.get("last_modified")  # S3's name, and Azure's

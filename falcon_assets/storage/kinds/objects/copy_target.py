@@ -1,6 +1,6 @@
-"""Copies to object stores, which have no names to change: files are written in their place, and the flag comes last.
+"""Copies to object stores, which cannot rename: files are written in their place, and the flag last.
 
-What a late task of a killed run wrote shows in the etags before anything is published.
+Files that a late task of a killed run wrote show in the etags before anything is published.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from falcon_assets.storage.kinds.objects.record_log import BatchedLog
 
 
 class ObjectCopyTarget(CopyTarget):
-    """See :class:`CopyTarget`."""
-
     in_place = True
     file_copy = ObjectFileCopy
     record_log = BatchedLog
@@ -41,7 +39,6 @@ class ObjectCopyTarget(CopyTarget):
     def publish(
         self, key: str, parts: Sequence[CopiedPart], published: Mapping[str, ListedFile], flag: bytes
     ) -> DataVersion | None:
-        """Removes what is to go, and sets the flag: the files are in their place."""
         self.store.files.remove(sorted({f"{self.place}/{name}" for part in parts for name in part.delete}))
         if self.output.flag:
             self.fs.pipe_file(f"{self.place}/{self.output.flag}", flag)

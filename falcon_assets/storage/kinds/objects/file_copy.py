@@ -12,7 +12,7 @@ from falcon_assets.storage.kinds.objects.s3_etag import Etag, part_size
 
 
 class ObjectFileCopy(FileCopy):
-    """Writes each object at once, a large one in parts: nobody ever sees one that is not whole."""
+    """Writes each object at once, a large one in parts: no reader sees one that is not whole."""
 
     def copy(self, source: str, target: str, size: int) -> CopiedFile:
         proof, part, fs = self.proof(size), part_size(size), self.target.fs
@@ -31,7 +31,6 @@ class ObjectFileCopy(FileCopy):
         return _EtagProof(size)
 
     def verified(self, proof: Proof, target: str, size: int) -> CopiedFile | None:
-        """By one request, where the etag says it."""
         info = self.target.fs.info(target)
         if self.by_size or not isinstance(proof, _EtagProof) or not proof.is_of(info, size):
             return super().verified(proof, target, size)
@@ -56,8 +55,6 @@ class ObjectFileCopy(FileCopy):
 
 
 class _EtagProof(Proof):
-    """The etag that S3 gives to that content, and its checksum for stores that give others."""
-
     def __init__(self, size: int) -> None:
         super().__init__()
         self._etag = Etag(part_size(size))
@@ -67,5 +64,4 @@ class _EtagProof(Proof):
         self._etag.update(block)
 
     def is_of(self, info: Mapping[str, Any], size: int) -> bool:
-        """Whether fsspec's entry of an object says that it holds this content."""
         return bool(info["size"] == size and str(info.get("ETag", "")).strip('"') == self._etag.hexdigest())

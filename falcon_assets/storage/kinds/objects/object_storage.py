@@ -28,7 +28,7 @@ from falcon_assets.storage.output_target import OutputTarget
 
 
 class ObjectStorage(FileStorage):
-    """The availability flag is the switch: it goes before anything of an instance does, and comes last."""
+    """Switches by the availability flag: it is removed before any change of an instance, and written last."""
 
     @property
     def connector(self) -> str | None:

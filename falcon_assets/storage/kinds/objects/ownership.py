@@ -1,4 +1,4 @@
-"""Who publishes an output on an object store, which has no locks that die with their holder."""
+"""Decides which run publishes an output on an object store, which has no locks that die with their holder."""
 
 from __future__ import annotations
 
@@ -16,15 +16,9 @@ _CHECK_SECONDS = 1.0
 class Ownership:
     """The object beside an output that names the run which writes it.
 
-    A run writes its name on entering, over that of a run before it: the database, which gives process instances to
-    runs, has made sure that the other one ended, or takes it for dead. A run that finds another name was overtaken, and
-    stops. Where the store has conditional writes, the name is written only over the one that was found there: of two
-    runs at the same moment one is told, whichever machine or database it comes from.
-
-    Args:
-        store: Where it lies.
-        path: The object.
-        where: Begins the message of errors.
+    A run writes its name on entering, over that of a run before it, which has ended, or is dead to the database. A run
+    that finds another name was overtaken, and stops (BeingWrittenError). On a store with conditional writes, the name
+    is written only over the one that was found: of two runs at the same moment one is refused.
     """
 
     def __init__(self, store: ClusterStore, path: str, where: str) -> None:
@@ -35,12 +29,7 @@ class Ownership:
         self._checked = time.monotonic()
 
     def take(self) -> bool:
-        """Writes this run's name; whether a run before it may have left something.
-
-        Raises:
-            StorageError: another run did at the same moment.
-            OSError: as the store says.
-        """
+        """Writes this run's name; returns whether a run before it may have left something."""
         self._writes = conditional_writes(self._store)
         if self._writes is None:
             self._fs.pipe_file(self.path, self._name)
@@ -56,12 +45,7 @@ class Ownership:
         return True
 
     def begin(self) -> None:
-        """This run begins to change what readers see; who was overtaken does not.
-
-        Raises:
-            StorageError: it was overtaken.
-            OSError: as the store says.
-        """
+        """Marks that this run begins to change what readers see; an overtaken run does not."""
         if self._writes is None or self._etag is None:
             self.check()
         else:
@@ -70,28 +54,15 @@ class Ownership:
                 raise self._overtaken()
 
     def check(self) -> None:
-        """Goes on, where this run was not overtaken.
-
-        Raises:
-            StorageError: it was.
-            OSError: as the store says.
-        """
         if not self.is_ours():
             raise self._overtaken()
         self._checked = time.monotonic()
 
     def check_now_and_then(self) -> None:
-        """As :meth:`check`, which is asked again when it is a while ago.
-
-        Raises:
-            StorageError: as :meth:`check`.
-            OSError: as the store says.
-        """
         if time.monotonic() - self._checked > _CHECK_SECONDS:
             self.check()
 
     def is_ours(self) -> bool:
-        """Whether the object has this run's name."""
         try:
             if self._writes is not None and self._etag is not None:
                 return self._writes.etag(self.path) == self._etag
@@ -100,7 +71,7 @@ class Ownership:
             return False
 
     def give_back(self, *, is_ours: bool = False) -> None:
-        """Removes the object, where it has this run's name, or is known to have had it a moment ago."""
+        """Removes the object, if it has this run's name, or is known to have had it a moment ago."""
         if is_ours or self.is_ours():
             with suppress(FileNotFoundError):
                 self._fs.rm_file(self.path)

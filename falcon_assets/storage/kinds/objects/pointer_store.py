@@ -17,28 +17,21 @@ from falcon_assets.storage.output_target import KeptAs
 
 
 class StoredFlag(NamedTuple):
-    """The flag of an instance as it was."""
-
     content: bytes | None
-    """None: there is none."""
     etag: str | None
-    """None: there is none, or the store has no such thing."""
+    """None: there is no flag, or the store has no etags."""
 
     @property
     def pointer(self) -> VersionPointer | None:
-        """What it says; None where it names no version."""
         return VersionPointer.decode(self.content) if self.content else None
 
 
 class PointerStore:
-    """The flags of the instances on one store; methods raise OSError as it says.
+    """The flags of the instances on one store; methods raise OSError.
 
-    Beside them there is a note for each instance that keeps versions, by which those of a feed are found::
+    Versions of a feed are found by a note for each instance that keeps some::
 
         STAGING/versions/CLUSTER/FEED/INSTANCE    the path of the instance, and the name of its flag
-
-    Args:
-        store: An object store.
     """
 
     def __init__(self, store: ClusterStore) -> None:
@@ -46,7 +39,6 @@ class PointerStore:
         self._notes = f"{store.staging}/versions/{store.cluster.name}"
 
     def read(self, path: str, flag: str) -> StoredFlag:
-        """The flag of the instance at ``path``, fresh from the store."""
         place, writes = self._place(path, flag), conditional_writes(self._store)
         self._store.files.refresh()
         with suppress(FileNotFoundError):
@@ -56,7 +48,7 @@ class PointerStore:
         return StoredFlag(None, None)
 
     def replace(self, path: str, flag: str, before: StoredFlag, pointer: VersionPointer) -> bool:
-        """Makes the flag say that; False, and nothing done, where it is not any more what it was before."""
+        """Writes the flag; False, and nothing done, if it is not any more as ``before``."""
         place, content, writes = self._place(path, flag), pointer.encode(), conditional_writes(self._store)
         if writes is None:
             if self.read(path, flag).content != before.content:
@@ -66,16 +58,13 @@ class PointerStore:
         return writes.write(place, content, before.etag) is not None or self.read(path, flag).content == content
 
     def note(self, keeps: str, path: str, flag: str) -> None:
-        """Writes down that the instance at ``path`` keeps versions."""
         self._fs.pipe_file(f"{self._notes}/{keeps}", json.dumps([path, flag]).encode())
 
     def forget(self, keeps: str) -> None:
-        """Takes that note away."""
         with suppress(FileNotFoundError):
             self._fs.rm_file(f"{self._notes}/{keeps}")
 
     def kept(self, feed: str, instance: datetime | None = None) -> list[StoredVersion]:
-        """The versions of a feed that are kept, or of one of its instances, in the order of instances."""
         self._store.files.refresh()
         names = (
             [KeptAs(feed, instance).name]

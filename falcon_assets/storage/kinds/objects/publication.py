@@ -1,8 +1,8 @@
 """Publishing on object stores, which have no rename: the availability flag is the switch.
 
-On commit the flag goes, the files are brought to their place, the old ones that are left go, and the flag is set. So a
-reader who looks for the flag first sees the whole old instance, none, or the whole new one; wherever a run is killed,
-the next one does all of it again. Where the feed keeps versions, see :class:`VersionSwitch`.
+On commit the flag is removed, the files are copied to their place, remaining old ones are removed, and the flag is set.
+So a reader who looks for the flag first sees the whole old instance, none, or the whole new one; after a kill at any
+point, the next run does all of it again. If the feed keeps versions, see :class:`VersionSwitch`.
 """
 
 from __future__ import annotations
@@ -26,17 +26,7 @@ from falcon_assets.storage.staging import copies_folder, place_key
 
 
 class ObjectPublication:
-    """Publishes the outputs of one process instance on an object store; see :class:`Ownership` for who does.
-
-    Args:
-        store: An object store.
-        process_key: The process instance, for messages.
-        outputs: By name.
-        staging: Where Spark writes, if it cannot reach the store; None: it writes to the store's staging location.
-
-    Raises:
-        StorageError: an output has no flag.
-    """
+    """Publishes outputs that Spark writes to ``staging``, if it cannot reach the store, else to the store."""
 
     def __init__(
         self,
@@ -61,7 +51,6 @@ class ObjectPublication:
             for name, folder in self._folders.items()
         }
         self._staged: dict[str, list[str]] = {}
-        """What was written for outputs that are published: nothing has to be looked for."""
         self._switches = {
             name: VersionSwitch(store, one.path, one.flag, one.keeps, f"{process_key}: {one.path}")
             for name, one in outputs.items()
@@ -98,12 +87,7 @@ class ObjectPublication:
         return self._written.url(name)
 
     def commit(self, name: str) -> DataVersion:
-        """Puts what was written for output ``name`` in place of its old instance, complete and with its flag.
-
-        Raises:
-            StorageError: nothing was written, another run writes the same, or the store refuses. Before anything is
-                changed the old instance stays; later there is none until the next run.
-        """
+        """Publishes an output. After a StorageError the old instance is unchanged, or gone until the next run."""
         target, owned = self._outputs[name], self._owned[name]
         final, flag = self._store.path(target.path), f"{self._store.path(target.path)}/{target.flag}"
         with driver_explained(self._store.cluster.name, f"publish {target.path}"):
@@ -126,11 +110,7 @@ class ObjectPublication:
             return version
 
     def restore(self, name: str, version: str, *, dry_run: bool) -> tuple[DataVersion, bool]:
-        """Makes a version that output ``name`` keeps the instance; gives it, and whether it was not yet.
-
-        Raises:
-            StorageError: it is not kept, or is not what it was; the output keeps none, or the store refuses.
-        """
+        """Makes a kept version of output ``name`` the instance; returns it, and whether it was not yet."""
         target, owned = self._outputs[name], self._owned[name]
         with driver_explained(self._store.cluster.name, f"restore {target.path}"):
             owned.begin()
@@ -148,7 +128,6 @@ class ObjectPublication:
         return StoreWritten(self._store, places | {name: one.place for name, one in self._switches.items()})
 
     def _only(self, written: Iterable[str], target: OutputTarget) -> DataVersion:
-        """Removes what else lies where the output is to be; gives the version of what is there then."""
         final = self._store.path(target.path)
         self._store.files.refresh()
         found = self._fs.find(final, detail=True)

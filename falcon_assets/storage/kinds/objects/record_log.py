@@ -1,4 +1,4 @@
-"""Records of a copy on an object store, which cannot append: what was verified in some seconds becomes one object."""
+"""Records of a copy on an object store, which cannot append: those of some seconds become one object."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ _FLUSH_SECONDS = 2.0
 
 
 class BatchedLog(RecordLog):
-    """Writes an object now and then."""
-
     def __init__(self, fs: AbstractFileSystem, folder: str) -> None:
         self._fs, self._folder = fs, folder
         self._lock, self._waiting, self._flushed = threading.Lock(), list[CopyRecord](), time.monotonic()

@@ -1,4 +1,4 @@
-"""Removing on stores without rename: the flag first, so that nobody takes what is left for an instance."""
+"""Removing on stores without rename: the flag first, so that the rest is not taken for an instance."""
 
 from __future__ import annotations
 
@@ -17,13 +17,6 @@ from falcon_assets.storage.staging import copies_folder
 
 
 class ObjectRemoval:
-    """Removes locations of one store.
-
-    Args:
-        store: Any store.
-        flag: Name of the feed's availability flag.
-    """
-
     def __init__(self, store: ClusterStore, flag: str | None) -> None:
         self._store, self._fs, self._flag = store, store.fs, flag
         self._pointers = PointerStore(store)
@@ -72,7 +65,7 @@ class ObjectRemoval:
             self._store.require_root(afresh=True)  # else nobody knows whether it went
 
     def _remove_version(self, location: StoredLocation, place: str, flag: str) -> None:
-        """The flag first: who restores it at the same moment finds it there, and comes first, or finds it gone."""
+        """Updates the flag first: a run that restores this version meanwhile either is first or finds it gone."""
         before = self._pointers.read(location.prefix, flag)
         pointer, folder = before.pointer, location.path[len(location.prefix) + 1 :]
         if pointer is not None:
@@ -87,10 +80,8 @@ class ObjectRemoval:
 
     @cached_property
     def _has_versions(self) -> bool:
-        """Whether versions were ever kept on this store: asked once, not for each instance."""
         return bool(self._fs.exists(f"{self._store.staging}/versions"))
 
     @cached_property
     def _has_copies(self) -> bool:
-        """Whether anything was ever replicated to this store: asked once, not for each instance."""
         return bool(self._fs.exists(f"{self._store.staging}/copies"))

@@ -1,25 +1,22 @@
-"""The etag that S3 gives to an object: what proves, without reading it back, that the store holds what was sent."""
+"""The etag that S3 gives to an object: it proves, without reading back, that the store holds what was sent."""
 
 from __future__ import annotations
 
 import hashlib
 
 PART = 16 << 20
-"""Size of the parts of a large object."""
 _MOST_PARTS = 10_000
-"""S3's limit for one object."""
 
 
 def part_size(size: int) -> int | None:
-    """The size of the parts that an object of ``size`` bytes is sent in; None: in one piece."""
+    """Returns the size of the parts that an object is sent in; None: in one piece."""
     return None if size <= 2 * PART else max(PART, -(-size // _MOST_PARTS))
 
 
 class Etag:
-    """Computes the etag of an object that is sent in parts of ``part`` bytes, or in one piece.
+    """Computes the MD5 of the content, or of the MD5s of parts of ``part`` bytes, with their number.
 
-    It is the MD5 of the content, or of the MD5s of the parts with their number. A store that encrypts with keys of its
-    customer's gives another one: then the object has to be read back.
+    A store that encrypts with customers' keys gives another one: then the object has to be read back.
     """
 
     def __init__(self, part: int | None) -> None:
@@ -27,7 +24,6 @@ class Etag:
         self._current, self._parts = hashlib.md5(usedforsecurity=False), list[bytes]()
 
     def update(self, block: bytes | memoryview) -> None:
-        """Adds a block of any size."""
         rest = memoryview(block)
         while self._part and len(rest) >= self._left:
             self._current.update(rest[: self._left])
@@ -38,7 +34,7 @@ class Etag:
         self._left -= len(rest)
 
     def hexdigest(self) -> str:
-        """The etag, without quotes; nothing may be added after it was asked for."""
+        """Returns the etag, without quotes; ends the computation."""
         if not self._part:
             return self._current.hexdigest()
         if self._left < self._part:

@@ -1,4 +1,4 @@
-"""What Spark's connectors call an object."""
+"""Names of objects for Spark's connectors."""
 
 from __future__ import annotations
 
@@ -6,20 +6,15 @@ from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 
 _SCHEMES = {"s3": "s3a", "gs": "gs"}
-"""Hadoop's schemes by those of fsspec. In Azure's URLs Hadoop wants what fsspec has not."""
+"""Hadoop's schemes by those of fsspec. Azure's URLs for Hadoop need a part that fsspec does not have."""
 
 
 def connector_scheme(store: ClusterStore) -> str | None:
-    """Hadoop's name of the kind of object store; None: its connector is not used."""
     return _SCHEMES.get(store.fs.protocol if isinstance(store.fs.protocol, str) else store.fs.protocol[0])
 
 
 def spark_url(store: ClusterStore, path: str) -> str:
-    """The URL of an absolute path on an object store, for a Spark that reaches it by a connector.
-
-    Raises:
-        StorageError: there is no connector that is known to work.
-    """
+    """Returns the URL of an absolute path; raises StorageError if no connector is known to work."""
     scheme = connector_scheme(store)
     if scheme is None:
         raise StorageError(

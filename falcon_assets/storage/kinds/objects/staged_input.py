@@ -1,4 +1,4 @@
-"""Instances of object stores, copied to where a Spark reads them that cannot reach the store."""
+"""Instances of object stores, copied for a Spark that cannot reach the store."""
 
 from __future__ import annotations
 
@@ -28,25 +28,19 @@ from falcon_assets.storage.local_staging import LocalStaging
 
 _ATTEMPTS = 3
 Listed: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""Files of an instance, each as fsspec tells it, by its name relative to the instance."""
 
 
 class _StagedFiles(InstanceFiles):
-    """Nobody changes them."""
-
     def listed_now(self) -> dict[str, int]:
         return dict(self.sizes)
 
 
 @contextmanager
 def staged_input(store: ClusterStore, path: str, flag: str | None, staging: LocalStaging) -> Iterator[ReadableInstance]:
-    """The instance at ``path`` in a folder of this machine, which goes at the end.
+    """Copies the instance at ``path`` to a folder of this machine, which is removed at the end.
 
-    It is whole and of one version: its flag is there after the files were listed, and after they were copied they are
-    still the same.
-
-    Raises:
-        StorageError: on entering: nothing is there, it is not complete (any more), keeps changing, or cannot be copied.
+    It is whole and of one version: the flag is there after the listing, and the listing is the same after copying.
+    Entering raises StorageError if it is not complete (any more), keeps changing, or cannot be copied.
     """
     with ExitStack() as held:
         with driver_explained(store.cluster.name, f"read {path}"):
@@ -91,7 +85,6 @@ def _versions(listed: Listed) -> dict[str, tuple[int, str]]:
 
 
 def _copied(store: ClusterStore, listed: Listed, place: str) -> list[CopiedFile]:
-    """Copies the files, in the order in which they are listed."""
     cancellation = current_cancellation()
     copy = MountedFileCopy(store.fs, LocalFileSystem(), Throttle(None), Attributes(), False)
     Path(place).parent.mkdir(parents=True)
@@ -107,7 +100,6 @@ def _copied(store: ClusterStore, listed: Listed, place: str) -> list[CopiedFile]
 
 
 def _version(listed: Listed, copied: Iterable[CopiedFile]) -> DataVersion:
-    """As :func:`fingerprint` has it, without reading anything again."""
     return version_of(
         (
             os.fsencode(name),

@@ -1,8 +1,8 @@
 """One output on its way to an object store where the feed keeps versions: a folder of its own, and one write.
 
-Readers are sent from the old version to the new one by the flag, which a run replaces only where it still is what it
-was when the run began. So a run that was overtaken changes nothing that anybody reads, and whoever reads by the flag
-sees the whole old instance or the whole new one; there is no moment without.
+The flag leads readers from the old version to the new one; a run replaces it only if it has not changed since the run
+began. So an overtaken run changes nothing that is read, and readers by the flag see the whole old instance or the whole
+new one; there is no moment without.
 """
 
 from __future__ import annotations
@@ -21,15 +21,7 @@ from falcon_assets.storage.output_target import KeptAs
 
 
 class VersionSwitch:
-    """Methods raise OSError as the store says, and what drivers raise.
-
-    Args:
-        store: An object store.
-        path: The instance, below its root.
-        flag: Name of its flag.
-        keeps: Of what the versions are.
-        where: Begins the message of errors.
-    """
+    """The switch of one instance; ``check`` raises if another run has taken over."""
 
     def __init__(self, store: ClusterStore, path: str, flag: str, keeps: KeptAs, where: str) -> None:
         self._store, self._path, self._flag, self._keeps, self._where = store, path.rstrip("/"), flag, keeps, where
@@ -40,16 +32,10 @@ class VersionSwitch:
 
     @property
     def place(self) -> str:
-        """Absolute path of the folder that the new version is written to."""
         return self._store.path(f"{self._path}/{self._folder}")
 
     def prepare(self, check: Callable[[], None]) -> None:
-        """Finds out what is there, and removes what killed runs left.
-
-        Args:
-            check: Raises where another run has taken over. It is asked after what is left was listed: what that run
-                writes is not among it then.
-        """
+        """Removes what killed runs left; ``check``, after the listing, ensures that no newer run's files are in it."""
         self._before = self._pointers.read(self._path, self._flag)
         base = self._store.path(self._path)
         self._store.files.refresh()
@@ -64,11 +50,7 @@ class VersionSwitch:
         self._remove(left)
 
     def switch(self, check: Callable[[], None]) -> DataVersion:
-        """Makes what was written the instance, and keeps what it replaces; the same as before is nothing new.
-
-        Args:
-            check: Raises where another run has taken over.
-        """
+        """Makes what was written the instance, and keeps what it replaces, unless both are the same."""
         new = fingerprint(self._store, f"{self._path}/{self._folder}", None)
         known, version = self._before.pointer, new.version
         plain = dict[str, str]()
@@ -87,11 +69,7 @@ class VersionSwitch:
         return new
 
     def restore(self, version: str, check: Callable[[], None], *, dry_run: bool) -> tuple[DataVersion, bool]:
-        """Makes a version that is kept the instance; gives it, and whether it was not yet.
-
-        Raises:
-            StorageError: it is not kept, or is not what it was.
-        """
+        """Makes a kept version the instance; returns it, and whether it was not yet."""
         known = self._before.pointer
         if self._before.content is not None:
             present = fingerprint(self._store, self._path, self._flag)
@@ -111,7 +89,6 @@ class VersionSwitch:
         return found, True
 
     def drop(self) -> None:
-        """Removes what was written, unless it is the instance now."""
         if self._is_present:
             return
         # A write that seemed to fail may have been done.
@@ -122,7 +99,6 @@ class VersionSwitch:
     def _point(
         self, folder: str, version: str, plain: Mapping[str, str], check: Callable[[], None]
     ) -> Mapping[str, str]:
-        """Makes that folder the instance; gives the versions that were kept before."""
         while True:
             known = self._before.pointer
             before = known.kept if known else {}
@@ -147,7 +123,7 @@ class VersionSwitch:
                 raise BeingWrittenError(f"{self._where} is being written by another run meanwhile")
 
     def _plain_as_version(self, check: Callable[[], None]) -> dict[str, str]:
-        """Copies what lies beside the flag, from before the feed kept versions, to a folder of its own."""
+        """Copies files beside the flag, from before the feed kept versions, to a folder of their own."""
         folder, base = f"{VERSIONS}/{uuid4().hex}", self._store.path(self._path)
 
         def one(name: str) -> None:

@@ -1,4 +1,4 @@
-"""Where the outputs of a process instance are written before they are published on an object store."""
+"""Staging of outputs of a process instance before they are published on an object store."""
 
 from __future__ import annotations
 
@@ -20,43 +20,32 @@ from falcon_assets.storage.kinds.objects.spark_urls import spark_url
 
 
 class Written(ABC):
-    """What was written for each output; methods raise OSError and what drivers raise."""
+    """Written files of each output; methods raise OSError and exceptions of drivers."""
 
     @abstractmethod
     def place(self, name: str) -> str:
-        """Absolute path that output ``name`` is written to; nothing is there yet."""
+        """Absolute path for output ``name``; nothing is there yet."""
 
     @abstractmethod
-    def url(self, name: str) -> str:
-        """The same as a URL for Spark."""
+    def url(self, name: str) -> str: ...
 
     @abstractmethod
     def files(self, name: str) -> list[str]:
-        """What was written for output ``name``, each relative to its place."""
+        """Relative to the place."""
 
     @abstractmethod
-    def open(self, name: str, file: str) -> AbstractContextManager[IO[bytes]]:
-        """One of those files, to be read."""
+    def open(self, name: str, file: str) -> AbstractContextManager[IO[bytes]]: ...
 
     @abstractmethod
-    def replace(self, name: str, file: str, by: Path) -> None:
-        """Lets one of those files be what a file of this machine is."""
+    def replace(self, name: str, file: str, by: Path) -> None: ...
 
     @abstractmethod
     def bring(self, name: str, files: Iterable[str], final: str, check: Callable[[], None]) -> None:
-        """Makes those files, and no others that were written, be at ``final`` on the store.
-
-        Asks ``check`` before each, which raises to end it.
-        """
+        """Copies these files to ``final`` on the store, no others; calls ``check``, which may raise, before each."""
 
 
 class StoreWritten(Written):
-    """Spark writes to the store; the store itself copies what is not written where it is to be.
-
-    Args:
-        store: The store.
-        places: A place of its own for each output.
-    """
+    """Spark writes to the store, which itself copies what is not written where it is to be."""
 
     def __init__(self, store: ClusterStore, places: Mapping[str, str]) -> None:
         self._store, self._fs, self._places = store, store.fs, places
@@ -98,12 +87,7 @@ class StoreWritten(Written):
 
 
 class LocalWritten(Written):
-    """Spark writes to a folder of this machine; the files are copied to the store, and verified.
-
-    Args:
-        store: The store.
-        folder: Empty.
-    """
+    """Spark writes to ``folder`` of this machine; the files are copied to the store, and verified."""
 
     def __init__(self, store: ClusterStore, folder: Path) -> None:
         self._store, self._folder = store, folder

@@ -1,1 +1,1 @@
-"""File systems whose rename is atomic: what comes and what goes does so in one step."""
+"""File systems whose rename is atomic: instances appear and disappear in one step."""

@@ -1,4 +1,4 @@
-"""Making sure at once that many new files survive a power cut."""
+"""Makes many new files survive a power cut, at once."""
 
 from __future__ import annotations
 
@@ -18,24 +18,16 @@ _SYNC_FILE_RANGE_WRITE = 2
 
 
 def start_writing(descriptor: int, start: int, size: int) -> None:
-    """Has the system write that part of an open file to the disk now, and does not wait for it.
+    """Starts to write that part of an open file to the disk, without waiting.
 
-    Without it, everything waits in memory for :func:`sync_all`, and the disk idles until then. It is a hint: nothing
-    is said where the system or the file system does not take it, and only :func:`sync_all` makes sure.
+    Else everything waits in memory for :func:`sync_all`, and the disk idles. It is a hint, which systems may ignore.
     """
     if sys.platform == "linux":
         _libc.sync_file_range(descriptor, start, size, _SYNC_FILE_RANGE_WRITE)
 
 
 def sync_all(path: str) -> None:
-    """Waits until everything that was written to the file system of ``path`` is on the disk.
-
-    One call for all files: a call for each of many small ones takes a hundred times as long. Where there is no such
-    call, each file below ``path`` is waited for.
-
-    Raises:
-        OSError: as the operating system says.
-    """
+    """Waits for all writes to the file system: a call for each of many small files takes a hundred times as long."""
     if sys.platform != "linux":
         sync_tree(Path(path))
         return

@@ -30,8 +30,6 @@ _OUTPUT = "copy"
 
 
 class RenamingCopyTarget(CopyTarget):
-    """See :class:`CopyTarget`."""
-
     in_place = False
     file_copy = MountedFileCopy
     record_log = AppendedLog
@@ -74,7 +72,6 @@ class RenamingCopyTarget(CopyTarget):
     def publish(
         self, key: str, parts: Sequence[CopiedPart], published: Mapping[str, ListedFile], flag: bytes
     ) -> DataVersion | None:
-        """Assembles the new instance beside the old one and swaps it in."""
         checksums = self.assemble(parts, published)
         if flag and self.output.flag:
             Path(self.written, self.output.flag).write_bytes(flag)
@@ -98,15 +95,7 @@ class RenamingCopyTarget(CopyTarget):
     def assemble(
         self, parts: Sequence[CopiedPart], published: Mapping[str, ListedFile]
     ) -> dict[str, CopyRecord | None]:
-        """Puts together, where this part is written, all that the new instance consists of.
-
-        Args:
-            parts: As for :meth:`publish`.
-            published: Likewise.
-
-        Returns:
-            What was verified of each file; None of what stays and was never verified.
-        """
+        """Puts the new instance together where this part is written; returns the records (None: never verified)."""
         deleted = frozenset().union(*(part.delete for part in parts))
         copied = {name: record for part in parts for name, record in part.copied.items()}
         carried = [name for name in published if name not in deleted and name not in copied]
@@ -130,7 +119,7 @@ class RenamingCopyTarget(CopyTarget):
 
 
 def _link(source: str, target: str, names: Iterable[str]) -> None:
-    """Puts files of one folder into another: as links, which cost nothing, or as copies where there are none."""
+    """Puts files of one folder into another: as links, which cost nothing, or as copies."""
     folders: set[str] = set()
     for name in names:
         here, there = (f"{base}/{name}" if name else base for base in (source, target))

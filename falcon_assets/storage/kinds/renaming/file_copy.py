@@ -14,11 +14,11 @@ from falcon_assets.storage.files.local_files import LOCAL_BLOCK, SMALL, stat_ver
 from falcon_assets.storage.kinds.renaming.bulk_sync import start_writing
 
 _WRITTEN_AT_ONCE = 16 << 20
-"""How much of a file the disk is given while the rest is copied: publishing then has little to wait for."""
+"""Bytes that the disk gets while the rest is copied: publishing then has little to wait for."""
 
 
 class MountedFileCopy(FileCopy):
-    """Writes new files, never into one that is there: that could be a link to what readers see."""
+    """Writes new files, never into an existing one: that could be a link to what readers see."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -53,7 +53,7 @@ class MountedFileCopy(FileCopy):
         return CopiedFile(digest.hexdigest(), "size" if self.by_size else "checksum", stat_version(status))
 
     def _copy_small(self, source: str, target: str, size: int) -> CopiedFile:
-        """As the general way, with nothing in it that would take longer than the system's own calls."""
+        """Copies with nothing that takes longer than the system's own calls."""
         data = self.source.small(source, size)
         if len(data) != size:
             raise StorageError(SOURCE_CHANGED)
@@ -73,7 +73,7 @@ class MountedFileCopy(FileCopy):
             os.close(descriptor)
 
     def _start_writing(self, descriptor: int, start: int, end: int) -> None:
-        """Has a part of an open file written to the disk, by a thread: a full disk queue holds up who asks for it."""
+        """Writes a part of an open file by a thread: a full disk queue blocks its caller."""
         self._disk.submit(_write_and_close, os.dup(descriptor), start, end - start)
 
     def _new_file(self, target: str) -> int:
@@ -90,7 +90,6 @@ class MountedFileCopy(FileCopy):
 
 
 def _read_back(descriptor: int, start: int, size: int, buffer: memoryview) -> Iterator[memoryview]:
-    """A part of an open file in blocks, each of which is good until the next one is asked for."""
     end = start + size
     while start < end and (count := os.preadv(descriptor, [buffer[: end - start]], start)):
         yield buffer[:count]

@@ -1,4 +1,4 @@
-"""Moving an instance to another place of its file system, in one step, and having its files at a second place."""
+"""Moves an instance within its file system, in one step, and gives its files a second place."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ from pathlib import Path
 
 
 def moved(original: Path, place: Path) -> bool:
-    """Moves it; False, and nothing done, where something is there, it holds links, or that is another file system.
-
-    Raises:
-        OSError: as the operating system says.
-    """
+    """Moves it; False, and nothing done, if something is there, it holds links, or that is another file system."""
     if os.path.lexists(place) or _has_links(original):
         return False
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -27,11 +23,6 @@ def moved(original: Path, place: Path) -> bool:
 
 
 def link_or_copy(here: str, there: str) -> None:
-    """Makes ``there`` the same file, which costs nothing, or a copy of it where there are no links.
-
-    Raises:
-        OSError: as the operating system says.
-    """
     try:
         os.link(here, there)
     except OSError:

@@ -1,16 +1,16 @@
-"""One output on its way from staging to its final path, and back to order after a crash.
+"""One output on its way from staging to its final path, and its repair after a crash.
 
 Each final path has a folder of its own in the staging location, and each attempt to publish there a folder in that::
 
     STAGING/KEY/ATTEMPT/written    what the workflow writes
-    STAGING/KEY/ATTEMPT/ready      the same, sealed: nobody but the publisher knows this path
+    STAGING/KEY/ATTEMPT/ready      the same, sealed: only the publisher knows this path
     STAGING/KEY/ATTEMPT/old        the old instance, moved out of its place
     STAGING/KEY/ATTEMPT/kept-as    the name of the version that the old instance is kept as, if it is
 
-``ready`` leaves by the rename into the final path. So ``ready`` beside ``old`` means: the crash came between the
-two renames, and the old instance is to go back. ``old`` alone has its successor: it becomes a version
-that is kept, or its attempt is set aside, as a whole because that needs no space on a full disk.
-Attempts have unique names because the Spark tasks of a killed run may go on writing for a while.
+``ready`` leaves by the rename into the final path. So ``ready`` beside ``old`` means: the crash happened between the
+two renames, and the old instance is moved back. ``old`` alone has its successor: it becomes a kept version, or its
+attempt is set aside, as a whole because that needs no space on a full disk. Attempts have unique names because Spark
+tasks of a killed run may go on writing for a while.
 """
 
 from __future__ import annotations
@@ -37,15 +37,7 @@ _REMOVE_ATTEMPTS = 3
 
 
 class OutputSwap:
-    """All methods are to be called with the lock of :attr:`key` held; they raise OSError as the system says.
-
-    Args:
-        store: A local store.
-        target: The output.
-
-    Raises:
-        StorageError: the final path leaves the root.
-    """
+    """All methods are to be called with the lock of :attr:`key` held."""
 
     def __init__(self, store: ClusterStore, target: OutputTarget) -> None:
         self.target = target
@@ -62,11 +54,7 @@ class OutputSwap:
         self.written = self._attempt / "written"
 
     def prepare(self) -> None:
-        """Makes the folder of the attempt, and finds out now what would make :meth:`publish` fail hours later.
-
-        Raises:
-            StorageError: the final path is a link, or a file although a flag is to go into it.
-        """
+        """Makes the folder of the attempt, and raises now what would make :meth:`publish` fail hours later."""
         self._check_place(is_folder=True if self.target.flag else None)
         make_folders(self._attempt)
         above = next(parent for parent in self.final.parents if parent.exists())
@@ -78,11 +66,7 @@ class OutputSwap:
     def publish(self, version: DataVersion | None = None) -> DataVersion:
         """Seals and completes what was written, then swaps it in; on any error the old instance stays.
 
-        Args:
-            version: Of what was written, by a writer that has made sure of it and of its being on disk.
-
-        Raises:
-            StorageError: nothing was written, or a file where a folder is needed or the other way round.
+        ``version`` is from a writer that has verified it and made sure that it is on disk.
         """
         if not os.path.lexists(self.written):
             raise self._error(f"nothing was written to {self.written}")
@@ -122,7 +106,7 @@ class OutputSwap:
             sync(self.final.parent)
 
     def _note_version(self, new: DataVersion) -> None:
-        """Says what the old instance is kept as, before anything moves: whoever comes after a crash does the rest."""
+        """Notes what the old instance is kept as, before anything moves: recovery after a crash does the rest."""
         keeps, flag = self.target.keeps, self.target.flag
         if keeps is None or not (self.final / flag if flag else self.final).exists():
             return  # what is no whole instance is no version
@@ -144,7 +128,6 @@ class OutputSwap:
             _remove(attempt)
 
     def _keep(self, attempt: Path) -> None:
-        """Moves the old instance to where its version is kept, if it is to be, and it is not there already."""
         note = attempt / "kept-as"
         if not note.exists():
             return
@@ -155,7 +138,6 @@ class OutputSwap:
             sync(place.parent)
 
     def _complete(self, version: DataVersion | None) -> DataVersion:
-        """Everything that makes the sealed output an instance, on disk before anybody can see it."""
         ready, flag = self._ready, self.target.flag
         if ready.is_symlink():
             raise self._error(f"the output is a symbolic link: write a file or a folder to {self.written}")

@@ -24,13 +24,7 @@ _LOCK_SECONDS = 3.0
 class RenamePublication:
     """Publishes by two renames per output: the old instance out of its place, the new one into it.
 
-    Args:
-        store: A local store.
-        process_key: The process instance, for messages.
-        outputs: By name.
-
-    Raises:
-        StorageError: the outputs lie within one another, or in the staging or working location.
+    Raises StorageError if outputs are within one another, or in the staging or working location.
     """
 
     def __init__(self, store: ClusterStore, process_key: str, outputs: Mapping[str, OutputTarget]) -> None:
@@ -43,11 +37,7 @@ class RenamePublication:
 
     @classmethod
     def recover(cls, store: ClusterStore, process_key: str, target: OutputTarget) -> None:
-        """Puts an output in order that a crash left between its old and its new instance; mostly there is nothing.
-
-        Raises:
-            StorageError: somebody is publishing it.
-        """
+        """Repairs an output that a crash left between its old and its new instance."""
         folder = f"{store.staging}/{OutputSwap(store, target).key}"
         if Path(folder).exists() or Path(f"{folder}.lock").exists():  # a killed one leaves its lock's file
             with cls(store, process_key, {"output": target}):
@@ -84,17 +74,7 @@ class RenamePublication:
         return f"file://{self.staging(name)}"
 
     def commit(self, name: str, version: DataVersion | None = None) -> DataVersion:
-        """Puts what was written for output ``name`` in place of its old instance, complete and with its flag.
-
-        Args:
-            name: Of the output.
-            version: Of what was written, by a writer that has made sure of it and of its being on disk; else it is
-                read and made so here.
-
-        Raises:
-            RootAwayError: the root went away meanwhile.
-            StorageError: nothing was written, or the file system refuses; the old instance is then where it was.
-        """
+        """Publishes output ``name``; ``version`` as for :meth:`OutputSwap.publish`."""
         swap = self._swaps[name]
         # Who wrote to the path of a root that went away made its folders anew, in an empty mount point. Where it goes
         # after this, what was written goes with it.

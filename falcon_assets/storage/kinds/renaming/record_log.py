@@ -12,8 +12,6 @@ from falcon_assets.storage.copying.copy_records import RecordLog, to_lines
 
 
 class AppendedLog(RecordLog):
-    """Appends to a file of its own."""
-
     def __init__(self, fs: AbstractFileSystem, folder: str) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._descriptor = os.open(f"{folder}/{uuid.uuid4().hex}.jsonl", flags, 0o666)

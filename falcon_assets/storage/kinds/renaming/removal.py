@@ -1,6 +1,7 @@
-"""Removing on file systems whose rename is atomic: out of the place at once, flag and all; off the disk a while later.
+"""Removing on file systems whose rename is atomic: out of the place at once, flag and all; off the disk later.
 
-What goes waits until nobody can be listing it any more: see :mod:`falcon_assets.storage.kinds.renaming.set_aside`.
+Removed data waits until no reader can be listing it any more: see
+:mod:`falcon_assets.storage.kinds.renaming.set_aside`.
 """
 
 from __future__ import annotations
@@ -30,20 +31,12 @@ from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import copies_folder, place_key
 
 _LINKS_OF_EMPTY = 2
-"""How many links a folder without folders in it has, where the file system counts them: reading that takes a quarter
-of the time that it takes to be refused to remove it."""
+"""Link count without subfolders, if the file system has one: read in a quarter of the time of a refused rmdir."""
 
 # Paths are texts here: a pass removes many thousands of small instances, and must be about as fast as rm -rf.
 
 
 class RenameRemoval:
-    """Removes locations of one store; to purge what was evicted there frees their space.
-
-    Args:
-        store: A local store.
-        flag: Name of the feed's availability flag.
-    """
-
     def __init__(self, store: ClusterStore, flag: str | None) -> None:
         self._store, self._flag, self._area = store, flag, evicted(store)
         self._root, self._staging = store.path(""), store.staging
@@ -54,7 +47,7 @@ class RenameRemoval:
         self._moved = 0
 
     def place(self, location: StoredLocation) -> str:
-        """Its absolute path, below the real folder of its prefix without a link in between."""
+        """Returns the absolute path, below the real folder of its prefix without a link in between."""
         parent, name = parent_and_name(self._store, location)
         if self._last_parent is None or self._last_parent[:2] != (location.prefix, parent):
             expected = os.path.realpath(self._store.path(location.prefix)).rstrip("/") + parent[len(location.prefix) :]
@@ -69,7 +62,7 @@ class RenameRemoval:
 
     @contextmanager
     def held(self, location: StoredLocation) -> Iterator[str]:
-        """What a killed publication left is put right, too."""
+        """Repairs what a killed publication left, too."""
         place = self.place(location)
         if location.kind != "data":
             yield place
@@ -88,7 +81,7 @@ class RenameRemoval:
             held()
 
     def measure(self, place: str) -> tuple[int, int]:
-        """Links count and are not followed."""
+        """Counts links without following them."""
         try:
             return _measured(place, self._flag)
         except FileNotFoundError:
@@ -113,10 +106,10 @@ class RenameRemoval:
                 return  # something else is in it
 
     def _acquired(self, lock: str) -> Callable[[], None] | None:
-        """Takes a lock and gives what gives it back; None if others hold it.
+        """Takes a lock and returns its release; None if others hold it.
 
-        The file of the lock becomes another name of a file that this pass has locked: that takes a third of the time
-        of making one. Who comes meanwhile finds it locked, and it is not theirs once the name is gone.
+        The file of the lock becomes another name of a file that this pass has locked: that takes a third of the time of
+        making one. Other processes find it locked, and do not own it once the name is gone.
         """
         try:
             if self._batch is None:
@@ -137,7 +130,6 @@ class RenameRemoval:
 
     @contextmanager
     def _copies_held(self, location: StoredLocation) -> Iterator[None]:
-        """Keeps away who copies the instance from any of its sources."""
         copies: list[str] = []
         with suppress(FileNotFoundError), os.scandir(copies_folder(self._store, location.path)) as entries:
             copies = sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
@@ -168,7 +160,7 @@ class RenameRemoval:
                 return
 
     def _set_aside_alone(self, place: str) -> None:
-        """Makes it a batch of its own: a full disk has no room for a new folder, and this is to free it."""
+        """Makes it a batch of its own: a full disk has no space for a new folder, and this is to free it."""
         os.utime(place, follow_symlinks=False)  # how long readers may still list it counts from here
         self._area.take(place)
 
@@ -182,7 +174,6 @@ def _remove_name(lock: str) -> None:
 
 
 def _measured(folder: str, flag: str | None) -> tuple[int, int]:
-    """How many files are in the folder and below, and their total size; ``flag``, directly in it, does not count."""
     files, size = 0, 0
     with os.scandir(folder) as entries:
         for entry in entries:

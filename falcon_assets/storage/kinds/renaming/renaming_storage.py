@@ -27,9 +27,9 @@ from falcon_assets.storage.output_target import OutputTarget
 
 
 class RenamingStorage(FileStorage):
-    """What comes and what goes is renamed, with locks that die with their holder.
+    """Publishes and removes by renames, with locks that die with their holder.
 
-    What went stays aside for a minute or two, for the sake of those who are reading it.
+    Removed data stays aside for a minute or two, for those who are reading it.
     """
 
     def publish(

@@ -1,4 +1,4 @@
-"""Bringing back a version that was kept: an ordinary publication of its files."""
+"""Restores a kept version: an ordinary publication of its files."""
 
 from __future__ import annotations
 
@@ -23,10 +23,7 @@ _OUTPUT = "version"
 def restored(
     store: ClusterStore, key: str, output: OutputTarget, version: str, *, dry_run: bool
 ) -> tuple[DataVersion, bool]:
-    """See :meth:`falcon_assets.storage.kinds.storage_kind.StorageKind.restore`.
-
-    What replications have staged for the instance goes, as it was planned for what is replaced now.
-    """
+    """Removes staged replications of the instance, too: they were planned for what is replaced now."""
     keeps, versions = output.keeps, KeptVersions(store)
     if keeps is None:
         raise StorageError(f"{key}: {KEEPS_NONE}")

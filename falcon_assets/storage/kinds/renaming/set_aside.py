@@ -1,13 +1,12 @@
-"""Old instances on their way out: removed a while after they were moved out of their place.
+"""Replaced and evicted instances: removed a while after they were moved out of their place.
 
-A reader that opened the folder just before it was moved still lists it, and would see a part of the old instance if
-its files were removed at once (measured: a polling reader on a busy machine met this within a few hundred rewrites). So
-what goes waits in the staging location until nobody can be reading it::
+A reader that opened the folder just before the move still lists it, and would see a part of the old instance (measured:
+within a few hundred rewrites, on a busy machine). So they wait until no reader can have them open::
 
     STAGING/replaced/ATTEMPT/old    what publications replaced
     STAGING/evicted/BATCH/N         what retention evicted: apart, so that no publication has to remove it
 
-How long something has been out of its place is the time of the folder that it is in.
+The time of the enclosing folder says since when.
 """
 
 from __future__ import annotations
@@ -21,45 +20,22 @@ from pathlib import Path
 from falcon_assets.storage.cluster_store import ClusterStore
 
 BATCH_LOCK = "lock"
-"""In a batch of an eviction, and gone with it."""
 
 
 class SetAside:
-    """What waits in one of those folders.
-
-    Args:
-        folder: The folder.
-    """
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        """The folder."""
 
     def make(self) -> None:
-        """Makes the folder: :meth:`take` needs no space on the disk then.
-
-        Raises:
-            OSError: as the operating system says.
-        """
+        """Makes the folder: :meth:`take` needs no space on the disk then."""
         self.folder.parent.mkdir(parents=True, exist_ok=True)  # who is in the way is named
         self.folder.mkdir(exist_ok=True)
 
     def take(self, place: str | Path) -> None:
-        """Moves what is there into the folder, in one step.
-
-        Raises:
-            OSError: as the operating system says.
-        """
         os.rename(place, self.folder / uuid.uuid4().hex)  # noqa: PTH104 - called for many thousands
 
     def purge(self, patience: float, *, waits: bool) -> None:
-        """Removes what has been out of its place for ``patience`` seconds.
-
-        Args:
-            patience: So long readers may still list it.
-            waits: Whether to wait until all that is there now has been so for so long. What comes meanwhile, and what
-                cannot be removed, is left to the next call.
-        """
+        """Removes what has been out of its place for ``patience`` seconds; ``waits`` until all of it has."""
         for entry in sorted(self.folder.iterdir()) if self.folder.exists() else ():
             with suppress(OSError):  # others are faster, have put more into it, or have not given the permission
                 is_folder = entry.is_dir()  # or a file that a full disk had no room to put into one
@@ -75,26 +51,19 @@ class SetAside:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing waits there."""
         return not self.folder.exists() or next(self.folder.iterdir(), None) is None
 
 
 def replaced(store: ClusterStore) -> SetAside:
-    """What publications replaced."""
     return SetAside(Path(store.staging) / "replaced")
 
 
 def evicted(store: ClusterStore) -> SetAside:
-    """What retention evicted."""
     return SetAside(Path(store.staging) / "evicted")
 
 
 def _remove_all(place: os.DirEntry[str]) -> None:
-    """Removes what is there as far as it goes; what is behind links is left alone.
-
-    :func:`shutil.rmtree` takes longer: it guards against folders that others replace by links meanwhile, and nobody
-    else knows the paths here.
-    """
+    """Removes without :func:`shutil.rmtree`'s costly guard against links, as no other process knows the paths."""
     with suppress(OSError):
         if not place.is_dir(follow_symlinks=False):
             os.unlink(place)  # noqa: PTH108 - see above
@@ -105,6 +74,6 @@ def _remove_all(place: os.DirEntry[str]) -> None:
 
 
 def _entries(folder: str | os.PathLike[str]) -> list[os.DirEntry[str]]:
-    """What is in the folder, as it lies on the disk: removed in another order, it takes a fifth longer on ext4."""
+    """Returns the entries in their order on the disk: in another one, removing takes a fifth longer on ext4."""
     with os.scandir(folder) as entries:
         return sorted(entries, key=os.DirEntry.inode)

@@ -17,16 +17,9 @@ from falcon_assets.storage.tables.table_store import TableStore
 def files_of_partitions(
     store: TableStore, folder: TableFolder | None, partitions: Mapping[str, Partition], left_out: Callable[[str], bool]
 ) -> SourceFiles:
-    """The files of an instance.
+    """Returns the files of an instance; ``partitions`` by folder in the copy, "" for one that is all of it.
 
-    Args:
-        store: The tables.
-        folder: The folder of their table; None: it is on neither a file system nor an object store.
-        partitions: What the instance is, by the folder that each has in a copy; "" for one that is all of it.
-        left_out: Names of files and folders that do not count.
-
-    Raises:
-        StorageError: a partition lies on another kind of store than the cluster's files, or cannot be read.
+    Raises StorageError if one is on another kind of store than the cluster's files.
     """
     if "" in partitions:
         return _files_of(store, folder, partitions[""], left_out)
@@ -42,7 +35,6 @@ def files_of_partitions(
 def _files_of(
     store: TableStore, folder: TableFolder | None, partition: Partition, left_out: Callable[[str], bool]
 ) -> SourceFiles:
-    """Those of a partition, which is a folder, or some files of one."""
     places = []
     for url in partition.places:
         place = folder.path(url) if folder and folder.is_on(store) else None
@@ -61,9 +53,6 @@ def _files_of(
 
 
 def _names(places: Sequence[str]) -> list[str]:
-    """A name for each file of a partition in a copy, whose folders mean nothing and may be hidden: all is one folder.
-
-    The same at each time, whatever is beside it.
-    """
+    """Names the files of a partition in a copy, all in one folder, as theirs mean nothing; the same names each time."""
     named = (place.rpartition("/") for place in places)
     return [f"{hashlib.blake2b(folder.encode(), digest_size=4).hexdigest()}-{name}" for folder, _, name in named]

@@ -1,4 +1,4 @@
-"""Copies of files that hold what a table has not in its files: the partition keys, and numbers of another table."""
+"""Copies of files with content that a table does not have in its files: partition keys, numbers of another table."""
 
 from __future__ import annotations
 
@@ -16,18 +16,9 @@ _NUMBER = b"PARQUET:field_id"
 
 
 def take_keys_out(written: Written, name: str, files: Iterable[str], keys: Sequence[str]) -> None:
-    """Writes those of the Parquet files anew that hold partition keys, as PyIceberg's do, or number their columns.
+    """Rewrites Parquet files that hold partition keys, as PyIceberg's do, or number their columns.
 
-    Iceberg goes by the numbers, and those of one table mean other columns in another.
-
-    Args:
-        written: What was copied.
-        name: Of the output.
-        files: Its files; what is no Parquet stays.
-        keys: The partition keys of the table.
-
-    Raises:
-        OSError: as the store says.
+    Iceberg identifies columns by these numbers, and those of one table mean other columns in another.
     """
     lowered = {key.lower() for key in keys}
     for file in files:

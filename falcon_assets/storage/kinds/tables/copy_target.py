@@ -27,12 +27,10 @@ _OUTPUT = "copy"
 
 
 class _IntoTable(CopyTarget):
-    """The staged files become a version of the instance as those of a publication do: see :class:`TablePublication`.
+    """Makes the staged files a version of the instance as those of a publication: see :class:`TablePublication`.
 
-    Args:
-        store: The tables of the target.
-        output: As for any copy; so the others.
-        look: Asks the catalog for the partitions of the instance, by the folder of each in a copy; none: not there.
+    ``look`` asks the catalog for the partitions of the instance, by the folder of each in a copy; empty: it is not
+    there.
     """
 
     def __init__(
@@ -57,10 +55,10 @@ class _IntoTable(CopyTarget):
         return version_of([*found.values()])
 
     def recover(self, where: str) -> None:
-        """A publication leaves nothing that has to be put right: see :mod:`.version_folders`."""
+        """Does nothing: a publication leaves nothing to repair, see :mod:`.version_folders`."""
 
     def _present(self) -> str:
-        """Where the files of the instance lie together, that need not be copied again; a folder that is not there."""
+        """Returns where files of the instance are that need not be copied again; a missing folder if there are none."""
         return f"{self.folder}/nothing"
 
     @property
@@ -74,7 +72,7 @@ class _IntoTable(CopyTarget):
 
 
 class ObjectTableCopyTarget(_IntoTable, ObjectCopyTarget):
-    """Into a table on an object store: all of an instance is staged there, and copied to its place by the store."""
+    """Stages all of an instance on the object store, which copies it to its place in the table."""
 
     in_place = False
 
@@ -93,8 +91,6 @@ class ObjectTableCopyTarget(_IntoTable, ObjectCopyTarget):
 
 
 class HdfsTableCopyTarget(_IntoTable, HdfsCopyTarget):
-    """Into a table on HDFS: what is staged is given its name there."""
-
     def published_files(self) -> dict[str, ListedFile]:
         return {}  # they have another folder each time
 
@@ -117,8 +113,6 @@ class HdfsTableCopyTarget(_IntoTable, HdfsCopyTarget):
 
 
 class TableCopyTarget(_IntoTable, RenamingCopyTarget):
-    """Into a table on a file system: what is staged is given its name there."""
-
     def _present(self) -> str:
         return _common_folder(self._partitions) or super()._present()
 
@@ -155,7 +149,7 @@ class TableCopyTarget(_IntoTable, RenamingCopyTarget):
 
 
 def _common_folder(partitions: Mapping[str, Partition]) -> str | None:
-    """Where the files of an instance lie together, as in a copy; None: they do not, and come again as a whole."""
+    """Returns the folder with all files, as in a copy; None: there is none, and all are copied again."""
     found = set()
     for name, one in partitions.items():
         folder = mounted_path(one.places[0]) if len(one.places) == 1 else None

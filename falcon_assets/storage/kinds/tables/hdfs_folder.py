@@ -1,4 +1,4 @@
-"""The folder of a table on HDFS, which Spark reads and writes by Hadoop's own protocol, and we by WebHDFS."""
+"""The folder of a table on HDFS, which Spark reads and writes by Hadoop's own protocol, and Falcon by WebHDFS."""
 
 from __future__ import annotations
 
@@ -22,12 +22,7 @@ _MILLISECONDS = 1000.0
 
 
 class HdfsFolder(TableFolder):
-    """On HDFS; ``store`` is None, as any Spark gets at it.
-
-    Args:
-        fs: The HDFS.
-        location: Its URL, with the scheme and the host that all URLs in it have.
-    """
+    """A folder on HDFS, which any Spark reaches: ``store`` is None. All URLs begin as ``location``."""
 
     def __init__(self, fs: WebHdfsFileSystem, location: str) -> None:
         self.fs = fs
@@ -81,13 +76,6 @@ class HdfsFolder(TableFolder):
 
 
 class HdfsWritten(Written):
-    """It is written where it is to be, on HDFS.
-
-    Args:
-        folder: The folder of the table.
-        place: Where in there.
-    """
-
     def __init__(self, folder: HdfsFolder, place: str) -> None:
         self._folder, self._place = folder, place
 
@@ -116,7 +104,7 @@ class HdfsWritten(Written):
 
 
 class _Read(AbstractBufferedFile):  # type: ignore[misc]  # which has no types
-    """A file of which only the parts that are looked at are asked for: the ends of large ones say what is in them."""
+    """A file whose parts are requested when they are read: the ends of large ones describe the rest."""
 
     def _fetch_range(self, start: int, end: int) -> Any:
         return self.fs.cat_file(self.path, start, end)

@@ -10,7 +10,6 @@ from falcon_assets.storage.tables.catalog import Partition
 
 
 def version_of(partitions: Sequence[Partition]) -> DataVersion:
-    """The version of an instance that is these partitions, one at least."""
     version = partitions[0].version
     if len(partitions) > 1:
         text = repr(sorted((one.values, one.version) for one in partitions))

@@ -1,18 +1,15 @@
 """Versions of instances in a table that were replaced and are kept.
 
-A note for each says what its partitions were::
+A note for each lists its partitions, from before they are switched until before the files are deleted::
 
     TABLE/_versions/_kept/FEED/INSTANCE/VERSION
 
-It is written before the partitions are switched, and goes before the files. While there is a note,
-:mod:`.old_versions` leaves its files alone.
-
-While an instance of several partitions is replaced, another note says what it was and will be::
+While an instance of several partitions is replaced, another note lists the old and the new ones::
 
     TABLE/_versions/_switches/FEED/INSTANCE
 
-Some catalogs replace such an instance by several calls. By that note the next run knows what is no version of it, but
-what is between two of them because a run was killed there.
+Some catalogs replace such an instance by several calls. By that note the next run knows a state between two versions,
+left by a killed run, which is no version.
 """
 
 from __future__ import annotations
@@ -37,30 +34,21 @@ _Places = dict[Values, tuple[str, ...]]
 
 
 class Replaced(NamedTuple):
-    """An instance as it was."""
-
     path: str
-    """Its URI."""
     partitions: tuple[Partition, ...]
-    """One at least."""
 
     def lost(self, folder: TableFolder) -> list[str]:
-        """Those of its files and folders that are not there any more; what is on other stores is not looked for."""
+        """Returns those of its files and folders that are gone; those on other stores are not looked for."""
         places = ((place, folder.path(place)) for one in self.partitions for place in one.places)
         return [place for place, path in places if path is not None and not folder.is_there(path)]
 
     def place(self, folder: TableFolder) -> str:
-        """Where it is: its folder or file, or the folder that they have in common."""
         places = [folder.path(place) or place for one in self.partitions for place in one.places]
         return places[0] if len(places) == 1 else posixpath.commonpath(places)
 
 
 class KeptPartitions:
-    """Those of one table; methods raise OSError as the store says.
-
-    Args:
-        versions: The versions of the table.
-    """
+    """The kept versions of one table; methods raise OSError."""
 
     def __init__(self, versions: VersionFolders) -> None:
         self._versions, self._folder = versions, versions.folder
@@ -70,14 +58,7 @@ class KeptPartitions:
     def replacing(
         self, of: KeptAs, path: str, before: Mapping[Values, Partition], new: Mapping[Values, NewPartition]
     ) -> Iterator[None]:
-        """The block replaces an instance; what it was is kept.
-
-        Args:
-            of: The instance.
-            path: Its URI.
-            before: All of it as it was; it is not kept where a killed run left it between two versions.
-            new: All of it as it will be.
-        """
+        """Keeps ``before`` during the replacement, unless a killed run left it between two versions."""
         are_several, switch = len(before.keys() | new.keys()) > 1, f"{self._switches}/{of.name}"
         old, coming = self._places(before), self._places(new)
         is_whole = not (are_several and self._are_between(switch, old))
@@ -90,12 +71,11 @@ class KeptPartitions:
             self._folder.remove(switch)
 
     def keep(self, of: KeptAs, path: str, partitions: Sequence[Partition]) -> None:
-        """Writes down what an instance is: one partition at least, all of it."""
         note = f"{self._root}/{of.name}/{version_of(partitions).version}"
         self._folder.write(note, json.dumps([path, [asdict(one) for one in partitions]]))
 
     def _are_between(self, switch: str, now: _Places) -> bool:
-        """Whether some of the partitions are of what the instance was, and some of what it was to be."""
+        """Whether some of the partitions are old ones, and some new ones, of an unfinished switch."""
         try:
             was_whole, *both = json.loads(self._folder.read(switch))
             old, new = ({tuple(key): tuple(places) for key, places in each} for each in both)
@@ -106,21 +86,16 @@ class KeptPartitions:
         return now != new and all(places in (old.get(key), new.get(key)) for key, places in now.items())
 
     def get(self, of: KeptAs, version: str) -> Replaced | None:
-        """What the instance was in that version; None: it is not kept."""
         return self.read(f"{self._root}/{of.name}/{version}")
 
     def forget(self, of: KeptAs, version: str) -> None:
-        """Takes the note away of a version that is the instance now."""
         self._folder.remove(f"{self._root}/{of.name}/{version}")
 
     def of_feed(self, feed: str, instance: datetime | None = None) -> list[tuple[StoredVersion, str]]:
-        """Those of a feed, or of one of its instances, whose files are all there, each with the URI of its instance.
+        """Returns kept versions with all files, and the URI of the instance; the ``prefix`` of each is its note.
 
-        The prefix of each is its note.
-        One may be the instance all the same: of a run that was killed, or whose switch was refused.
-
-        Raises:
-            UnreachableError: the folder of the table is not there, so that nobody knows whether they went.
+        One may be the present version all the same, after a killed or refused switch. Raises UnreachableError if the
+        folder of the table is not there: it is unknown whether they are gone.
         """
         if not self._folder.is_mounted():
             raise UnreachableError(f"the folder of the table is not there: {self._folder.root}")
@@ -133,7 +108,6 @@ class KeptPartitions:
         ]
 
     def places(self) -> Iterator[str]:
-        """The paths of the files and folders of all of them that are on the store of the table."""
         for note in self._notes(self._root):
             if one := self.read(note):
                 for place in (place for partition in one.partitions for place in partition.places):
@@ -141,7 +115,6 @@ class KeptPartitions:
                         yield path
 
     def drop(self, note: str) -> None:
-        """Lets the version with that note go: its files are removed as those of dropped partitions are."""
         if old := self.read(note):
             for one in old.partitions:
                 for file in one.places:
@@ -155,7 +128,7 @@ class KeptPartitions:
         return [one for one in found if not posixpath.basename(one).startswith(".")]
 
     def read(self, note: str) -> Replaced | None:
-        """What the note says; None: it is not there, or none of ours."""
+        """Returns the content of a note; None: it is missing, or not ours."""
         try:
             path, partitions = json.loads(self._folder.read(note))
             tuples = ({**one, "values": tuple(one["values"]), "places": tuple(one["places"])} for one in partitions)
@@ -164,7 +137,7 @@ class KeptPartitions:
             return None  # it has just gone, or somebody else wrote it
 
     def _places(self, partitions: Mapping[Values, Partition] | Mapping[Values, NewPartition]) -> _Places:
-        """Where they lie, however the catalog writes the URLs."""
+        """Returns places in one form, as catalogs may change URLs."""
         return {
             values: tuple(self._folder.path(place) or place for place in one.places)
             for values, one in partitions.items()

@@ -1,4 +1,4 @@
-"""What a catalog says of the instances of a feed: asked for together, and known from then on."""
+"""A catalog's answers on the instances of a feed: asked for together, and remembered from then on."""
 
 from __future__ import annotations
 
@@ -13,30 +13,20 @@ from falcon_assets.storage.tables.table_store import TableStore
 
 
 class TableLook:
-    """One look at the tables of a store; methods raise what the catalog does.
-
-    Args:
-        store: The tables.
-    """
-
     def __init__(self, store: TableStore) -> None:
         self._store = store
         self._listed: dict[str, list[Values]] = {}
         self._found: dict[str, tuple[Partition, ...]] = {}
 
     def layout(self, uri: TableUri) -> TableLayout | None:
-        """The table, asked for anew; None: there is none.
-
-        Raises:
-            StorageError: it has other partition keys than the URI.
-        """
+        """Asks anew; None: there is no table. Raises StorageError if it has other partition keys than the URI."""
         layout = self._store.catalog.layout(uri.database, uri.table)
         if layout is not None and (differs := uri.differs_from(layout.key_names)):
             raise StorageError(f"cluster {self._store.cluster.name!r}: {uri}: the table is there, but {differs}")
         return layout
 
     def list(self, paths: InstancePaths) -> Mapping[str, Sequence[Values]]:
-        """The partitions of each path that is there, whether it is one of an instance or not."""
+        """Returns the partitions of each path that is there, also if it is not one of an instance."""
         uri = TableUri.parse(paths.template.text)
         layout = self.layout(uri)
         if layout is None:
@@ -55,7 +45,7 @@ class TableLook:
         return found
 
     def _fixed(self, layout: TableLayout, uri: TableUri) -> dict[str, str]:
-        """The keys that have one value, in lower case, and that value as catalogs have it."""
+        """Returns the keys with one value, in lower case, and that value as catalogs have it."""
         try:
             return {
                 key.name.lower(): canonical(key, uri.fixed[key.name.lower()])
@@ -66,28 +56,20 @@ class TableLook:
             raise StorageError(f"cluster {self._store.cluster.name!r}: {uri}: {error}") from None
 
     def required(self, path: str) -> tuple[Partition, ...]:
-        """As :meth:`partitions`.
-
-        Raises:
-            StorageError: there is none.
-        """
+        """Raises StorageError if there is none."""
         found = self.partitions(path)
         if not found:
             raise StorageError(f"cluster {self._store.cluster.name!r}: there is nothing at {path}")
         return found
 
     def partitions(self, path: str) -> tuple[Partition, ...]:
-        """The partitions that an instance is, by its URI; asked for only once."""
+        """Returns the partitions of an instance, by its URI; asks only once."""
         if path not in self._found:
             self.ask([path])
         return self._found[path]
 
     def ask(self, paths: Sequence[str]) -> None:
-        """Asks for the partitions of instances of one feed.
-
-        Raises:
-            StorageError: the table has other partition keys than they, or a key has no such value.
-        """
+        """Asks for instances of one feed; StorageError: the table has other partition keys, or a key no such value."""
         uris = {path: TableUri.parse(path) for path in paths}
         first = next(iter(uris.values()))
         layout = self.layout(first)
@@ -101,7 +83,6 @@ class TableLook:
             self._found[path] = tuple(there[values] for values in sorted(each) if values in there)
 
     def _wanted(self, layout: TableLayout, uris: Mapping[str, TableUri]) -> dict[str, Sequence[Values]]:
-        """The partitions that instances may be, as the catalog spells them."""
         asked = {path: self._fixed(layout, uri) for path, uri in uris.items() if path not in self._listed}
         single = [fixed for fixed in asked.values() if len(fixed) == len(layout.keys)]
         spelled_freely = self._store.catalog.keeps_spellings and any(map(has_spellings, layout.keys))
@@ -118,7 +99,6 @@ class TableLook:
     def _spellings(
         self, layout: TableLayout, uri: TableUri, asked: Sequence[Mapping[str, str]]
     ) -> Mapping[Values, Sequence[Values]]:
-        """The partitions that are there, by their values in the one spelling."""
         common = {key: value for key, value in asked[0].items() if all(one[key] == value for one in asked)}
         found: dict[Values, tuple[Values, ...]] = {}
         for values in self._store.catalog.values(uri.database, uri.table, common):

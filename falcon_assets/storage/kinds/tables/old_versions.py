@@ -1,4 +1,4 @@
-"""Versions of partitions that nobody reads any more: they go a day after they were replaced or dropped."""
+"""Versions of partitions that are no longer read: removed a day after they were replaced or dropped."""
 
 from __future__ import annotations
 
@@ -12,19 +12,7 @@ from falcon_assets.storage.tables.catalog import TableCatalog
 def remove_old(
     catalog: TableCatalog, database: str, table: str, versions: VersionFolders, grace: float = GRACE_SECONDS
 ) -> None:
-    """Removes versions that were replaced or dropped long ago, and what killed runs left.
-
-    Args:
-        catalog: Says what is of any partition after all.
-        database: Of the table.
-        table: Is there.
-        versions: Its versions.
-        grace: For so many seconds somebody may still be reading them.
-
-    Raises:
-        StorageError: the catalog cannot be asked.
-        OSError: as the operating system says.
-    """
+    """Removes versions that were replaced or dropped ``grace`` seconds ago, and remains of killed runs."""
     old = list(versions.old(grace))
     if not old:
         return
@@ -41,7 +29,6 @@ def remove_old(
 
 
 def _with_parents(path: str) -> Iterator[str]:
-    """The path, and the folders above it."""
     while path.strip("/"):
         yield path
         path = path.rpartition("/")[0]

@@ -1,4 +1,4 @@
-"""Opens the folder of a table, wherever it lies."""
+"""Opens the folder of a table, on any store."""
 
 from __future__ import annotations
 
@@ -11,16 +11,7 @@ from falcon_assets.storage.tables.table_store import TableStore
 
 
 def table_folder(tables: TableStore, name: str, location: str) -> TableFolder:
-    """The folder of a table, on the store of its URL.
-
-    Args:
-        tables: The tables of the cluster, whose ``storage_options`` open its store.
-        name: The table's, for messages.
-        location: URL of its folder.
-
-    Raises:
-        StorageError: it lies on no such store, or the store cannot be opened.
-    """
+    """Opens ``location`` with ``storage_options`` of the cluster; StorageError: it is on no such store."""
     if location.startswith("file:"):
         return MountedFolder(location)
     if is_hdfs(location):

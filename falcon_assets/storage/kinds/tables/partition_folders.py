@@ -13,7 +13,7 @@ from falcon_assets.storage.tables.partition_names import partition_name
 
 
 def folder_of(uri: TableUri, keys: Sequence[str], values: Values) -> str:
-    """The folder of a partition among those that are written together; "": an instance is this partition only."""
+    """Returns the folder of a partition among those that are written together; "" if it is the whole instance."""
     known = dict(zip((key.lower() for key in keys), values, strict=True))
     return partition_name(uri.open_keys, tuple(known[key.lower()] for key in uri.open_keys))
 
@@ -21,18 +21,9 @@ def folder_of(uri: TableUri, keys: Sequence[str], values: Values) -> str:
 def partition_folders(
     files: Iterable[str], uri: TableUri, keys: Sequence[Column]
 ) -> dict[Values, tuple[str, list[str]]]:
-    """The partitions that were written for an instance: the folder of each, and its files.
+    """Returns folder and files of each partition, by canonical values, which for ``*`` keys are in the folders.
 
-    Args:
-        files: The data files that were written, relative to a folder, as the folders are that are given.
-        uri: The instance. Of keys that are ``*`` the folders say the values, in any order of the keys.
-        keys: The partition keys of the table.
-
-    Returns:
-        By values in their one spelling.
-
-    Raises:
-        StorageError: there is none, a file lies in none, two folders are one partition, or a key has no such value.
+    Raises StorageError if there is none, a file is in none, two folders are one partition, or a value is invalid.
     """
     opened = sorted(key.lower() for key in uri.open_keys)
     named = "/".join(f"{key}=..." for key in uri.open_keys)

@@ -31,19 +31,6 @@ from falcon_assets.storage.tables.table_store import TableStore
 
 @dataclass(frozen=True)
 class _Output:
-    """An output on its way.
-
-    Attributes:
-        target: Where it goes.
-        uri: The same.
-        layout: The table, as it is or will be.
-        is_new: Whether the table has to be made.
-        before: The partitions of the instance as they were.
-        versions: Where it is written.
-        place: Where in there.
-        written: What Spark writes.
-    """
-
     target: OutputTarget
     uri: TableUri
     layout: TableLayout
@@ -55,18 +42,10 @@ class _Output:
 
 
 class TablePublication:
-    """An instance is one partition, or as many as there are values of the keys that are ``*``.
+    """Publishes instances of one partition, or of one for each combination of values of keys that are ``*``.
 
-    Of two runs that publish a partition, the catalog refuses the one that did not see what the other did.
-
-    Args:
-        store: The tables.
-        key: The process instance, for messages and in the catalog.
-        outputs: By name.
-        grace: Versions that are a partition no more go after so many seconds.
-        staging: Where Spark writes, if it cannot reach the object store that a table lies on.
-        there: Where the only output was written already, on the object store that its table lies on.
-        is_copy: Whether files of others were copied, which may hold the partition keys.
+    Of two runs that publish a partition, the catalog refuses the one that did not see the other's change. Spark writes
+    to ``staging`` if it cannot reach the table's object store; ``there`` is where the only output was written already.
     """
 
     def __init__(
@@ -114,12 +93,10 @@ class TablePublication:
         return self._outputs[name].written.url(name)
 
     def commit(self, name: str) -> DataVersion:
-        """Makes what was written for output ``name`` the partitions of its instance: see :meth:`.switch_all`.
+        """Makes what was written for an output the partitions of its instance: see :meth:`.switch_all`.
 
-        Raises:
-            StorageError: nothing was written, it does not fit the table, or somebody else changed a partition
-                meanwhile; the old partitions are then as they were.
-            UnreachableError: the catalog broke off; nobody knows which ones are the partitions, and all are whole.
+        After a StorageError the old partitions are unchanged; after an UnreachableError it is unknown which ones are
+        the partitions, and all are whole.
         """
         import pyarrow as pa  # noqa: PLC0415 - takes a while, and so does the next one
 
@@ -187,7 +164,7 @@ class TablePublication:
         return version_of(list(now.values()))
 
     def _replacing(self, output: _Output, new: Mapping[Values, NewPartition]) -> AbstractContextManager[None]:
-        """What is replaced is kept, or noted to go later."""
+        """Keeps what is replaced, or notes it for later removal."""
         if of := output.target.keeps:
             return KeptPartitions(output.versions).replacing(of, output.target.path, output.before, new)
         if not self._store.catalog.keeps_history:
@@ -222,7 +199,7 @@ class TablePublication:
         return _Output(target, uri, layout, is_new, before, versions, place, written)
 
     def _new_location(self, uri: TableUri) -> str:
-        """Where a table is made: below the cluster's own store, as its catalog says URLs."""
+        """Returns a place below the cluster's own store, as URL of the catalog's form."""
         files, path = self._store.without_tables, f"/tables/{uri.database}/{uri.table}"
         is_hadoop = self._store.catalog.says_urls_of_hadoop and Ability.WITHOUT_CONNECTOR in files.files.cannot
         return spark_url(files, files.path(path)) if is_hadoop else files.url(path)

@@ -32,19 +32,9 @@ def within_reach(
     partitions: Sequence[Partition],
     staging: LocalStaging | None,
 ) -> list[Partition]:
-    """The partitions with places that Spark can read.
+    """Returns the partitions with places that Spark can read: copies in ``staging`` if it cannot reach the store.
 
-    Args:
-        cluster: Whose table it is, for messages.
-        held: Keeps the copies.
-        folder: The folder of their table; None: it is on neither kind of store, and they stay as they are.
-        partitions: They, as the catalog says them.
-        staging: Where they are copied to, if Spark cannot reach the store; None: it can.
-
-    Raises:
-        StorageError: Spark has no connector that is known to work, a partition changes while it is copied, or what the
-            catalog says is not there.
-        OSError: as the store says.
+    Raises StorageError also if one changes while it is copied, or a place of the catalog is missing.
     """
     if folder is None:
         return [*partitions]
@@ -70,7 +60,7 @@ def _require_there(cluster: str, folder: TableFolder, partitions: Sequence[Parti
 
 
 def _lost(cluster: str, one: Partition, place: str) -> StorageError:
-    """Without rows it would say that there were none."""
+    """Reports a missing place: read as empty, it would mean that there are no rows."""
     where = f"cluster {cluster!r}: cannot read partition {'/'.join(one.values)}"
     return StorageError(f"{where}: {place} is not there, where the catalog says that it is")
 
@@ -94,7 +84,6 @@ def _copied(store: ClusterStore, folder: TableFolder, one: Partition, area: Path
 
 
 def _listed(store: ClusterStore, folder: TableFolder, one: Partition) -> dict[str, Mapping[str, Any]]:
-    """The data files of a partition, each as fsspec tells it."""
     found: dict[str, Mapping[str, Any]] = {}
     for place in one.places:
         path = folder.path(place)

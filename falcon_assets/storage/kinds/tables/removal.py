@@ -1,4 +1,4 @@
-"""How instances leave a table: first the partitions, and their files a day later."""
+"""Removes instances from a table: first the partitions, and their files a day later."""
 
 from __future__ import annotations
 
@@ -16,14 +16,7 @@ from falcon_assets.storage.tables.table_store import TableStore
 
 
 class TableRemoval:
-    """Drops partitions of external and managed tables alike: the files are left to :func:`.remove_old`.
-
-    Files outside of the folder of the table stay where they are: the catalog may name any place.
-
-    Args:
-        store: The tables.
-        partitions: Gives the partitions of an instance, by its URI.
-    """
+    """Drops partitions; :func:`.remove_old` removes their files, but none outside of the folder of the table."""
 
     def __init__(self, store: TableStore, partitions: Callable[[str], tuple[Partition, ...]]) -> None:
         self._store, self._partitions = store, partitions
@@ -38,7 +31,7 @@ class TableRemoval:
 
     @contextmanager
     def held(self, location: StoredLocation) -> Iterator[str]:
-        """Nobody is kept away: the catalog refuses to drop what somebody else has replaced meanwhile."""
+        """Keeps no run away: the catalog refuses to drop partitions that were replaced meanwhile."""
         yield self.place(location)
 
     def measure(self, place: str) -> tuple[int, int]:

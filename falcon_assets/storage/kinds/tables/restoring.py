@@ -1,4 +1,4 @@
-"""Bringing back a version of an instance that was kept: the catalog is told that its partitions are what they were."""
+"""Restores a kept version of an instance: the catalog gets its former partitions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from falcon_assets.storage.tables.table_store import TableStore
 def restored(
     store: TableStore, key: str, output: OutputTarget, version: str, present: Sequence[Partition], *, dry_run: bool
 ) -> tuple[DataVersion, bool]:
-    """See :meth:`falcon_assets.storage.kinds.storage_kind.StorageKind.restore`; ``present``: the instance as it is."""
     of, uri, catalog = output.keeps, TableUri.parse(output.path), store.catalog
     if of is None:
         raise StorageError(f"{key}: {KEEPS_NONE}")

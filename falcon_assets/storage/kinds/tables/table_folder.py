@@ -1,4 +1,4 @@
-"""The folder of a table, where its partitions are written: on this machine or on an object store; or on HDFS."""
+"""The folder of a table, where its partitions are written: on this machine, on HDFS or on an object store."""
 
 from __future__ import annotations
 
@@ -20,11 +20,9 @@ from falcon_assets.storage.files.permissions import apply_permission
 
 
 class TableFolder(ABC):
-    """Its methods raise OSError as the store says; paths are absolute, as fsspec takes them.
+    """The folder of a table; methods raise OSError, paths are absolute, as fsspec takes them.
 
-    Attributes:
-        root: The path of the folder.
-        store: The object store that it is on; None: it is on a file system, which any Spark gets at.
+    ``store`` is the object store with the folder; None: it is on a file system, which any Spark reaches.
     """
 
     root: str
@@ -32,67 +30,55 @@ class TableFolder(ABC):
 
     @abstractmethod
     def is_on(self, store: ClusterStore) -> bool:
-        """Whether its files are on such a store as that of its cluster, so that one copies from the other."""
+        """Whether files can be copied between it and such a store."""
 
     @abstractmethod
     def path(self, place: str) -> str | None:
-        """The path of a URL that the catalog says; None: it lies on another store."""
+        """Returns the path of a catalog's URL; None: it is on another store."""
 
     @abstractmethod
-    def url(self, path: str) -> str:
-        """The URL of a path in the folder, as the catalog is to say it."""
+    def url(self, path: str) -> str: ...
 
     @abstractmethod
     def is_mounted(self) -> bool:
-        """Whether the folder can be looked into; where that needs no mounting, it can."""
+        """Whether the folder can be listed; true if it needs no mounting."""
 
     @abstractmethod
-    def is_there(self, path: str) -> bool:
-        """Whether there is a file or a folder."""
+    def is_there(self, path: str) -> bool: ...
 
     @abstractmethod
     def below(self, path: str) -> dict[str, float]:
-        """The files below a folder, each with the seconds since 1970 at which it was written; none: it is not there."""
+        """Returns the files below a folder, with their time in seconds since 1970; empty if it is missing."""
 
     @abstractmethod
-    def read(self, path: str) -> str:
-        """A small file."""
+    def read(self, path: str) -> str: ...
 
     @abstractmethod
     def write(self, path: str, text: str) -> None:
         """Writes a small file, as a whole, so that it survives a crash."""
 
     @abstractmethod
-    def prepare(self, path: str) -> None:
-        """Makes the folders above a path."""
+    def prepare(self, path: str) -> None: ...
 
     @abstractmethod
-    def remove(self, path: str) -> None:
-        """Removes what is at a path and below, if anything is."""
+    def remove(self, path: str) -> None: ...
 
     @abstractmethod
-    def prune(self, path: str) -> None:
-        """Removes a folder, if it is empty."""
+    def prune(self, path: str) -> None: ...
 
     @abstractmethod
     def settle(self, path: str, permission: str | None) -> None:
-        """What was written to a folder gets the octal mode, where that means anything, and survives a crash."""
+        """Gives what was written the octal mode, if the store has modes, and makes it survive a crash."""
 
 
 def mounted_path(place: str) -> str | None:
-    """The path of a URL on a file system of this machine; None: it is on another store."""
+    """Returns the path of a URL on a file system of this machine; None: it is on another store."""
     if not place.startswith("file:"):
         return None
     return posixpath.normpath("/" + place.removeprefix("file:").lstrip("/"))
 
 
 class MountedFolder(TableFolder):
-    """On a file system of this machine.
-
-    Args:
-        location: Its URL.
-    """
-
     def __init__(self, location: str) -> None:
         self.root = str(self.path(location))
 
@@ -149,12 +135,7 @@ class MountedFolder(TableFolder):
 
 
 class ObjectFolder(TableFolder):
-    """On an object store.
-
-    Args:
-        store: It.
-        location: URL of the folder, whose scheme is that of all URLs in it: ``s3``, ``s3a``.
-    """
+    """A folder on an object store; the scheme of ``location`` (``s3``, ``s3a``) is that of all its URLs."""
 
     def __init__(self, store: ClusterStore, location: str) -> None:
         self.store, self._location = store, location.rstrip("/")

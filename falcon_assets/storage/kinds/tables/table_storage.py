@@ -49,13 +49,12 @@ from falcon_assets.storage.tables.catalog import Partition, TableCatalog, TableL
 from falcon_assets.storage.tables.table_store import TableStore
 
 _AT_ONCE = 1000
-"""About so many instances the catalog is asked in one call."""
 
 
 class TableStorage(StorageKind):
-    """A partition is complete when it is there, and another one when the catalog says so; flags mean nothing here.
+    """A partition is complete if it exists, and changed if the catalog says so; flags mean nothing here.
 
-    What was asked for together stays known to this object: it is made for one look at a store.
+    Answers of the catalog stay known to this object: it is made for one look at a store.
     """
 
     def __init__(self, store: TableStore) -> None:
@@ -87,7 +86,6 @@ class TableStorage(StorageKind):
         pass  # a catalog that is not there answers nothing
 
     def instances(self, feed: Feed, spans: Sequence[tuple[datetime, datetime]]) -> Iterator[tuple[datetime, str]]:
-        """Asks for the names of all partitions in one call."""
         if not spans:
             return
         paths = InstancePaths(feed, self.store.cluster)
@@ -120,7 +118,6 @@ class TableStorage(StorageKind):
             yield from part
 
     def stored(self, feed: Feed) -> list[StoredInstance]:
-        """Asks for the names of all partitions in one call."""
         paths = InstancePaths(feed, self.store.cluster)
         if paths.template.missing_for(feed.frequency):
             raise StorageError(f"{paths.template.text!r} is coarser than the frequency {feed.frequency}")
@@ -132,7 +129,6 @@ class TableStorage(StorageKind):
         return False
 
     def visits(self, feed: Feed, now: datetime, folder_pass: FolderPass) -> Iterator[Visit]:
-        """All of a table takes one call."""
         paths = InstancePaths(feed, self.store.cluster)
         if paths.timeline.start <= now:
             yield Visit(paths.prefix, tuple(self.instances(feed, [(paths.timeline.start, now)])))
@@ -163,7 +159,6 @@ class TableStorage(StorageKind):
         return Listing(version, changed)
 
     def version(self, path: str, flag: str | None) -> DataVersion:
-        """That of its partitions: their location and parameters, or the names of their files."""
         return version_of(self._look.required(path))
 
     @contextmanager
@@ -191,7 +186,7 @@ class TableStorage(StorageKind):
         return TablePublication(self._tables, key, outputs, staging=staging)
 
     def source_files(self, path: str, flag: str | None, left_out: Callable[[str], bool]) -> SourceFiles | None:
-        """Asks the catalog anew: who copies compares what was there before and after."""
+        """Asks the catalog anew: a copy compares the files before and after."""
         found, uri = self._copied(path), TableUri.parse(path)
         layout = self._look.layout(uri)
         folder = self._folder_of(layout) if layout else None
@@ -210,7 +205,7 @@ class TableStorage(StorageKind):
         return kind(self._tables, output, source, rules, lambda: self._copied(output.path))
 
     def _copied(self, path: str) -> dict[str, Partition]:
-        """The partitions of an instance as they are now, by the folder that each has in a copy."""
+        """Returns the present partitions of an instance, by the folder of each in a copy."""
         uri, found = TableUri.parse(path), TableLook(self._tables).partitions(path)
         layout = self._look.layout(uri) if found else None
         return {folder_of(uri, layout.key_names, one.values): one for one in found} if layout else {}
@@ -231,7 +226,6 @@ class TableStorage(StorageKind):
         return kept.prefix  # its note
 
     def _noted(self, note: str) -> tuple[str, tuple[Partition, ...]]:
-        """The URI and the partitions of a version that is kept."""
         versions = self._versions
         kept = KeptPartitions(versions[2]).read(note) if versions else None
         if versions is None or kept is None or kept.lost(versions[2].folder):
@@ -251,7 +245,7 @@ class TableStorage(StorageKind):
         return TableRemoval(self._tables, self._look.partitions)
 
     def is_untouched(self, location: StoredLocation, flag: str | None) -> bool:
-        """All partitions of an instance go in one call; what a kill leaves of more than Hive takes is decided anew."""
+        """All partitions are dropped in one call; a killed drop of more than Hive takes is decided anew."""
         return bool(self._look.partitions(location.path))
 
     def purge(self, patience: float = READERS_SECONDS) -> None:
@@ -268,14 +262,12 @@ class TableStorage(StorageKind):
 
     @property
     def _versions(self) -> tuple[str, str, VersionFolders] | None:
-        """The table that the store was opened for, and its versions; None: there is none, or none that has versions."""
         uri = self._tables.table
         layout = self._look.layout(uri) if uri else None
         folder = self._folder_of(layout) if layout else None
         return (uri.database, uri.table, VersionFolders(layout, folder)) if uri and layout and folder else None
 
     def _folder_of(self, layout: TableLayout) -> TableFolder | None:
-        """None: it lies where only a Spark that is told by others finds it."""
         place = layout.location
         is_known = place.startswith("file:") or is_hdfs(place) or is_object_store(place)
         return table_folder(self._tables, layout.name, layout.location) if is_known else None

@@ -1,14 +1,14 @@
 """The folders of a table in which partitions are written: one for each version of a partition.
 
-They lie in ``TABLE/_versions``, which nobody takes for data of the table who reads its folder as a whole::
+They are in ``TABLE/_versions``, which readers of the whole folder do not take for data::
 
-    TABLE/_versions/PARTITION/ID      what was written; the catalog says which one is the partition. Of an instance
-                                      that is several partitions, a folder region=US for each is in it
-    TABLE/_versions/_notes/ID                     that ID may go: written before a version is begun, replaced or dropped
+    TABLE/_versions/PARTITION/ID      what was written; the catalog says which one is the partition. For an instance
+                                      of several partitions it has a folder region=US for each
+    TABLE/_versions/_notes/ID         that ID may be removed: written before it is begun, replaced or dropped
 
-A note is taken away once its version is the partition. So what a crash leaves has a note, and so has what was replaced
-or dropped; it goes a day later, because somebody may be reading it. Partitions that others wrote lie elsewhere in the
-folder of the table, and have notes too once they were dropped.
+A note is deleted once its version is the partition. So what a crash leaves has a note, as has what was replaced or
+dropped; it is removed a day later, because it may still be read. Partitions that others wrote are elsewhere in the
+folder of the table, and have notes once they were dropped.
 """
 
 from __future__ import annotations
@@ -27,43 +27,29 @@ from falcon_assets.storage.tables.catalog import TableLayout, Values
 from falcon_assets.storage.tables.table_store import TableStore
 
 GRACE_SECONDS = 24 * 3600.0
-"""How long a version stays that is a partition no more."""
 _VERSIONS, _NOTES = "_versions", "_notes"
 
 
 class OldVersion(NamedTuple):
-    """A version that may go, if it is not the partition."""
-
     note: str
     values: Values
     place: str
 
 
 class VersionFolders:
-    """The versions of the partitions of one table; paths are absolute; methods raise OSError as the store says.
-
-    Args:
-        layout: The table.
-        folder: Its folder.
-    """
+    """The versions of the partitions of one table; paths are absolute, methods raise OSError."""
 
     def __init__(self, layout: TableLayout, folder: TableFolder) -> None:
         self._keys, self.folder = layout.key_names, folder
         self.root = f"{folder.root}/{_VERSIONS}"
-        """Where they lie."""
         self._notes = f"{self.root}/{_NOTES}"
 
     @classmethod
     def of(cls, tables: TableStore, layout: TableLayout) -> VersionFolders:
-        """Those of a table.
-
-        Raises:
-            StorageError: it lies where nothing of the kind can be.
-        """
         return cls(layout, table_folder(tables, layout.name, layout.location))
 
     def new(self, values: Values) -> str:
-        """The place of a new version, which is not there yet; the folders above it and its note are."""
+        """Returns the place of a new version, which is missing yet; the folders above it and its note exist."""
         pairs = zip(self._keys, values, strict=True)
         place = f"{self.root}/{place_key('/'.join(f'{key}={value}' for key, value in pairs))}/{uuid.uuid4().hex}"
         self.note(values, place)
@@ -71,18 +57,18 @@ class VersionFolders:
         return place
 
     def folder_of(self, place: str) -> str:
-        """The folder of the version that a place is in; the place itself, where it is in none of ours."""
+        """Returns the folder of the version around a place; the place itself if it is not ours."""
         if not self._has(place):
             return place
         return "/".join([self.root, *place.removeprefix(f"{self.root}/").split("/")[:2]])
 
     def note(self, values: Values, place: str) -> None:
-        """Writes down that a version may go; nothing for a folder that is none of ours."""
+        """Notes that a version may be removed; ignores folders that are not ours."""
         if self._has(place):
             self._write_note(values, place)
 
     def note_dropped(self, values: Values, url: str) -> None:
-        """Writes down that a folder or file of a partition may go; nothing for what lies outside of the table."""
+        """Notes that a folder or file of a partition may be removed; ignores places outside of the table."""
         place = self.folder.path(url)
         if place is None:
             return
@@ -92,17 +78,14 @@ class VersionFolders:
             self._write_note(values, place)
 
     def is_published(self, place: str) -> None:
-        """Takes the note of a version away."""
         self.folder.remove(self._note_of(place))
 
     def drop(self, place: str) -> None:
-        """Removes a version that nobody has seen."""
         self.folder.remove(place)
         if not self.folder.is_there(place):
             self.is_published(place)
 
     def old(self, grace: float = GRACE_SECONDS) -> Iterator[OldVersion]:
-        """The versions whose notes are older than so many seconds."""
         for note, written in sorted(self.folder.below(self._notes).items()):
             if time.time() - written < grace:
                 continue

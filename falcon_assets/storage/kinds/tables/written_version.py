@@ -1,4 +1,4 @@
-"""What was written for an output in a table, on the way to the folder of its version."""
+"""Written files of an output in a table, on their way to the folder of its version."""
 
 from __future__ import annotations
 
@@ -16,12 +16,6 @@ from falcon_assets.storage.local_staging import LocalStaging
 
 
 class MountedWritten(Written):
-    """It is written where it is to be, on a file system.
-
-    Args:
-        place: Where.
-    """
-
     def __init__(self, place: str) -> None:
         self._place = place
 
@@ -51,18 +45,6 @@ class MountedWritten(Written):
 def written_version(
     held: ExitStack, name: str, folder: TableFolder, place: str, staging: LocalStaging | None
 ) -> Written:
-    """How output ``name`` gets to its place: directly, or by a folder of this machine.
-
-    Args:
-        held: Keeps that folder.
-        name: Of the output.
-        folder: The folder of its table.
-        place: In there, or elsewhere on an object store, which copies it then.
-        staging: Where Spark writes, if it cannot reach the object store that the table lies on.
-
-    Raises:
-        OSError: as the file system says.
-    """
     if isinstance(folder, HdfsFolder):
         return HdfsWritten(folder, place)
     if folder.store is None:
