@@ -1,4 +1,4 @@
-"""Ways through places that are of no feed: the run of one version wrote there, that of another read it later."""
+"""Dependencies through places outside of feeds: the run of one version wrote there, that of another read it later."""
 
 from __future__ import annotations
 
@@ -15,14 +15,10 @@ from falcon_assets.planning.data_usage import is_rest
 
 @dataclass(frozen=True)
 class Touch:
-    """What the run that made a version did in places of no feed.
+    """The undeclared reads and writes of the run that made a version.
 
     Attributes:
-        number: Of the version.
-        made: By which process, for which instance, in which run; a run does not read what it has yet to write.
-        at: When it was made.
-        read: The places that were read.
-        written: Those that were written.
+        made: Process, nominal time and run: a run does not read what it has yet to write.
     """
 
     number: int
@@ -36,10 +32,7 @@ class Touch:
 class Crossing:
     """A version may have been made from what the run of another had written.
 
-    Attributes:
-        reader: The number of the version that was made from the place.
-        writer: That of the first version whose run had written there: nobody knows what later ones have replaced.
-        place: What was written.
+    ``writer`` is the first version whose run wrote there: which data later ones replaced is not known.
     """
 
     reader: int
@@ -48,7 +41,7 @@ class Crossing:
 
 
 def crossings(writers: Iterable[Touch], readers: Iterable[Touch]) -> Iterator[Crossing]:
-    """Which versions were made after what they read was written: at that place, in it, or in what it is in."""
+    """Yields the versions made after a place that they read was written: itself, a path inside it, or one around it."""
     by_place: dict[str, list[Touch]] = {}
     for one in sorted(writers, key=lambda one: (one.at, one.number)):
         for place in filter(_is_place, one.written):
@@ -85,14 +78,10 @@ def reached_through(
     readers: Callable[[], Sequence[Touch]],
     depth: int | None,
 ) -> tuple[set[int], list[Crossing]]:
-    """The versions that were made from some, also through places, with themselves; and where that was through places.
+    """Returns the versions made from ``starts``, with those, also through places, and the crossings on the way.
 
-    Args:
-        starts: Their numbers.
-        below: Versions, with what was made from them without such places: over one step where there is a depth.
-        writers: Those of some versions whose runs wrote such places.
-        readers: All versions whose runs read some.
-        depth: Over how many steps; None: all.
+    ``below`` adds what was made from versions directly: over one step where there is a ``depth``, else over all.
+    ``writers`` and ``readers`` return the versions whose runs wrote or read places outside of feeds.
     """
     found, waiting, crossed = set(starts), set(starts), dict[tuple[int, str], Crossing]()
     if depth is None:
@@ -113,7 +102,7 @@ def reached_through(
 
 
 def above_through(number: int, above: Callable[[Collection[int]], set[int]], crossed: Iterable[Crossing]) -> set[int]:
-    """What a version was made from, also through these places, with itself and those whose runs wrote there."""
+    """Returns what a version was made from, also through places, with itself and the writers of the places."""
     writers: dict[int, set[int]] = {}
     for one in crossed:
         writers.setdefault(one.reader, set()).add(one.writer)
@@ -125,12 +114,10 @@ def above_through(number: int, above: Callable[[Collection[int]], set[int]], cro
 
 
 def edges_through(graph: Graph, crossed: Iterable[Crossing], start: int) -> list[Edge]:
-    """The edges past the places: from what the writers were made from, as their runs had read that.
+    """Returns edges that skip the places: from the inputs of their writers.
 
-    Args:
-        graph: Versions, and the other edges.
-        crossed: In the order in which they were found, so that what led to a writer comes before it.
-        start: What its own run wrote is from it.
+    ``crossed`` must be in the order of finding: what leads to a writer precedes it. The writes of ``start`` come from
+    itself.
     """
     read: dict[int, list[int]] = {}
     for edge in graph.edges:
@@ -148,7 +135,7 @@ def edges_through(graph: Graph, crossed: Iterable[Crossing], start: int) -> list
 
 
 def places_crossed(graph: Graph, crossed: Iterable[Crossing], start: int) -> list[PlaceEdge]:
-    """The edges from the places to what was made from them, and from the start to what its own run wrote."""
+    """Returns the edges from places to what was made from them, and from the start to what its own run wrote."""
     found = set[PlaceEdge]()
     versions: Mapping[int, object] = graph.versions
     for one in crossed:

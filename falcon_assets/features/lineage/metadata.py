@@ -1,6 +1,6 @@
-"""What entities say of versions: feeds, processes, clusters, their owners, tags, groups and pipelines, as a graph.
+"""Metadata of versions as a graph: feeds, processes, clusters, their owners, tags, groups and pipelines.
 
-The relations have the labels that they have in Apache Falcon's metadata.
+The labels of relations are those of Apache Falcon's metadata.
 """
 
 from __future__ import annotations
@@ -17,44 +17,28 @@ from falcon_assets.model.process import Process
 
 @dataclass(frozen=True, order=True)
 class MetadataNode:
-    """An entity, or what entities are described by.
-
-    Attributes:
-        kind: ``feed``, ``process``, ``replication``, ``cluster``, ``colo``, ``owner``,
-            ``group``, ``tag`` or ``pipeline``.
-        name: Its name; of a tag ``name=value``.
-    """
+    """An entity, or a value that describes entities; the ``name`` of a tag is ``name=value``."""
 
     kind: str
     name: str
 
     @property
     def id(self) -> str:
-        """Unlike that of any version."""
         return f"{self.kind}:{self.name}"
 
     def as_node(self) -> dict[str, Any]:
-        """A node of a graph in JSON."""
         return {"id": self.id, "kind": self.kind, "name": self.name}
 
 
 @dataclass(frozen=True, order=True)
 class Relation:
-    """What a version or an entity has to do with an entity or what describes it.
-
-    Attributes:
-        source: The id of the first.
-        target: The other.
-        label: ``instance-of``, ``stored-in``, ``output-of``, ``runs-on``, ``collocated``, ``owned-by``, ``grouped-as``,
-            ``classified-as`` or ``pipeline``.
-    """
+    """A relation of a version or an entity, given by its id, to a node."""
 
     source: str
     target: MetadataNode
     label: str
 
     def as_edge(self) -> dict[str, Any]:
-        """An edge of a graph in JSON."""
         return {"from": self.source, "to": self.target.id, "relation": self.label}
 
 

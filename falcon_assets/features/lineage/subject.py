@@ -1,4 +1,4 @@
-"""The version that a question about lineage is about."""
+"""Subjects of questions about lineage: a version, as the user names it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ class VersionQuery:
     """A version of a feed instance.
 
     Attributes:
-        feed: The feed; it may be deleted by now.
-        instance: Its nominal time.
-        cluster: Where; None: on the only cluster on which versions are recorded.
-        version: Its beginning is enough; None: the present version, or the last one.
+        feed: May be deleted.
+        cluster: None: the only one on which versions are recorded.
+        version: A prefix is enough; None: the present version, or the last one.
     """
 
     feed: str
@@ -33,7 +32,7 @@ class VersionQuery:
 
     @classmethod
     def parse(cls, text: str) -> VersionQuery:
-        """``[CLUSTER/]FEED/INSTANCE[@VERSION]``, as graphs in JSON call their nodes.
+        """Parses ``[CLUSTER/]FEED/INSTANCE[@VERSION]``, the ids of nodes in JSON.
 
         Raises:
             UsageError: it is not of that form.
@@ -51,22 +50,16 @@ class VersionQuery:
 
 
 def find_version(installation: Installation, connection: Connection, query: VersionQuery) -> Version:
-    """The version that is asked for.
-
-    Raises:
-        UnknownEntityError: there is no such feed, or it is not there, or on several clusters and none is named.
-        UnknownInstanceError: no such version is recorded.
-        DeniedError: the user may not read the feed.
-    """
+    """Returns the present version of those that match, else the last one; raises as :func:`find_versions`."""
     found = find_versions(installation, connection, query)
     return next((one for one in reversed(found) if one.is_present), found[-1])
 
 
 def find_versions(installation: Installation, connection: Connection, query: VersionQuery) -> list[Version]:
-    """All versions of the instance on the cluster that begin with what is asked for, what came last is last.
+    """Returns all versions of the instance on the cluster that match, in the order of events.
 
     Raises:
-        UnknownEntityError: see :func:`find_version`.
+        UnknownEntityError: there is no such feed, not on this cluster, or on several clusters and none is named.
         UnknownInstanceError: none is recorded.
         DeniedError: the user may not read the feed.
     """
