@@ -159,7 +159,7 @@ def settle_retry(keys: Keys, conversion: Conversion) -> None:
 
 
 def settle_retention_frequency(keys: Keys, root: Element) -> None:
-    """How often Falcon looked for what was too old; its code went by the feed's frequency, ours goes by the limit."""
+    """Writes the frequency of retention: Falcon derived it from that of the feed, here it follows from the limit."""
     frequency = _hours(keys.get("frequency"))
     entries = keys["clusters"].value if "clusters" in keys else []
     if frequency is None or not isinstance(entries, list) or "lifecycle" in keys:

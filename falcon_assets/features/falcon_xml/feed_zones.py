@@ -24,12 +24,7 @@ _TRIED = 40
 
 
 def zone_warnings(process: Keys, feeds: Mapping[str, Mapping[str, Any]]) -> Iterator[Warned]:
-    """What a process reads or writes by another clock than in Falcon, each with an instance that shows it.
-
-    Args:
-        process: The document of the process.
-        feeds: The documents of feeds, as plain data, by name; what is not there, or wrong, is passed over.
-    """
+    """Warns about inputs and outputs that the other zone changes, each with an example; skips invalid feeds."""
     own = plain_document(process)
     for key, ends in (("inputs", ("start", "end")), ("outputs", ("instance",))):
         nodes = process[key].value if key in process else []

@@ -48,14 +48,7 @@ def relations(
     processes: Mapping[str, Process],
     clusters: Mapping[str, Cluster],
 ) -> list[Relation]:
-    """The relations of versions, and of the entities that these have to do with, each once.
-
-    Args:
-        versions: Of a graph.
-        feeds: What is said of them; what is deleted is a node without relations of its own.
-        processes: Likewise.
-        clusters: Likewise.
-    """
+    """Returns the relations of versions and of their entities, each once; deleted entities have none of their own."""
     found = {relation for one in versions for relation in _of_version(one)}
     for node in {one.target for one in found}:
         match node.kind:

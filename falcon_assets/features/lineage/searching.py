@@ -81,12 +81,7 @@ FIELDS = dict.fromkeys((*TEXTS, *TIMES, *NUMBERS, *_WORDS, *_OF_FEEDS))
 
 @dataclass(frozen=True)
 class FoundVersions:
-    """A part of the versions that were searched for, those that history mentions last first.
-
-    Attributes:
-        items: The versions.
-        next: What the next part is asked for with; None: this is the last one.
-    """
+    """A part of the versions found, the latest in history first; ``next`` requests the next part, None: the end."""
 
     items: tuple[Version, ...]
     next: str | None

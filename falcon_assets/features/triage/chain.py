@@ -1,4 +1,4 @@
-"""Chains of instances that read what the instance before them writes: where they begin, however long they are."""
+"""Chains of instances that read the output of earlier ones: their beginnings, whatever the length."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WAITS, _THERE, _EVICTED, _STOPS = range(4)
 _FIRST_BLOCK = 256
 _LARGEST_BLOCK = 16_384
 _KEPT = 20
-"""How many beginnings are told: the oldest of them come first in any case."""
+"""Beginnings that are returned, the oldest first."""
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,11 @@ class OwnOutput:
     """A feed that a process reads and writes in steps of equal length.
 
     Attributes:
-        feed: Its name.
         timeline: Of the process.
         data: Of the feed.
-        step: From one instance to the next.
+        step: Between instances.
         writes: Steps from an instance to the feed instance that it writes.
-        reads: Steps from an instance to those whose outputs it reads; all of them before it.
+        reads: Steps from an instance to those whose outputs it reads; all negative.
     """
 
     feed: str
@@ -39,12 +38,11 @@ class OwnOutput:
     reads: tuple[int, ...]
 
     def written(self, nominal: datetime) -> datetime:
-        """The feed instance that an instance writes."""
         return nominal + self.writes * self.step
 
 
 def own_output(workload: Workload) -> OwnOutput | None:
-    """How the workload reads its own output; None where it does not, or where that is not the same at any time.
+    """Returns how a workload reads its own output; None: it does not, or not in the same way at all times.
 
     Raises:
         UnknownEntityError: one of its feeds is not on the cluster.
@@ -75,13 +73,12 @@ def _steps_together(own: Timeline, data: Timeline) -> bool:
 
 @dataclass(frozen=True)
 class Chain:
-    """Where a chain of instances begins.
+    """The beginnings of a chain.
 
     Attributes:
-        begins: Instances that the one that was asked for waits for, and that wait for no output of their own; oldest
-            first.
-        evicted: Outputs that it waits for, and that retention took away.
-        between: How many others are between them.
+        begins: Awaited instances that wait for no output of their own process, the oldest first.
+        evicted: Awaited outputs that were evicted.
+        between: The number of other instances in between.
     """
 
     begins: tuple[datetime, ...]
@@ -90,12 +87,9 @@ class Chain:
 
 
 def beginnings(own: OwnOutput, nominal: datetime, stretch: Callable[[datetime, datetime], Stretch]) -> Chain | None:
-    """Where the chain of an instance begins; None: it lacks no output of its own.
+    """Finds the beginnings of the chain of an instance; None: it lacks no output of its own process.
 
-    Args:
-        own: How it reads its own output.
-        nominal: The instance.
-        stretch: Says what is known between two nominal times; it is asked for longer and longer stretches.
+    ``stretch`` returns the facts between two nominal times; it is called for longer and longer stretches.
     """
     known, back = _Known(own, nominal, stretch), [-one for one in own.reads]
     begins, evicted, between = list[int](), list[int](), 0
@@ -128,7 +122,7 @@ def beginnings(own: OwnOutput, nominal: datetime, stretch: Callable[[datetime, d
 
 
 class _Known:
-    """What is known of the instances of a chain, by how many steps back they are."""
+    """The states of a chain, by steps back from its last instance."""
 
     def __init__(self, own: OwnOutput, nominal: datetime, stretch: Callable[[datetime, datetime], Stretch]) -> None:
         self._own, self._nominal, self._ask = own, nominal, stretch
@@ -136,7 +130,7 @@ class _Known:
         self._states = bytearray([_STOPS])  # the one that is asked for
 
     def state(self, back: int) -> int:
-        """What does not exist is not waited for, as if it was there."""
+        """Instances before the first one count as there: they are not waited for."""
         while back >= len(self._states):
             self._ask_block()
         return self._states[back]
