@@ -34,17 +34,11 @@ from falcon_assets.model.expression import nearest
 from falcon_assets.planning.workloads import replication_name
 
 Update: TypeAlias = tuple[Document, Document]
-"""The definition of an entity before and after."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The changes that a command makes.
-
-    Attributes:
-        files: None where every entity is unchanged.
-        warnings: Of the new definitions: valid, but surprising.
-    """
+    """The changes of a command; ``warnings`` are of new definitions that are valid, but surprising."""
 
     entities: tuple[EntityChange, ...]
     files: tuple[AnyChange, ...] = ()
@@ -52,7 +46,6 @@ class Plan:
     updates: tuple[Update, ...] = ()
 
     def diff(self) -> str:
-        """Returns a unified diff, in which values of storage options are stars."""
         return "".join(_diff(change) for change in self.files)
 
 
@@ -79,11 +72,7 @@ _STARS = re.compile(r"\*+")
 
 
 def plan_submit(stored: Stored, given: Stored, workflows: Collection[str] = ()) -> Plan:
-    """Adds the entities of ``given``, each in a file of its own; entities with the same definition stay unchanged.
-
-    ``workflows`` are files that are about to exist, relative to the root. Raises DefinitionStoreError where an entity
-    exists with another definition.
-    """
+    """Adds entities; those with the same definition stay. DefinitionStoreError where one exists with another."""
     wanted, unchanged = _wanted(stored, given)
     others = [stored.by_key[key] for key in wanted if key in stored.by_key]
     if others:
@@ -101,10 +90,7 @@ def plan_submit(stored: Stored, given: Stored, workflows: Collection[str] = ()) 
 
 
 def plan_update(stored: Stored, given: Stored, workflows: Collection[str] = ()) -> Plan:
-    """Replaces definitions; one without comments keeps comments, order of keys and layout of the old text.
-
-    Arguments as :func:`plan_submit`. Raises UnknownEntityError where an entity does not exist.
-    """
+    """Replaces definitions; one without comments keeps comments, order of keys and layout of the old text."""
     wanted, unchanged = _wanted(stored, given, texts=True)
     missing = [key for key in wanted if key not in stored.by_key]
     if missing:
@@ -158,10 +144,7 @@ def require_definitions(given: Stored) -> None:
 
 
 def _wanted(stored: Stored, given: Stored, *, texts: bool = False) -> tuple[dict[Key, Document], list[EntityChange]]:
-    """Returns the definitions to write, by kind, and the unchanged entities.
-
-    ``texts``: whether other comments make another definition.
-    """
+    """Returns definitions to write and unchanged entities; with ``texts``, other comments make another definition."""
     require_definitions(given)
     wanted: dict[Key, Document] = {}
     unchanged: list[EntityChange] = []

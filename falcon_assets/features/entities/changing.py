@@ -132,18 +132,7 @@ def change(
     request: Request,
     plan_of: Callable[[Stored, Request], Plan],
 ) -> OperationResult:
-    """Plans a change of the tree and makes it, unless it is only to be said.
-
-    Args:
-        installation: Whose tree.
-        operation: The name of the command.
-        request: Who asks, and why.
-        plan_of: What changes in the tree as it is; called while nobody else changes it.
-
-    Raises:
-        DefinitionStoreError: the tree cannot be changed; and what ``plan_of`` raises.
-        DeniedError: who asks may not change one of the entities.
-    """
+    """Plans a change of the tree and makes it, unless it is a dry run; ``plan_of`` is called under its lock."""
     with audited(installation, operation, request) as audit:
         result = _changed(audit, request, plan_of)
         audit.result(result.changed)
@@ -205,7 +194,7 @@ def _record(installation: Installation, now: datetime, recorder: Recorder) -> No
 
 
 def touch(installation: Installation, request: Request) -> OperationResult:
-    """Records the definitions of entities as new versions, valid from now on, each time (source: Apache Falcon).
+    """Records present definitions as new versions, valid from now on, at each call (source: Apache Falcon).
 
     Raises:
         UnknownEntityError: an entity does not exist, or there are several of a name, and no kind is given.

@@ -19,7 +19,7 @@ Users: TypeAlias = "Mapping[tuple[str, str], Sequence[tuple[AnyEntity, tuple[str
 
 @dataclass(frozen=True)
 class Need:
-    """An entity that another one names; its ``role`` is ``cluster``, ``input``, ``output`` or ``archive``."""
+    """An entity that another one names as ``cluster``, ``input``, ``output`` or ``archive``."""
 
     kind: str
     name: str

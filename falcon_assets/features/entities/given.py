@@ -31,7 +31,6 @@ def keys_named(stored: Stored, name: str, kind: str | None) -> list[Key]:
 
 
 def stored_keys(stored: Stored, names: Iterable[str], kind: str | None) -> list[Key]:
-    """Finds all names; UnknownEntityError where one is missing or not unique."""
     keys = []
     for name in names:
         found = keys_named(stored, name, kind)
@@ -49,11 +48,10 @@ _SUFFIXES = (".yaml", ".yml")
 
 
 def read_given(stored: Stored, request: Request, *, names_first: bool = False) -> tuple[Stored, list[str]]:
-    """Reads the given files and folders; returns their definitions, and the words that are names of entities.
+    """Returns the definitions in the given files and folders, and the given names of entities.
 
-    ``names_first``: an existing entity takes precedence over a file of the same name. Raises UsageError where a word is
-    not
-    a name, and files are not read for this user.
+    ``names_first``: an existing entity takes precedence over a file of the same name. UsageError where files are not
+    read for this user, and a word is not a name.
     """
     files, names = Files(), []
     if request.definitions:
@@ -74,7 +72,6 @@ def read_given(stored: Stored, request: Request, *, names_first: bool = False) -
 
 
 def there_already(stored: Stored, names: Sequence[str], kind: str | None) -> list[EntityChange]:
-    """Returns named entities as unchanged; UnknownEntityError where one is missing or not unique."""
     changes = []
     for name in names:
         found = keys_named(stored, name, kind)

@@ -13,7 +13,6 @@ _NAMED = ("properties", "options")
 
 
 def hidden(value: Any) -> Any:
-    """Replaces values of storage options and secret properties in a definition."""
     if isinstance(value, dict):
         return {
             key: _stars(item) if key == SECRET_KEY else _properties(item) if key in _NAMED else hidden(item)

@@ -76,7 +76,6 @@ class Entity:
 
 
 def _tags(one: Entity) -> Iterable[str]:
-    """Yields each tag by its name, and as ``name=value``."""
     return [text for name, value in one.declared.tags.items() for text in (name, f"{name}={value}")]
 
 

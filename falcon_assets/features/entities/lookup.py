@@ -50,10 +50,9 @@ FIELDS: Fields[PathOwner] = {
 
 
 def lookup(installation: Installation, path: str, query: Query | None = None) -> Page[PathOwner]:
-    """Finds the instances that a path belongs to, in feeds of all colos that the user may read.
+    """Finds the instances of readable feeds, of all colos, that a path belongs to.
 
-    The path may be a file inside an instance. All instances of a snapshot feed have one path: the newest recorded one
-    is
+    A path inside an instance counts. The instances of a snapshot feed share one path: the newest recorded one is
     returned, else the newest that is due.
 
     Args:

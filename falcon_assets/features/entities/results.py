@@ -23,10 +23,9 @@ class EntityChange:
 
 @dataclass(frozen=True)
 class EntityState:
-    """The status of a feed or process.
+    """The status of a feed or process: SUBMITTED, RUNNING or SUSPENDED.
 
     Attributes:
-        status: SUBMITTED, RUNNING or SUSPENDED.
         since: On the falcon clock.
         commanded: Whether a command set it, not ``schedule:`` in the definition.
     """
@@ -78,9 +77,8 @@ class OperationResult:
 
     Attributes:
         at: On the falcon clock.
-        diff: Of the files, unified.
-        warnings: Of the new definitions: valid, but surprising.
-        statuses: Before and after, for commands on the status.
+        warnings: Of new definitions that are valid, but surprising.
+        statuses: Before and after.
         reload: Whether Dagster has loaded the change, in words; empty without a change.
         touches: Other workloads that updates of feeds touch.
     """
@@ -99,7 +97,6 @@ class OperationResult:
 
     @property
     def changed(self) -> bool:
-        """Also True for a dry run that would change something."""
         touched = any(one.action == "touched" for one in self.entities)
         return touched or bool(self.diff) or any(before != after for before, after in self.statuses)
 

@@ -19,7 +19,6 @@ from falcon_assets.operations.installation import Installation
 
 
 def entity_states(installation: Installation, kind: str | None = None) -> list[EntityState]:
-    """Returns states in the order of the definitions."""
     wanted = [one for one in _declared(installation.entities) if kind in (None, one.kind)]
     with installation.tables.begin() as connection:
         found = statuses(connection, wanted, installation.settings.now())
@@ -27,7 +26,13 @@ def entity_states(installation: Installation, kind: str | None = None) -> list[E
 
 
 def schedule_entities(installation: Installation, request: Request) -> OperationResult:
-    """Schedules SUBMITTED entities, all of them or none; raises as :func:`apply_to_all` and :func:`named_entities`."""
+    """Schedules SUBMITTED entities, all of them or none.
+
+    Raises:
+        UnknownEntityError: there is none of a name, or there are two and the kind is not given.
+        EntityStatusError: a status does not fit; nothing is changed.
+        DeniedError: the user may not change one of them.
+    """
     return _command(Command.SCHEDULE, installation, request)
 
 
@@ -42,7 +47,7 @@ def resume_entities(installation: Installation, request: Request) -> OperationRe
 
 
 def named_entities(installation: Installation, keys: Iterable[tuple[str | None, str]]) -> list[Feed | Process]:
-    """Returns each entity once; UnknownEntityError where one is missing or not unique."""
+    """Returns each entity once."""
     found = [named_entity(installation.entities, name, kind) for kind, name in keys]
     return list({(one.kind, one.name): one for one in found}.values())
 
@@ -50,13 +55,7 @@ def named_entities(installation: Installation, keys: Iterable[tuple[str | None, 
 def apply_to_all(
     connection: Connection, installation: Installation, asked: Command, entities: Iterable[Feed | Process]
 ) -> tuple[tuple[EntityState, EntityState], ...]:
-    """Applies a command to all entities or to none; returns each status before and after.
-
-    The command holds from the end of the caller's transaction. Entities must not repeat.
-
-    Raises:
-        EntityStatusError: a status does not fit; nothing is changed.
-    """
+    """Applies a command to all entities or, with EntityStatusError, to none, at the end of the caller's transaction."""
     by_key = {(one.kind, one.name): one for one in entities}
     states = {}
     for key in sorted(by_key):  # in one order: two commands must not wait for each other

@@ -25,11 +25,8 @@ _NAMED = 3
 def require_allowed(installation: Installation, updates: Sequence[Update]) -> None:
     """Checks an update against the ledger; passes where the database is not available.
 
-    The start of a scheduled entity stays. Frequency and time zones, which name instances, stay where instances exist.
-    A cluster with data stays at its place.
-
-    Raises:
-        DefinitionStoreError: an update changes one of them; the text says how to proceed.
+    The start of a scheduled entity stays; so do frequency and time zones, which name instances, where instances exist,
+    and the place of a cluster with data. DefinitionStoreError says how to proceed.
     """
     starts = {key: text for update in updates for key, text in _other_starts(*update)}
     renamed = {key: text for update in updates for key, text in _other_names(*update)}
@@ -81,7 +78,6 @@ def _other_names(before: Any, after: Any) -> Iterator[tuple[Key, str]]:
 
 
 def _renamed(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yields each key that determines the nominal times or paths of instances, with its value before and after."""
     if before["kind"] == "cluster":
         return
     if before["kind"] == "feed":

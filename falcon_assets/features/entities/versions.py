@@ -39,10 +39,7 @@ from falcon_assets.operations.installation import Installation
 def old_workflows(
     engine: Engine, root: Path, process: str, version: int
 ) -> tuple[list[WorkflowChange], list[Problem], list[str]]:
-    """Returns the changes that restore a version's files, warnings for files that were not kept, and the kept paths.
-
-    Raises DefinitionStoreError where something other than a file of the tree is in the place of a file.
-    """
+    """Returns changes that restore a version's files, warnings for files that were not kept, and the kept paths."""
     with engine.connect() as connection:
         files = kept_files(connection, process, version)
     unkept = [
@@ -87,6 +84,7 @@ class History:
 
     @property
     def is_recorded(self) -> bool:
+        """A unified diff from a version to the present definition and workflows; empty where they are equal."""
         return bool(self.versions) and self.versions[-1].text == self.present
 
     def as_data(self) -> dict[str, Any]:
@@ -192,7 +190,6 @@ def _workflows(
 
 
 def _definition(history: History, version: int, present: Any) -> Files:
-    """Returns the definition of a version, with the secrets of the present one."""
     text = _version(history, version).text
     if text is None:
         raise UnknownEntityError(f"in version {version} {history.kind} {history.name!r} was deleted: use another one")
@@ -209,7 +206,6 @@ def _definition(history: History, version: int, present: Any) -> Files:
 
 
 def _entity(installation: Installation, history: History) -> list[StoredEntity]:
-    """Returns the entity as it is in the tree, else its last recorded definition."""
     stored = read_tree(installation.settings.entity_defs)
     if document := stored.by_key.get((history.kind, history.name)):
         return [StoredEntity(document)]

@@ -32,8 +32,7 @@ def iana_zone(text: str) -> tuple[str, str | None]:
     """Returns the zone that Java used for a text, and a remark for the user; None: there is no difference.
 
     Java knows IANA names, some of three letters, and ``GMT+h``, ``GMT+hh:mm`` and ``GMT+hhmm``, and uses GMT for all
-    others
-    (source: ``java.util.TimeZone.getTimeZone``).
+    others (source: ``java.util.TimeZone.getTimeZone``).
     """
     if text in zones() or not text:
         return text, None

@@ -14,8 +14,6 @@ from falcon_assets.storage.errors import is_about_path
 
 @dataclass(frozen=True)
 class Breakers:
-    """The open and closed circuit breakers; shared by the collectors of a code location."""
-
     _by_endpoint: dict[str, Breaker] = field(default_factory=dict, init=False)
 
     def open_for(self, endpoint: str) -> str | None:

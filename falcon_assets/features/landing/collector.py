@@ -39,11 +39,10 @@ _Window = tuple[datetime, datetime]
 
 @dataclass(frozen=True)
 class Collection:
-    """The result of a tick on a cluster.
+    """The result of a tick; a refresh of a snapshot feed is 1 recorded instance.
 
     Attributes:
-        recorded: The number of instances; 1 for the refresh of a snapshot feed.
-        left: The number of feeds left for the next tick by the budget.
+        left: Feeds left for the next tick by the budget.
         problems: Feed -> why it could not be checked.
         left_out: Why a store is not asked now -> the number of feeds skipped for that.
         unread: Feeds whose present data is not known now.
@@ -73,13 +72,11 @@ class Collector:
         """Brings the ledger up to date, records data that landed or changed since the last turn, and answers pushes.
 
         Feeds take turns, the longest waiting first, those that just failed last; the rest waits for the next tick.
-        Events are
-        written before the turn is recorded: after a kill they may be recorded twice, as the same version, without
-        effect.
+        Events are written before the turn is recorded: after a kill they may be recorded twice, as the same version,
+        without effect.
 
         ``budget_seconds`` limits the start of further feeds; of a feed in ``waited_for``, every missing instance in
-        that window
-        is searched for, however old.
+        that window is searched for, however old.
         """
         give_up = time.monotonic() + budget_seconds
         ledger.catch_up()
@@ -146,7 +143,6 @@ class Collector:
         turns: tuple[datetime, datetime],
         seen: Callable[[datetime], None],
     ) -> Iterator[Collected]:
-        """Yields new and changed instances; ``turns`` are the last one and this one."""
         before, now = turns
         if feed.snapshot:
             return collect_snapshot(kind, feed, windows, known, self.settings.clock, now)
@@ -163,7 +159,6 @@ class Collector:
 
     @cached_property
     def feeds(self) -> dict[str, Feed]:
-        """The feeds that it collects, by name."""
         name, producers = self.cluster.name, self.store.producers
         on_it = (feed for feed in self.store.feeds.values() if feed.on(name))
         return {feed.name: feed for feed in on_it if not not_from_outside(feed, name, producers(feed.name, name))}

@@ -33,7 +33,6 @@ class Landings:
     def event(
         self, store: ClusterStore, feed: Feed, one: Collected, push: Push | None = None
     ) -> dg.AssetMaterialization:
-        """Builds the event of an available instance; ``push`` is the push that it answers."""
         is_real = self.clock.origin is None
         landed = FeedInstanceAvailable(
             store.cluster.name,

@@ -38,7 +38,6 @@ class OldInstances:
 
     collector: Collector
     _turns: dict[str, int] = field(default_factory=dict, init=False)
-    """Feed -> the round of its last turn."""
     _rounds: int = field(default=0, init=False)
     _asked: int = field(default=0, init=False)
     """Rotates through the incomplete instances."""
@@ -103,7 +102,6 @@ class OldInstances:
         return moved
 
     def _turn(self, feed: Feed, current: FolderPass | None) -> tuple[int, bool, datetime]:
-        """Returns the order of feeds: the longest waiting first; at first, those with an unfinished pass."""
         never = datetime.min.replace(tzinfo=UTC)
         had = (current.began is None, current.before or never) if current else (True, never)
         return self._turns.get(feed.name, 0), *had
@@ -155,7 +153,6 @@ class _Round:
             self.problems[name] = str(error)
 
     def go_on(self, connection: Connection, feed: Feed, current: FolderPass) -> FolderPass:
-        """Continues a pass; returns its new state."""
         files, is_empty = self.collector.files_of(feed), not current.folder
         try:
             with self.collector.breakers.watching(files.endpoint):

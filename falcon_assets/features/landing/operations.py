@@ -36,13 +36,7 @@ _AT_ONCE = 10_000
 
 @dataclass(frozen=True)
 class CollectedInstances:
-    """The findings in a range of instances on a cluster, the oldest first.
-
-    Attributes:
-        changed: Recorded as another version.
-        missing: Incomplete or absent, with the reason.
-        problem: Why the store could not be read; None: it could.
-    """
+    """The findings on a cluster, the oldest first; ``problem`` is None where the store could be read."""
 
     cluster: str
     new: tuple[Collected, ...]
@@ -127,7 +121,6 @@ def _collected(
 
 
 def _landing_places(entities: EntityStore, feed: Feed, cluster: str | None) -> list[Cluster]:
-    """Returns the clusters on which a feed lands from outside; UnknownEntityError where there is none."""
     asked = [entities.cluster(cluster)] if cluster else [one for one in entities.clusters.values() if feed.on(one.name)]
     refused = []
     found = []

@@ -28,7 +28,6 @@ from falcon_assets.storage.kinds.snapshots import is_there, why_not_there
 from falcon_assets.storage.landing import read
 
 AT_ONCE = 500
-"""Pushes answered in a tick."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,7 @@ class Pushes:
         """Answers waiting pushes, the oldest first; returns the number of recorded instances.
 
         Pushes wait while their store does not answer. The answer names its push, so a push that arrives during the
-        check is
-        checked again. ``give_up`` is a time of ``time.monotonic``; the ledger must be up to date.
+        check is checked again. ``give_up`` is a time of ``time.monotonic``; the ledger must be up to date.
         """
         cluster = self.cluster.name
         names = [name for name, feed in self.feeds.items() if feed.on(cluster)]

@@ -19,14 +19,7 @@ _QUICK_FAILURES = 2
 
 @dataclass(frozen=True)
 class Breaker:
-    """The state of the circuit breaker of a store; times are seconds of a monotonic clock.
-
-    Attributes:
-        failures: Since the last answer.
-        opened: Consecutive pauses.
-        until: The end of the pause; None: there is none.
-        why: The last failure.
-    """
+    """The state of a circuit breaker; ``until`` is the end of the pause, times are seconds of a monotonic clock."""
 
     failures: int = 0
     opened: int = 0
@@ -38,7 +31,6 @@ class Breaker:
         return self.until is not None and now < self.until
 
     def failed(self, now: float, took: float, why: str) -> Breaker:
-        """Returns the state after a failure at ``now`` that took ``took`` seconds."""
         failures = self.failures + 1
         if took < SLOW_SECONDS and failures < _QUICK_FAILURES and not self.opened:
             return Breaker(failures, why=why)
@@ -47,10 +39,7 @@ class Breaker:
 
 
 def lag(timeline: Timeline, newest: datetime | None, due: datetime, now: datetime) -> timedelta:
-    """Returns the age of the first instance after the newest; zero where it is not due yet, or the validity has ended.
-
-    ``newest`` is None where there is no instance; those after ``due`` are not due yet.
-    """
+    """Returns the age of the first instance after the newest; zero where it is not due, or the validity has ended."""
     first = timeline.start if newest is None else newest + MICROSECOND
     missing = timeline.indexes(first, due) if first <= due and timeline.count else range(0)
     return max(now - timeline.instance(missing[0]), timedelta()) if missing else timedelta()
@@ -66,9 +55,8 @@ def watch_window(
     """Returns the span of nominal times, both included, in which this tick searches; None: there is nothing to do.
 
     Every tick searches for an instance until it is ``horizon`` old (more than zero). Instances that became due in a
-    longer
-    pause are searched for once. ``last_tick`` is the last tick that finished its span; None: everything is searched
-    for.
+    longer pause are searched for once. ``last_tick`` is the last tick that finished its span; None: everything is
+    searched for.
     """
     first = timeline.start
     if last_tick is not None and now > timeline.start:
@@ -82,7 +70,7 @@ def watch_window(
 def missing_windows(
     timeline: Timeline, first: datetime, last: datetime, known: Collection[datetime]
 ) -> Iterator[tuple[datetime, datetime]]:
-    """Yields spans of unknown instances, the oldest first; spans less than a few instances apart are joined."""
+    """Yields spans of unknown instances, the oldest first; spans less than 24 instances apart are joined."""
     span: tuple[datetime, datetime] | None = None
     apart = 0
     for index in timeline.indexes(first, last):

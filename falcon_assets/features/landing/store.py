@@ -36,7 +36,6 @@ class NotComplete(Reason):
 
 
 def passes(connection: Connection, cluster: str) -> dict[str, FolderPass]:
-    """Returns feed -> progress of the passes over its old instances."""
     table = PASSES.c
     found = connection.execute(
         select(table.feed, *(table[name] for name in _PASS_COLUMNS)).where(table.cluster == cluster)
@@ -53,7 +52,6 @@ def set_passes(connection: Connection, cluster: str, folder_passes: Mapping[str,
 
 
 def incomplete(connection: Connection, cluster: str) -> dict[str, set[datetime]]:
-    """Returns feed -> instances that were seen incomplete."""
     table = INCOMPLETE.c
     found: dict[str, set[datetime]] = {}
     for feed, instance in connection.execute(select(table.feed, table.instance).where(table.cluster == cluster)):
@@ -62,7 +60,6 @@ def incomplete(connection: Connection, cluster: str) -> dict[str, set[datetime]]
 
 
 def seen_incomplete(connection: Connection, instances: Collection[tuple[str, str, datetime]]) -> set[Any]:
-    """Filters (feed, cluster, nominal time) of instances that were seen incomplete."""
     table = INCOMPLETE.c
     key, found = (table.feed, table.cluster, table.instance), set()
     for part in parts(instances):

@@ -45,10 +45,7 @@ def judge(
     arrivals: Iterable[Arrival],
     now: datetime,
 ) -> LateDataDecision:
-    """Judges the changes of the late inputs of a succeeded instance.
-
-    ``cut_offs`` of feeds and ``newest``, the latest instances of the windows, are by the name of the input.
-    """
+    """Judges the changes of the late inputs of a succeeded instance; mappings are by the name of the input."""
     bound = last_check(cut_offs, newest)
     counting: list[LateChange] = []
     too_late: list[tuple[LateChange, timedelta]] = []
@@ -69,7 +66,7 @@ def judge(
 
 
 def last_check(cut_offs: Mapping[str, timedelta], newest: Mapping[str, datetime]) -> datetime:
-    """Returns the bound: when the last cut-off of all late inputs passes. Needs one input at least."""
+    """Returns the bound: when the last cut-off of all late inputs passes."""
     return max(later(instance, cut_offs[name]) for name, instance in newest.items())
 
 

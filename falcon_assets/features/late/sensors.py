@@ -58,8 +58,6 @@ class LateOutlook:
 
 @dataclass(frozen=True)
 class LateArrivalHandler:
-    """Decides about late data of some workloads; those without late inputs are skipped."""
-
     clock: Callable[[], datetime]
     workloads: Sequence[Workload]
 
@@ -67,9 +65,6 @@ class LateArrivalHandler:
         """Brings the ledger up to date, records reruns, and reports changes that are too late.
 
         Concurrent calls wait for each other (a lock for each pipeline); the second finds nothing to add.
-
-        Raises:
-            UnknownEntityError: a feed of a late input is not on the cluster of its workload.
         """
         cut_offs = late_inputs(self.workloads)
         if not cut_offs:
@@ -146,7 +141,7 @@ class LateArrivalHandler:
 
 
 def _request(found: changed_inputs.Changed, changes: tuple[LateChange, ...], now: datetime) -> RerunRequest:
-    """Requests a rerun; an unanswered request is kept, with the present changes."""
+    """Keeps an unanswered request, with the present changes."""
     record, before = found.record, found.request
     if before is not None and before.attempt == record.attempt:
         return replace(before, changes=changes)
@@ -167,7 +162,6 @@ def _named(found: changed_inputs.Changed) -> str:
 def _once_each(
     too_late: Sequence[tuple[ProcessKey, LateChange, timedelta]],
 ) -> list[tuple[ProcessKey, LateChange, timedelta]]:
-    """Removes duplicates: several inputs of an instance may read the same feed instance."""
     return list({(key, change.feed, change.instance): (key, change, after) for key, change, after in too_late}.values())
 
 

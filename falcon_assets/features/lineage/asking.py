@@ -67,12 +67,10 @@ class Lineage:
 
     @property
     def derived(self) -> list[Version]:
-        """Returns the other versions of the graph, the oldest first."""
         others = (one for number, one in self.graph.versions.items() if number != self.version.number)
         return sorted(others, key=lambda one: (one.seen_at or one.instance, one.number))
 
     def columns_of(self, version: Version) -> OutputColumns | None:
-        """Returns None where columns are not recorded."""
         return self.columns.get(version.plan or "")
 
     @property
@@ -96,17 +94,13 @@ _Some = TypeVar("_Some", bound=Lineage)
 
 @dataclass(frozen=True)
 class Impact(Lineage):
-    """All that was made from a version, or from a column of it, directly or not.
-
-    Attributes:
-        affected: For a question about a column: the dependent columns, by the number of the version.
-    """
+    """All that was made from a version or a column; ``affected`` are dependent columns by number of version."""
 
     affected: Mapping[int, Affected] = field(default_factory=dict)
 
     @property
     def recompute(self) -> list[tuple[str, str, datetime]]:
-        """The instances that made what is there now (process or replication, cluster, nominal time), in that order."""
+        """Instances (process or replication, cluster, nominal time) that made present data, in order of making."""
         made = (one for one in self.derived if one.is_present)
         return list(
             dict.fromkeys((one.process, one.cluster, one.nominal) for one in made if one.process and one.nominal)
@@ -152,10 +146,9 @@ def show_lineage(
 
 
 def lineage_impact(installation: Installation, query: VersionQuery, column: str | None = None) -> Impact:
-    """Returns everything that was made from a version, or from a column of it; raises as :func:`show_lineage`.
+    """Returns everything made from a version, or from a column; UnknownInstanceError also for a wrong column.
 
-    Raises:
-        UnknownInstanceError: also: the version has no such column.
+    Raises otherwise as :func:`show_lineage`.
     """
     with installation.tables_caught_up().connect() as connection:
         version = find_version(installation, connection, query)
@@ -176,7 +169,6 @@ def lineage_impact(installation: Installation, query: VersionQuery, column: str 
 
 
 def with_metadata(installation: Installation, found: _Some) -> _Some:
-    """Adds feeds, processes, clusters, and what describes them, as the user may read."""
     who, entities = acting(installation.settings), installation.all_entities
     feeds = {name: one for name, one in entities.feeds.items() if may_read(one.acl, who)}
     processes = {name: one for name, one in entities.processes.items() if may_read(one.acl, who)}
@@ -185,10 +177,9 @@ def with_metadata(installation: Installation, found: _Some) -> _Some:
 
 
 def lineage_path(installation: Installation, start: VersionQuery, end: VersionQuery) -> Lineage:
-    """Returns all between a version and one that was made from it, directly or not; raises as :func:`show_lineage`.
+    """Returns all between two versions; UnknownInstanceError also where the second was not made from the first.
 
-    Raises:
-        UnknownInstanceError: also: the second was not made from the first.
+    Raises otherwise as :func:`show_lineage`.
     """
     with installation.tables_caught_up().connect() as connection:
         first, last = (find_version(installation, connection, one) for one in (start, end))
@@ -205,16 +196,15 @@ def lineage_path(installation: Installation, start: VersionQuery, end: VersionQu
 def lineage_diff(
     installation: Installation, query: VersionQuery, before: str | None = None, after: str | None = None
 ) -> Difference:
-    """Compares two versions of an instance; raises as :func:`show_lineage`.
+    """Compares two versions of an instance; UnknownInstanceError also where there is no second version.
+
+    Raises otherwise as :func:`show_lineage`.
 
     Args:
         installation: Its ledger.
         query: The instance.
         before: A version of it, or its beginning; None: the one before ``after``.
         after: Likewise; None: the present one, or the last.
-
-    Raises:
-        UnknownInstanceError: also: there is no other version.
     """
     with installation.tables_caught_up().connect() as connection:
 
@@ -278,7 +268,6 @@ def _columns_of(connection: Connection, graph: Graph) -> dict[str, OutputColumns
 
 
 def _readable(installation: Installation) -> Callable[[str], bool]:
-    """Returns True also for deleted feeds."""
     who, feeds = acting(installation.settings), installation.all_entities.feeds
     return lambda feed: feed not in feeds or may_read(feeds[feed].acl, who)
 

@@ -46,10 +46,7 @@ class Affected:
 
 
 def affected_by(graph: Graph, columns: Mapping[str, OutputColumns], start: int, column: str) -> dict[int, Affected]:
-    """Returns what was made from a column of a version, directly or not, by the number of the version.
-
-    ``graph`` has what was made from the version; ``columns`` are by plan, and missing ones are not recorded.
-    """
+    """Returns the dependencies on a column by number of version; ``columns`` are by plan, as far as recorded."""
     following = graph.next(up=False)
     found = {start: Affected(frozenset({column}))}
     waiting = [start]

@@ -15,11 +15,7 @@ from falcon_assets.planning.data_usage import is_rest
 
 @dataclass(frozen=True)
 class Touch:
-    """The undeclared reads and writes of the run that made a version.
-
-    Attributes:
-        made: Process, nominal time and run: a run does not read what it has yet to write.
-    """
+    """The undeclared reads and writes of a run; ``made``: it does not read what it has yet to write."""
 
     number: int
     made: tuple[str | None, datetime | None, str | None]
@@ -32,7 +28,10 @@ class Touch:
 class Crossing:
     """A version may have been made from what the run of another had written.
 
-    ``writer`` is the first version whose run wrote there: which data later ones replaced is not known.
+    Attributes:
+        reader: The number of the version that was made from the place.
+        writer: That of the first version whose run had written there: nobody knows what later ones have replaced.
+        place: What was written.
     """
 
     reader: int
@@ -78,10 +77,9 @@ def reached_through(
     readers: Callable[[], Sequence[Touch]],
     depth: int | None,
 ) -> tuple[set[int], list[Crossing]]:
-    """Returns the versions made from ``starts``, with those, also through places, and the crossings on the way.
+    """Returns the versions made from ``starts``, also through places, and the crossings on the way.
 
-    ``below`` adds what was made from versions directly: over one step where there is a ``depth``, else over all.
-    ``writers`` and ``readers`` return the versions whose runs wrote or read places outside of feeds.
+    ``below`` adds direct outputs: one step where there is a ``depth``, else all.
     """
     found, waiting, crossed = set(starts), set(starts), dict[tuple[int, str], Crossing]()
     if depth is None:
@@ -102,7 +100,6 @@ def reached_through(
 
 
 def above_through(number: int, above: Callable[[Collection[int]], set[int]], crossed: Iterable[Crossing]) -> set[int]:
-    """Returns what a version was made from, also through places, with itself and the writers of the places."""
     writers: dict[int, set[int]] = {}
     for one in crossed:
         writers.setdefault(one.reader, set()).add(one.writer)
@@ -114,11 +111,7 @@ def above_through(number: int, above: Callable[[Collection[int]], set[int]], cro
 
 
 def edges_through(graph: Graph, crossed: Iterable[Crossing], start: int) -> list[Edge]:
-    """Returns edges that skip the places: from the inputs of their writers.
-
-    ``crossed`` must be in the order of finding: what leads to a writer precedes it. The writes of ``start`` come from
-    itself.
-    """
+    """Returns edges that skip the places, from the inputs of writers; ``crossed`` must be in the order of finding."""
     read: dict[int, list[int]] = {}
     for edge in graph.edges:
         read.setdefault(edge.output, []).append(edge.input)
@@ -135,7 +128,6 @@ def edges_through(graph: Graph, crossed: Iterable[Crossing], start: int) -> list
 
 
 def places_crossed(graph: Graph, crossed: Iterable[Crossing], start: int) -> list[PlaceEdge]:
-    """Returns the edges from places to what was made from them, and from the start to what its own run wrote."""
     found = set[PlaceEdge]()
     versions: Mapping[int, object] = graph.versions
     for one in crossed:

@@ -21,7 +21,7 @@ from falcon_assets.operations.installation import Installation
 
 
 def code_version(connection: Connection, version: Version) -> CodeVersion | None:
-    """Returns the recorded definition and workflow of a version, for a copy those of its feed; None: not recorded."""
+    """Returns the recorded code of a version, for a copy that of its feed; None: not recorded."""
     if version.process is None or version.definition is None:
         return None
     for kind, name in (("process", version.process), ("feed", version.feed)):
@@ -40,10 +40,7 @@ class Compared:
 def changed_definitions(
     installation: Installation, connection: Connection, before: Compared, after: Compared
 ) -> list[ChangedDefinition]:
-    """Compares the definitions of the process, and of feeds and clusters of output and inputs, as the user may read.
-
-    Each is taken as of the time when the version was made; the definition of the process is named by the version.
-    """
+    """Compares readable definitions of process, output, inputs and clusters, as of the making of two versions."""
     found = []
     for kind, name in _entities(installation, (before, after)):
         history = definition_history(connection, kind, name)
@@ -82,7 +79,6 @@ def _entities(installation: Installation, both: Sequence[Compared]) -> Iterator[
 def _of_version(
     history: Sequence[DefinitionVersion], kind: str, name: str, version: Version
 ) -> DefinitionVersion | None:
-    """Returns None where it is not recorded."""
     texts = [one for one in history if one.text is not None]
     if (kind, name) == ("process", version.process):
         return next((one for one in texts if one.version == version.definition), None)

@@ -15,15 +15,7 @@ from falcon_assets.planning.version_columns import OutputColumns
 
 @dataclass(frozen=True, order=True)
 class ChangedDefinition:
-    """An entity whose definition was not the same when two versions were made.
-
-    Attributes:
-        kind: cluster, feed or process.
-        name: Its name.
-        before: The version of its definition that the one was made with.
-        after: Likewise of the other.
-        keys: What differs.
-    """
+    """An entity whose definition differs; ``before`` and ``after`` are the versions of the definition."""
 
     kind: str
     name: str
@@ -69,7 +61,7 @@ Place: TypeAlias = tuple[str, str, datetime]
 
 @dataclass(frozen=True)
 class CodeVersion:
-    """Hashes of the code of a version: SHA-256 of definition and workflow files; ``workflow`` is None without files."""
+    """SHA-256 hashes of definition and workflow files; ``workflow`` is None without files."""
 
     definition: int
     text: str | None
@@ -77,14 +69,11 @@ class CodeVersion:
 
     @property
     def code(self) -> str:
-        """Returns one hash of both."""
         return sha256(f"{self.text} {self.workflow}".encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class ChangedInput:
-    """An input instance of which two versions read different versions; an empty side read none."""
-
     place: Place
     before: tuple[str, ...]
     after: tuple[str, ...]
@@ -92,7 +81,7 @@ class ChangedInput:
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference between two versions of an instance; None in ``codes`` and ``columns``: not recorded."""
+    """The difference of two versions of an instance; None in ``codes`` and ``columns``: not recorded."""
 
     before: Version
     after: Version
@@ -103,7 +92,7 @@ class Difference:
 
     @property
     def causes(self) -> list[str]:
-        """Lists in words all recorded differences; empty: there are none."""
+        """All recorded differences in words; empty: there are none."""
         old, new = self.before, self.after
         found = []
         if old.process != new.process:
@@ -164,7 +153,6 @@ def difference(
     columns: tuple[OutputColumns | None, OutputColumns | None] = (None, None),
     definitions: Sequence[ChangedDefinition] = (),
 ) -> Difference:
-    """Compares two versions, the older one first; None in ``codes`` and ``columns``: not recorded."""
     read: list[dict[Place, tuple[str, ...]]] = []
     for side in inputs:
         found: dict[Place, tuple[str, ...]] = {}

@@ -21,17 +21,13 @@ class Version:
     Attributes:
         number: The row of the ledger.
         seen_at: When it was first present; None: it was only read.
-        ended_at: When it was replaced or evicted.
-        ended_by: The run that replaced it; None: it was replaced by data that landed.
+        ended_by: The run that replaced it; None: data that landed did.
         process: The process or replication that made it; None: it landed from outside.
-        nominal: The instance of the process.
-        definition: The version of the definition of the process.
-        made_by: The user of the operating system whose run made it.
         plan: The key of its recorded columns.
         kept_at: The place of a replaced version that is kept.
         places: Undeclared reads of its run, outside of feeds.
         capture: How much of its run's reads and writes is known.
-        warnings: Deviations of reads and writes from the definition, in words.
+        warnings: Deviations of reads and writes from the definition.
         writes: Undeclared writes of its run.
     """
 
@@ -68,7 +64,7 @@ class Version:
 
     @property
     def id(self) -> str:
-        """Returns ``cluster/feed/instance@version``, which commands accept."""
+        """``cluster/feed/instance@version``, which commands accept."""
         return f"{self.cluster}/{self.feed}/{format_instant(self.instance)}@{self.version}"
 
     @property
@@ -77,7 +73,6 @@ class Version:
 
     @property
     def exists(self) -> bool:
-        """Whether its data is there, present or kept."""
         return self.is_present or self.kept_at is not None
 
     def as_node(self) -> dict[str, Any]:
@@ -96,13 +91,7 @@ class Version:
 
 @dataclass(frozen=True)
 class Edge:
-    """A version was made from another, both by number.
-
-    Attributes:
-        run: None: not known.
-        definition: The version of the definition; None: not recorded.
-        declared: Whether the definition names the input.
-    """
+    """A version was made from another, by number; None is not recorded, undeclared inputs are not in the definition."""
 
     output: int
     input: int
@@ -120,7 +109,7 @@ class Graph:
     edges: Sequence[Edge]
 
     def as_data(self) -> dict[str, Any]:
-        """Returns JSON; edges lead from input to output."""
+        """Edges lead from input to output."""
         nodes = sorted((one.as_node() for one in self.versions.values()), key=lambda node: str(node["id"]))
         edges = [
             {
@@ -162,12 +151,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a tree of versions.
-
-    Attributes:
-        edge: The edge from the line above; None: the root.
-        is_repeated: Whether an earlier line has this version, with all below it.
-    """
+    """A line of a tree; ``edge`` is None at the root, a repeated version is not unfolded again."""
 
     depth: int
     version: Version
@@ -195,10 +179,7 @@ def dot(
     places: Sequence[tuple[str, str, str]] = (),
     folders: Collection[str] = (),
 ) -> str:
-    """Returns the graph in the DOT language, from inputs to outputs.
-
-    ``relations`` are (id, id, label), ``places`` (id, id, process); ``folders`` are the ids of places outside of feeds.
-    """
+    """Returns DOT; ``relations`` are (id, id, label), ``places`` (id, id, process), ``folders`` are ids of places."""
     lines = ["digraph lineage {", "  rankdir=LR;", "  node [shape=box];"]
     for one in sorted(graph.versions.values(), key=lambda one: one.id):
         style = "" if one.exists else ", style=dashed"
@@ -231,11 +212,7 @@ _Any = TypeVar("_Any")
 
 @dataclass(frozen=True)
 class Several:
-    """A number of versions of a feed, or instances of a process, on a cluster.
-
-    Attributes:
-        states: Count by status, the largest first; empty: they have no status.
-    """
+    """Versions of a feed, or instances of a process, on a cluster; ``states`` is empty where they have none."""
 
     name: str
     cluster: str
@@ -262,7 +239,6 @@ def versions_by_feed(versions: Iterable[Version]) -> list[Several]:
 
 
 def instances_by_process(instances: Iterable[tuple[str, str, datetime]]) -> list[Several]:
-    """Groups (process, cluster, nominal time) by process and cluster, in the order of the first of each."""
     found = []
     for (process, cluster), own in _by(instances, lambda one: one[:2]).items():
         times = [nominal for _, _, nominal in own]

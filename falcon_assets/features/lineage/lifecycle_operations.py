@@ -95,11 +95,7 @@ class VersionLifecycle:
 
 @dataclass(frozen=True)
 class LifecycleResult:
-    """The result of setting the lifecycle status of a version.
-
-    Attributes:
-        ancestors: All that it was made from, protected while it is critical; empty for other statuses.
-    """
+    """The result of setting a status; a critical version protects its ``ancestors``, others have none here."""
 
     version: Version
     before: LifecycleStatus
@@ -120,7 +116,6 @@ class LifecycleResult:
 
 
 def lifecycle_of(installation: Installation, connection: Connection, version: Version) -> VersionLifecycle:
-    """Returns the status that was set, else the one that the feed declares."""
     found, feed = status_set(connection, version), installation.all_entities.feeds.get(version.feed)
     declared: LifecycleStatus = feed.lifecycle_status if feed else "initial"
     return VersionLifecycle(found.status if found else declared, found)
@@ -166,12 +161,12 @@ class PrunePlan:
     """A plan of the data that can be deleted and that must stay; nothing is deleted.
 
     Attributes:
-        wanted: The versions that must be reproducible.
-        impossible: Those of them that cannot be reproduced already now.
-        needed: Data that must stay for the wanted versions.
-        protected: Critical versions, and those that led to a critical one.
-        goes: Versions that can be deleted, by feed, instance and number.
-        hidden: How many more can be deleted, of feeds that the user may not read.
+        wanted: Must be reproducible.
+        impossible: Of those, not reproducible even now.
+        needed: Must stay for that.
+        protected: Critical, or an input of a critical version.
+        goes: Can be deleted, by feed, instance and number.
+        hidden: How many more can be, of feeds that the user may not read.
     """
 
     wanted: Sequence[Version]
@@ -183,7 +178,6 @@ class PrunePlan:
 
     @property
     def bytes(self) -> int:
-        """Returns the size of what can be deleted, as far as it is recorded."""
         return sum(one.bytes or 0 for one in self.goes)
 
     def as_data(self) -> dict[str, Any]:
@@ -196,8 +190,7 @@ def prune_plan(installation: Installation, queries: Sequence[VersionQuery] = ())
     """Plans which data can be deleted such that the queried versions stay reproducible; changes nothing.
 
     Critical versions and their inputs, direct or not, always stay. A version cannot be reproduced where its making is
-    not
-    recorded, or its workflow was not kept.
+    not recorded, or its workflow was not kept.
 
     Args:
         installation: Its ledger.

@@ -17,7 +17,7 @@ from falcon_assets.model.process import Process
 
 @dataclass(frozen=True, order=True)
 class MetadataNode:
-    """An entity, or a value that describes entities; the ``name`` of a tag is ``name=value``."""
+    """An entity, or a value that describes entities; a tag is named ``name=value``."""
 
     kind: str
     name: str
@@ -32,8 +32,6 @@ class MetadataNode:
 
 @dataclass(frozen=True, order=True)
 class Relation:
-    """A relation of a version or an entity, given by its id, to a node."""
-
     source: str
     target: MetadataNode
     label: str
@@ -48,7 +46,7 @@ def relations(
     processes: Mapping[str, Process],
     clusters: Mapping[str, Cluster],
 ) -> list[Relation]:
-    """Returns the relations of versions and of their entities, each once; deleted entities have none of their own."""
+    """Returns relations of versions and their entities; deleted entities have none of their own."""
     found = {relation for one in versions for relation in _of_version(one)}
     for node in {one.target for one in found}:
         match node.kind:

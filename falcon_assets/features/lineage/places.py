@@ -9,21 +9,18 @@ from typing import Any
 from falcon_assets.features.lineage.graph import Graph, Version
 
 WITH = "written-with"
-"""The relation of a place to the version whose run wrote it, where nothing is known from which it was made."""
+"""Where nothing is known from which the place was made."""
 
 
 @dataclass(frozen=True, order=True)
 class PlaceEdge:
-    """An edge from or to an undeclared place.
+    """An edge from or to an undeclared place: a folder, a file or a table, as Spark names it.
 
     Attributes:
         source: The id of the input.
         target: The id of the output; either this or ``source`` is :func:`place_id` of the place.
-        place: A folder, a file or a table, as Spark names it.
-        run: None: not known.
-        definition: The version of the definition; None: not recorded.
         version: The number of the version whose run it was.
-        is_relation: Whether the edge says only that the same run wrote both.
+        is_relation: Whether it says only that the same run wrote both.
     """
 
     source: str
@@ -52,17 +49,12 @@ def place_id(place: str) -> str:
 
 
 def places_read(versions: Iterable[Version]) -> list[PlaceEdge]:
-    """Returns the edges from places, in the order of names."""
     found = (_edge(one, place, place_id(place), one.id) for one in versions for place in one.places)
     return sorted(found, key=lambda one: (one.place, one.target))
 
 
 def places_written(graph: Graph, start: int | None = None) -> list[PlaceEdge]:
-    """Returns the edges to places that the runs of the graph's versions wrote, in the order of names.
-
-    They start at the inputs of the run: versions of the graph, and places. Without inputs there is a relation to the
-    version. The writes of ``start``, from which the whole graph was made, are left out.
-    """
+    """Returns the edges from the inputs of runs, or else their versions, to places; without the writes of ``start``."""
     writing = {number: one for number, one in graph.versions.items() if one.writes and number != start}
     read: dict[int, list[str]] = {}
     for edge in graph.edges:

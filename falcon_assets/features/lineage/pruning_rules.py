@@ -17,14 +17,8 @@ def expired(
     """Returns versions whose data was deleted before a time, and those that were only read to make them.
 
     Existing, archived and protected versions stay. A version that was only read has no time of its own: it is deleted
-    with
-    the last version that was made from it.
-
-    Args:
-        versions: Existing, archived or later deleted ones may be left out.
-        edges: (output, input): all to versions that were only read.
-        protected: Numbers, see :func:`protected`.
-        before: The time.
+    with the last version that was made from it. ``versions`` need not contain those that stay; ``edges`` are (output,
+    input), all to versions that were only read.
     """
     known = [one for one in versions if not (one.exists or one.archived_to or one.number in protected)]
     gone = {one.number for one in known if one.ended_at and one.ended_at < before}
@@ -34,11 +28,7 @@ def expired(
 
 
 def protected(critical: Iterable[int], edges: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """Maps critical versions, and all that they were made from, to the critical version for which they stay.
-
-    A critical version stays for itself, others for the nearest critical one, of several for the first. ``edges`` are
-    (output, input).
-    """
+    """Maps critical versions and all that they were made from to the nearest critical one, of several the first."""
     inputs: dict[int, list[int]] = {}
     for output, read in edges:
         inputs.setdefault(output, []).append(read)
@@ -57,7 +47,7 @@ def protected(critical: Iterable[int], edges: Iterable[tuple[int, int]]) -> dict
 
 @dataclass(frozen=True)
 class NeededVersions:
-    """The versions whose data must stay (``stays``), and wanted versions that cannot be reproduced (``impossible``)."""
+    """Versions whose data must stay, and wanted versions that cannot be made."""
 
     stays: frozenset[int]
     impossible: frozenset[int]
@@ -72,16 +62,9 @@ def needed_to_make(
 ) -> NeededVersions:
     """Finds the versions whose data must stay so that the wanted ones can be made again.
 
-    A version can be made if its definition is recorded and each of its inputs exists or can be made. Versions in
-    between
-    need not stay: they are made again, too. Costs some microseconds for each edge.
-
-    Args:
-        wanted: Existing or not.
-        edges: (output, input): all above the wanted versions.
-        makeable: The versions whose making is recorded.
-        existing: The versions whose data exists.
-        staying: Existing versions that stay in any case.
+    A version can be made if its definition is recorded (``makeable``) and each of its inputs exists or can be made.
+    Versions in between need not stay: they are made again, too. ``edges`` are (output, input), all above the wanted
+    versions; ``staying`` exist and stay in any case. Costs some microseconds for each edge.
     """
     inputs: dict[int, set[int]] = {}
     for output, read in edges:
@@ -112,7 +95,6 @@ def needed_to_make(
 
 
 def _can_be_made(inputs: Mapping[int, set[int]], there: Collection[int]) -> set[int]:
-    """Returns all that can be made from existing versions, directly or not."""
     missing = Counter({number: len(read) for number, read in inputs.items()})
     outputs: dict[int, list[int]] = {}
     for number, read in inputs.items():

@@ -24,14 +24,11 @@ from falcon_assets.planning.version_columns import OutputColumns, VersionStatus
 
 _ENGINE = "spark-sql"
 _LARGEST = 1 << 18
-"""In bytes; a larger text is not returned, as events carry it with each run."""
+"""In bytes; each run carries the text in its event."""
 
 
 def recorded_sql(connection: Connection, definition: DefinitionVersion, *, is_late: bool = False) -> str | None:
-    """Returns the text of the workflow of a process.
-
-    None: it is of another engine, was not kept, is too large, or may be another one because the run was a late rerun.
-    """
+    """Returns the text of the workflow of a process; None: not SQL, not kept, too large, or a late rerun may differ."""
     try:
         said = recorded_data(definition.name, definition.text or "")
     except OldDefinitionError:
@@ -58,16 +55,14 @@ _ENDS = (InstanceState.SUCCEEDED, InstanceState.FAILED, InstanceState.KILLED, In
 
 @dataclass(frozen=True)
 class RunEnd:
-    """The end of an instance of a process or replication, in a run or before it had one.
+    """The end of an instance, in a run or before it had one; None where a value is not known.
 
     Attributes:
-        run_id: The run of Dagster; None: the instance had none when it timed out or was killed.
+        run_id: None: the instance had none when it timed out or was killed.
         state: SUCCEEDED, FAILED, KILLED or TIMED_OUT.
         ended: On the falcon clock.
-        started: None: not known any more.
         reason: Why it did not succeed.
-        attempt: None: not recorded.
-        definition: The version of the definition; None: not recorded.
+        definition: The version of the definition.
     """
 
     process: str
@@ -88,7 +83,7 @@ class RunEnd:
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A run of an instance; ``columns`` are by the plan of versions, None in others means not recorded."""
+    """A run of an instance; ``columns`` are by plan, None in others means not recorded."""
 
     end: RunEnd
     inputs: Sequence[Version]
@@ -100,13 +95,7 @@ class RecordedRun:
 
 @dataclass(frozen=True)
 class Selection:
-    """Filters of runs, evictions and restores.
-
-    Attributes:
-        since: Those that ended then or later; None: all.
-        names: Processes and replications, or feeds that they wrote or removed instances of; empty: all.
-        cluster: None: all.
-    """
+    """Filters; ``since`` is of ends, ``names`` are processes, replications, or feeds that they wrote or removed."""
 
     since: datetime | None = None
     names: Collection[str] = ()
@@ -173,13 +162,11 @@ def _end(process: str, cluster: str, nominal: datetime, run_id: str | None, stat
 
 
 def evicted_versions(connection: Connection, asked: Selection) -> Iterator[list[Version]]:
-    """Yields versions evicted by retention, by time; in parts."""
     status = _TABLE.status == VersionStatus.EVICTED.value
     return _versions(connection, asked, _TABLE.ended_at, status)
 
 
 def restored_versions(connection: Connection, asked: Selection) -> Iterator[list[Version]]:
-    """Yields present versions that a user restored, by time; in parts."""
     return _versions(connection, asked, _TABLE.seen_at, _TABLE.restored_by.is_not(None))
 
 
@@ -212,7 +199,6 @@ class RunRecords:
         self._sql: dict[tuple[str, int, bool], str | None] = {}
 
     def of(self, ends: Sequence[RunEnd]) -> list[RecordedRun]:
-        """Returns the runs of these ends, in their order."""
         keys = {(one.process, one.cluster, one.nominal, one.run_id) for one in ends}
         given = rows_of(DATA_VERSIONS, {"run_id": sorted({one.run_id for one in ends if one.run_id})})
         of_runs = self._connection.execute(every_version().join(given, _TABLE.run_id == given.c.run_id))

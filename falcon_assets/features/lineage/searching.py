@@ -35,7 +35,7 @@ from falcon_assets.planning.version_columns import VersionStatus
 
 @dataclass(frozen=True)
 class Recomputed:
-    """The result for each requested instance, in order of making, and why others (``left``) cannot run again."""
+    """The requests in order of making, and why others (``left``) cannot run again."""
 
     results: tuple[CommandResult, ...]
     left: tuple[str, ...]
@@ -49,12 +49,10 @@ class Recomputed:
 
 
 def rerun_impact(installation: Installation, impact: Impact, request: PlainRequest) -> Recomputed:
-    """Requests reruns of all instances that made present data of an impact; each waits until its inputs are there.
+    """Requests reruns of all instances that made present data; each waits until its inputs are there.
 
-    The requests are made one by one: after a kill some are recorded, and the same call requests the others.
-
-    Raises:
-        DeniedError: the user may not command one of them; those before it are requested.
+    After a kill some are requested, and the same call requests the others. DeniedError: the user may not command one of
+    them; those before it are requested.
     """
     results, left = [], []
     for entity, cluster, nominal in impact.recompute:
@@ -69,7 +67,6 @@ def rerun_impact(installation: Installation, impact: Impact, request: PlainReque
 
 _WHERE = re.compile(rf"\s*([A-Za-z_]+)\s*({'|'.join(COMPARISONS)})\s*(.*?)\s*", re.DOTALL)
 _DIGITS = 18
-"""The length of the longest accepted number of a version."""
 _OF_FEEDS = ("owner", "tag", "group")
 _WORDS: Mapping[str, Sequence[str]] = {
     "status": (*(one.value for one in VersionStatus), "KEPT"),
@@ -81,7 +78,7 @@ FIELDS = dict.fromkeys((*TEXTS, *TIMES, *NUMBERS, *_WORDS, *_OF_FEEDS))
 
 @dataclass(frozen=True)
 class FoundVersions:
-    """A part of the versions found, the latest in history first; ``next`` requests the next part, None: the end."""
+    """A part of the versions, the latest in history first; ``next`` requests the next part, None: the end."""
 
     items: tuple[Version, ...]
     next: str | None
@@ -141,7 +138,6 @@ def _column(field: str) -> str:
 
 
 def _condition(text: str, feeds: Sequence[Feed]) -> tuple[str, str, tuple[Value, ...]]:
-    """Returns field, comparison and values; conditions on owner, tag and group become names of feeds."""
     match = _WHERE.fullmatch(text)
     if match is None:
         raise QueryError(f"{printable(text)!r}: write FIELD=VALUE, or with {', '.join(COMPARISONS)}")

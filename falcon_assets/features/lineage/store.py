@@ -59,7 +59,6 @@ def versions_made_by(
 
 
 def every_version() -> Select[Any]:
-    """Builds the query whose rows :func:`version_of_row` takes."""
     return select(*_COLUMNS).outerjoin_from(DATA_VERSIONS, KEPT_VERSIONS, _SAME)
 
 
@@ -70,10 +69,7 @@ def same_snapshot(connection: Connection, version: Version) -> set[int]:
 
 
 def reached(connection: Connection, starts: Collection[int], *, up: bool, depth: int | None = None) -> set[int]:
-    """Returns all versions that ``starts`` were made from (``up``), or that were made from them, with themselves.
-
-    ``depth``: over how many edges; None: all.
-    """
+    """Returns all versions that ``starts`` were made from (``up``) or that were made from them, with themselves."""
     here, there = (_EDGE.output, _EDGE.input) if up else (_EDGE.input, _EDGE.output)
     given = rows_of(DATA_VERSIONS, {"id": list(starts)})
     if depth is None:
@@ -90,10 +86,7 @@ def reached(connection: Connection, starts: Collection[int], *, up: bool, depth:
 
 
 def each_following(edges: Select[Any]) -> FromClause:
-    """Forces one index lookup for each version: PostgreSQL would read the whole table where its estimate is wrong.
-
-    The estimate is wrong for a table that grew since it was analyzed. The offset prevents the conversion to a join.
-    """
+    """Forces index lookups: PostgreSQL reads a table whole that grew since ANALYZE; the offset prevents a join."""
     return edges.offset(0).lateral("following")
 
 
@@ -105,7 +98,6 @@ def versions_of_numbers(connection: Connection, numbers: Collection[int], *only:
 
 
 def existing_versions(connection: Connection) -> list[Version]:
-    """Returns versions with data, present or kept; in any order."""
     there = or_(_TABLE.status == VersionStatus.AVAILABLE.value, KEPT_VERSIONS.c.path.is_not(None))
     return [version_of_row(row) for row in connection.execute(every_version().where(there))]
 
@@ -124,13 +116,11 @@ def graph_of(connection: Connection, numbers: Collection[int]) -> Graph:
 
 
 def writers_of(connection: Connection, numbers: Collection[int]) -> list[Touch]:
-    """Returns those of some versions whose runs wrote outside of feeds."""
     given = rows_of(DATA_VERSIONS, {"id": list(numbers)})
     return _touches(connection, _TOUCHES.join(given, _TABLE.id == given.c.id).where(_TABLE.writes.is_not(None)))
 
 
 def readers_of_places(connection: Connection) -> list[Touch]:
-    """Returns all versions whose runs read outside of feeds."""
     return _touches(connection, _TOUCHES.where(_TABLE.places.is_not(None)))
 
 
@@ -147,7 +137,6 @@ def _touches(connection: Connection, asked: Select[Any]) -> list[Touch]:
 
 
 def version_of_row(row: Any) -> Version:
-    """Converts a row of :func:`every_version`."""
     values = list(_IN_ORDER(row))
     values[_STATUS] = VersionStatus(values[_STATUS])
     if values[_ENVIRONMENT]:
@@ -206,11 +195,7 @@ def search_versions(
     before: int | None,
     limit: int,
 ) -> list[Version]:
-    """Returns the versions that meet all conditions, the latest in history first.
-
-    ``lifecycles`` are the feeds by declared lifecycle status, without ``initial``; ``hidden`` feeds are left out; only
-    numbers smaller than ``before`` are returned, None: all.
-    """
+    """Returns matches, the latest in history first; ``lifecycles`` are feeds by status, without ``initial``."""
     declared: ColumnElement[str] = literal("initial")
     for status, feeds in lifecycles.items():
         declared = case((_TABLE.feed.in_(list(feeds)), status), else_=declared)

@@ -23,8 +23,6 @@ _TABLE, _VERSIONS = VERSION_LIFECYCLE.c, DATA_VERSIONS.c
 
 @dataclass(frozen=True)
 class SetStatus:
-    """A status that a user set; ``at`` is on the falcon clock."""
-
     status: LifecycleStatus
     at: datetime
     actor: str
@@ -57,7 +55,6 @@ _EDGE = VERSION_EDGES.c
 
 
 def edges_above(connection: Connection, numbers: Collection[int]) -> list[tuple[int, int]]:
-    """Returns (output, input) of all edges above versions, however far."""
     start = rows_of(DATA_VERSIONS, {"id": list(numbers)})
     every = select(start.c.id.label("id")).cte("above", recursive=True)
     following = each_following(select(_EDGE.input.label("id")).where(_EDGE.output == every.c.id))

@@ -17,10 +17,9 @@ from falcon_assets.operations.installation import Installation
 
 @dataclass(frozen=True)
 class VersionQuery:
-    """A version of a feed instance.
+    """A version of a feed instance, perhaps of a deleted feed.
 
     Attributes:
-        feed: May be deleted.
         cluster: None: the only one on which versions are recorded.
         version: A prefix is enough; None: the present version, or the last one.
     """
@@ -32,12 +31,7 @@ class VersionQuery:
 
     @classmethod
     def parse(cls, text: str) -> VersionQuery:
-        """Parses ``[CLUSTER/]FEED/INSTANCE[@VERSION]``, the ids of nodes in JSON.
-
-        Raises:
-            UsageError: it is not of that form.
-            ExpressionError: the instance is no instant.
-        """
+        """Parses ``[CLUSTER/]FEED/INSTANCE[@VERSION]``, the ids of nodes in JSON; UsageError or ExpressionError."""
         place, _, version = text.partition("@")
         match place.split("/"):
             case [feed, instance]:
@@ -50,19 +44,13 @@ class VersionQuery:
 
 
 def find_version(installation: Installation, connection: Connection, query: VersionQuery) -> Version:
-    """Returns the present version of those that match, else the last one; raises as :func:`find_versions`."""
+    """Returns the present one of the versions that match, else the last; raises as :func:`.show_lineage`."""
     found = find_versions(installation, connection, query)
     return next((one for one in reversed(found) if one.is_present), found[-1])
 
 
 def find_versions(installation: Installation, connection: Connection, query: VersionQuery) -> list[Version]:
-    """Returns all versions of the instance on the cluster that match, in the order of events.
-
-    Raises:
-        UnknownEntityError: there is no such feed, not on this cluster, or on several clusters and none is named.
-        UnknownInstanceError: none is recorded.
-        DeniedError: the user may not read the feed.
-    """
+    """Returns all versions of the instance that match, in the order of events; raises as :func:`.show_lineage`."""
     feeds = installation.all_entities.feeds
     found = versions_of_instance(connection, printable(query.feed), query.instance)  # PostgreSQL takes UTF-8 only
     if not found or query.feed in feeds:

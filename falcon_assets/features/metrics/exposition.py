@@ -58,9 +58,5 @@ def metrics_text(installation: Installation) -> str:
 
 
 def write_textfile(path: Path, content: str) -> None:
-    """Replaces a file in one step, so that its reader never sees a part of it.
-
-    Raises:
-        SettingsError: it cannot be written, or is no regular file.
-    """
+    """Replaces a file in one step, so that its reader never sees a part of it."""
     write_file(path, content, _READABLE)

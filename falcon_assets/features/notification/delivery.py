@@ -31,7 +31,6 @@ _CONNECT_SECONDS, _READ_SECONDS = 10.0, 20.0
 _LOGGERS = ("apprise", "urllib3.connectionpool", "requests")
 _CODE = re.compile(r"error=(\d{3})\b")
 KEY_HEADER = "Idempotency-Key"
-"""The header with the key of the message, in mails and webhooks."""
 
 
 _CODES: ContextVar[list[str] | None] = ContextVar("codes", default=None)  # apprise passes it on to its threads
@@ -87,7 +86,6 @@ def has_service(url: str) -> bool:
 
 
 def _send(url: str, message: Message) -> bool | None:
-    """Returns whether it was sent; None: there is no such service."""
     import apprise  # noqa: PLC0415 - takes a while, and is needed only where something is sent
 
     # In this thread: those of apprise are few, and one that it waits for no longer may still send.
@@ -114,14 +112,7 @@ _BUDGET_SECONDS = 35.0
 
 @dataclass(frozen=True)
 class Delivered:
-    """The outcome of a message.
-
-    Attributes:
-        receiver: The variable with the URL.
-        problem: Why it failed; empty: it did not.
-        retry_at: None: in the next tick.
-        refused: The number of events that the receiver will never take, and that are given up.
-    """
+    """The outcome of a message; ``problem`` is empty where it was sent, ``retry_at`` None: in the next tick."""
 
     receiver: str
     events: int
@@ -188,10 +179,7 @@ class Delivery:
                     queue.put(receiver)  # there may be more
 
     def _deliver(self, engine: sqlalchemy.Engine, receiver: str) -> Delivered | None:
-        """Sends one message; None: another process is sending, or nothing waits any more.
-
-        A kill between ``send`` and ``end`` repeats the message, with the same key.
-        """
+        """Sends one message; None: another process is sending, or nothing waits. A kill before ``end`` repeats it."""
         lock = f"falcon notification to {receiver}"
         with engine.connect() as connection:
             is_alone = try_lock(connection, lock)

@@ -23,14 +23,11 @@ ORDERS = ("at", *_COLUMNS)
 
 @dataclass(frozen=True)
 class NotificationRow:
-    """A notification.
+    """A notification and the state of its receiver; ``at`` is on the falcon clock, ``settled_at`` in real time.
 
     Attributes:
         receiver: The variable with the URL.
-        at: On the falcon clock.
         message: The key of its message; None: none yet.
-        settled_at: Of SENT and GIVEN_UP, in real time.
-        failures: Consecutive failures of the receiver.
         problem: The last failure; empty: none.
     """
 
@@ -60,13 +57,9 @@ def listed_notifications(
 ) -> tuple[list[NotificationRow], int]:
     """Returns a part of the notifications, and the number in all parts.
 
-    Args:
-        connection: The database.
-        entities: Kind -> names; no others are listed.
-        wanted: Field -> lower-case texts, one of which must fit; without ``state`` and ``message``, SENT is left out.
-        sort: A field, with '-' in front for descending order.
-        offset: The number of rows to skip.
-        limit: None: all.
+    ``entities`` are kind -> names, no others are listed; ``wanted`` is field -> lower-case texts, one of which must
+    fit:
+    without ``state`` and ``message``, SENT is left out. '-' before ``sort`` is descending.
     """
     names = [and_(_TABLE.kind == kind, _TABLE.entity.in_(own)) for kind, own in entities.items()]
     conditions = [or_(*names), *(func.lower(_COLUMNS[field]).in_(values) for field, values in wanted.items())]

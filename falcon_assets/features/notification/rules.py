@@ -15,9 +15,7 @@ from falcon_assets.model.notification import EventKind, Notification
 INTERVAL = timedelta(minutes=5)
 """Between two messages to a receiver: events of the meantime form one message."""
 GIVEN_UP_AFTER = timedelta(days=3)
-"""How long delivery of an event is tried."""
 KEPT_FOR = timedelta(days=7)
-"""How long delivered events are listed."""
 CALM = frozenset((EventKind.EVICTED, EventKind.SUCCEEDED))
 """Events without need to act: they wait for one interval, so that a pass of retention becomes one message."""
 
@@ -30,10 +28,8 @@ class WaitingReceiver:
 
     Attributes:
         receiver: The variable with the URL.
-        oldest: The time of the oldest event.
         is_urgent: Whether an event is not in :data:`CALM`.
         is_interrupted: Whether a begun message may or may not have been sent.
-        sent_at: The last message; None: never.
         retry_at: After a failure; None: the last message did not fail.
     """
 
@@ -60,12 +56,10 @@ def due_at(waiting: WaitingReceiver, interval: timedelta = INTERVAL) -> datetime
 
 
 def retry_after(failures: int) -> timedelta:
-    """Returns the pause after a number of consecutive failures."""
     return min(_FIRST_WAIT * (1 << min(failures - 1, 10)), _LONGEST_WAIT)
 
 
 def receivers(event: EventKind, declared: Notification | None, default: Notification | None) -> Sequence[str]:
-    """Returns the variables of the receivers of an event, each once; ``default`` is that of the code location."""
     notification = declared or default
     if notification is None or event not in notification.on:
         return ()

@@ -37,12 +37,7 @@ _FAILURES = (EventKind.FAILED, EventKind.TIMED_OUT)
 
 
 class NotificationRecording:
-    """Records events for the receivers that the entities on some clusters declare.
-
-    Attributes:
-        wanted: The events of workloads and feeds that have receivers.
-        programs: Receivers of all events, whatever entities declare.
-    """
+    """Records events for their receivers; ``programs`` receive all, whatever entities declare."""
 
     def __init__(self, store: EntityStore, settings: Settings) -> None:
         self.clusters = tuple(store.clusters)
@@ -118,10 +113,7 @@ _INTERVAL_SECONDS = 15
 
 
 def notification_sensors(store: EntityStore, settings: Settings) -> Iterator[dg.SensorDefinition]:
-    """Returns one sensor for all entities, or none without receivers.
-
-    It is named after the first cluster: a code location may have several sets of entities.
-    """
+    """Returns at most one sensor, named after the first cluster: a code location may have several sets of entities."""
     recording = NotificationRecording(store, settings)
     if recording.wanted:
         yield _sensor(op_name(min(store.clusters), "notifications"), recording, settings)

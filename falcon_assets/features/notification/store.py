@@ -32,7 +32,6 @@ _SUBJECT = (NOTIFIED.c.kind, NOTIFIED.c.name, NOTIFIED.c.cluster)
 
 
 def note(connection: Connection, happened: Sequence[InstanceEvent]) -> None:
-    """Keeps events that have receivers, each once."""
     told: dict[Subject, Any] = {}
     for part in parts({(one.kind, one.name, one.cluster) for one in happened}):
         for row in connection.execute(select(NOTIFIED).where(among(_SUBJECT, part))):
@@ -111,8 +110,6 @@ _DELETED_AT_ONCE = 10_000
 
 
 class NotificationState(str, Enum):
-    """The state of an event for one receiver."""
-
     PENDING = "PENDING"
     SENDING = "SENDING"
     """Part of a message that is being sent, or whose delivery is not known after a kill."""
@@ -166,11 +163,9 @@ def waiting(connection: Connection, clusters: Collection[str]) -> list[WaitingRe
 
 
 def begin(connection: Connection, receiver: str, clusters: Collection[str], limit: int) -> tuple[str, list[Notice]]:
-    """Begins a message: returns its key and events, no events where nothing waits.
+    """Begins a message: returns its key and events. One that was begun and not ended is begun again, with the same key.
 
-    Must be called under the lock of the receiver, and followed by :func:`end`. A message that was begun and not ended
-    is
-    begun again, with the same events and key.
+    Must be called under the lock of the receiver, and followed by :func:`end`.
     """
     mine = (_TABLE.receiver == receiver, _TABLE.cluster.in_(clusters), _IS_OPEN)
     begun = select(_TABLE.message).where(*mine, _TABLE.state == NotificationState.SENDING.value).limit(1)
@@ -188,10 +183,7 @@ def begin(connection: Connection, receiver: str, clusters: Collection[str], limi
 
 
 def end(connection: Connection, receiver: str, message: str, problem: str, now: datetime) -> datetime | None:
-    """Records that a message was sent, or its ``problem``; then returns the time of the next try.
-
-    Unsent events wait on, and join a message with later ones.
-    """
+    """Ends a message; after a ``problem`` its events wait on for the returned time, and join later ones."""
     own = (_TABLE.receiver == receiver, _TABLE.message == message, _TABLE.state == NotificationState.SENDING.value)
     if not problem:
         sent = {"state": NotificationState.SENT.value, "settled_at": now}

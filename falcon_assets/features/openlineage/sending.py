@@ -19,7 +19,6 @@ class LineageReceiver:
     """A system that collects lineage; its error messages contain no secrets."""
 
     def __init__(self, url: str, api_key: str | None) -> None:
-        """Sends to ``/api/v1/lineage`` below ``url``."""
         auth = ApiKeyTokenProvider({"api_key": api_key}) if api_key else TokenProvider({})
         # What fails is tried again from outside, where others do not wait for it.
         self._transport = HttpTransport(HttpConfig(f"{url}/", timeout=_SECONDS, auth=auth, retry={"total": 0}))

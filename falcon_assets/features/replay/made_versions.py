@@ -19,13 +19,7 @@ from falcon_assets.planning.workloads import ProcessWorkload
 
 @dataclass(frozen=True)
 class MadeVersions:
-    """The versions of an instance.
-
-    Attributes:
-        every: Of all outputs, in the order of events.
-        wanted: The queried one.
-        workload: The process as it is declared now; None: it is not.
-    """
+    """All versions of an instance in the order of events; ``workload`` is None where it is not declared any more."""
 
     process: str
     cluster: str
@@ -46,15 +40,10 @@ def made_versions(
     cluster: str | None,
     version: str | None,
 ) -> MadeVersions:
-    """Finds the versions that an instance made.
+    """Finds the versions that an instance made, of its process as it is named now or was then.
 
-    Args:
-        connection: The ledger.
-        store: The entities as they are now.
-        process: Its name, now or then.
-        instance: Its nominal time.
-        cluster: None: the only cluster with versions, or the only one of these where the process is declared.
-        version: A version of an output, or its beginning; None: the present or the last one.
+    ``cluster`` None: the only one with versions, or of several the only one where the process is declared. ``version``
+    is that of an output, or its beginning; None: the present or the last one.
 
     Raises:
         QueryError: there is no process with outputs of that name.

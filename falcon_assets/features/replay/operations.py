@@ -57,12 +57,10 @@ class ReplayResult:
     Attributes:
         at: On the falcon clock.
         definition: The version of the recorded definition; None: not recorded.
-        recorded: The versions to reproduce, by feed.
         environment: Name -> recorded and present version of Python and packages, where they differ.
         old: Recorded definitions that differ from the present ones, and present ones used for want of a record.
         impossible: Why it cannot be computed any more; empty: it was.
         folder: The place of differing outputs; empty: none are kept.
-        published: Whether they were published instead.
     """
 
     actor: str
@@ -82,7 +80,6 @@ class ReplayResult:
 
     @property
     def outcome(self) -> str:
-        """``reproduced``, ``different`` or ``impossible``."""
         if self.impossible:
             return "impossible"
         return "reproduced" if all(map(self.is_reproduced, self.outputs)) else "different"
@@ -126,7 +123,6 @@ class ReplayResult:
 
 
 _IMPOSSIBLE = (ExpressionError, MissingInputsError, OldDefinitionError, UnknownEntityError, UnknownInstanceError)
-"""Its definitions or inputs are deleted, or differ from the record."""
 
 
 def replay_instance(
@@ -136,12 +132,10 @@ def replay_instance(
 
     Outputs are written to a folder of their own and compared by columns and rows, or by the number of records where the
     recorded data is deleted. Published data stays unchanged unless ``publish`` is set: then it is an ordinary
-    publication
-    to the present place of the feeds, and replaced versions are kept where the feeds keep versions.
+    publication to the present place of the feeds, and replaced versions are kept where the feeds keep versions.
 
     Process, feeds and cluster are those of then, see :func:`.recorded_world`; libraries are those of now, and the
-    result
-    has the differences. The process must be declared only for publishing. The Spark session stays open.
+    result has the differences. The process must be declared only for publishing. The Spark session stays open.
 
     Args:
         installation: Its ledger and definitions.
@@ -152,8 +146,7 @@ def replay_instance(
     Raises:
         QueryError: the query names more than one instance, or an entity that makes no data.
         UnknownEntityError: there never was such a process, it is not on the cluster, or on several and none is named;
-            or
-            it is to be published and is not declared any more.
+            or it is to be published and is not declared any more.
         UnknownInstanceError: the process has no such instance, or no such version is recorded.
         WorkflowError: the workflow fails now.
         StorageError: a store refuses, or a run is writing the instance.

@@ -44,10 +44,8 @@ def recorded_world(
     """Returns the process in its recorded version, with cluster and feeds as of the time when the version was made.
 
     Windows, time zones, paths, formats, schemas, ``partitions`` and properties that affect the result are of then;
-    access
-    is of now: endpoints, storage options, memory and jars of Spark. Data that is not at the feed's old place is
-    searched
-    for at its present one. Outputs to be published use the present place and format of their feeds.
+    access is of now: endpoints, storage options, memory and jars of Spark. Data that is not at the feed's old place is
+    searched for at its present one. Outputs to be published use the present place and format of their feeds.
 
     Raises:
         OldDefinitionError: a definition was not recorded or cannot be used any more, or outputs to be published are

@@ -17,14 +17,11 @@ class RecordedInstance:
     inputs: Mapping[str, Mapping[datetime, Version]]
 
     def read_of(self, feed: str) -> RecordedInstances:
-        """Returns the recorded inputs in the form in which windows query available instances."""
         return RecordedInstances(sorted(self.inputs.get(feed, ())))
 
 
 @dataclass(frozen=True)
 class RecordedInstances:
-    """Recorded instances, the oldest first."""
-
     instances: Sequence[datetime]
 
     def backwards(self, first: datetime, last: datetime) -> Iterator[datetime]:
@@ -35,10 +32,7 @@ class RecordedInstances:
 
 
 def recorded_instance(graph: Graph, version: Version, made: Iterable[Version]) -> RecordedInstance:
-    """Returns inputs and outputs of the run that made ``version``; other runs may have made the same content.
-
-    ``graph`` needs the inputs of ``version``; ``made`` are the versions of all outputs of the instance.
-    """
+    """Returns inputs and outputs of the run that made ``version``; other runs may have made the same content."""
     outputs = {one.feed: one for one in made if (one.run_id, one.nominal) == (version.run_id, version.nominal)}
     inputs: dict[str, dict[datetime, Version]] = {}
     for edge in graph.edges:

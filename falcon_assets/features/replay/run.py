@@ -50,7 +50,7 @@ class ReplayedOutput:
 
 @dataclass(frozen=True)
 class Replay:
-    """Computes an instance from recorded versions; an existing ``folder`` for the outputs is deleted first."""
+    """Computes an instance from recorded versions; ``folder`` is deleted first."""
 
     runner: InstanceRunner
     nominal: datetime
@@ -130,12 +130,7 @@ class Replay:
     def publish(
         self, ready: ReadyInstance, session: Callable[[], SparkSession]
     ) -> tuple[list[ReplayedOutput], InstanceResult]:
-        """Computes, compares and publishes the instance, as an ordinary publication.
-
-        Raises:
-            WorkflowError: as :meth:`compare`.
-            StorageError: the outputs cannot be published.
-        """
+        """Computes, compares and publishes the instance, as an ordinary publication; raises as :meth:`compare`."""
         started, data = time.monotonic(), self.runner.data(ready, session)
         with data.within_reach(ready.available) as (read, publications):
             urls = {name: publication.staging_url(name) for name, publication in publications.items()}

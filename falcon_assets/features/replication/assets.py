@@ -44,8 +44,7 @@ class ReplicationAssets:
         """Builds the asset of a feed on its target.
 
         A run of a coordinator copies from one source, any other run from all of them; each instance of each source is
-        copied,
-        recorded and fails on its own.
+        copied, recorded and fails on its own.
         """
         feed, cluster = replications[0].entity, self.store.clusters[replications[0].cluster]
         executions = [self._execution(one, feed, cluster) for one in replications]

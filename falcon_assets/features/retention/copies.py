@@ -29,8 +29,7 @@ def abandon_copies(
 ) -> Iterator[tuple[Eviction, FalconError]]:
     """Removes unfinished copies of earlier decisions from places that no present decision uses; archives stay.
 
-    ``earlier`` are decisions that were perhaps copied, but not begun otherwise. Clusters that are not declared any more
-    cannot be reached, and their copies stay. Yields decisions with copies that could not be removed, and why.
+    Copies on clusters that are not declared any more stay. Yields those that could not be removed.
     """
     wanted = {place for one in going for place in one.archive_places}
     for one in earlier:
@@ -56,10 +55,7 @@ def plan_copies(
     now: datetime,
     needs: Callable[[Collection[datetime]], Sequence[Need]],
 ) -> list[CopyVerdict]:
-    """Decides on each unfinished copy of a feed whose instance does not exist, the oldest first.
-
-    The copies of an existing instance share its verdict. ``needs`` is called only where there are copies to decide on.
-    """
+    """Decides on each unfinished copy whose instance does not exist; copies of existing ones share their verdict."""
     there = {one.nominal for one in stored}
     found = {paths.instance(copy.path): copy for copy in unfinished}
     ours = {nominal: copy for nominal, copy in found.items() if nominal is not None and nominal not in there}
@@ -76,10 +72,7 @@ def remove_copies(
     files: ClusterStore,
     planned: Sequence[CopyVerdict],
 ) -> Iterator[tuple[CopyVerdict, FalconError | None]]:
-    """Removes copies by their verdicts, one after the other, and yields errors.
-
-    The lock of the instance keeps runs from taking up the copy meanwhile; a copy in use by a run stays.
-    """
+    """Removes copies under the locks of their instances, and yields errors; a copy in use by a run stays."""
     for one in planned:
         if one.verdict.action == "keep":
             continue

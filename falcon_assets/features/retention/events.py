@@ -23,7 +23,6 @@ from falcon_assets.planning.eviction import VersionVerdict
 from falcon_assets.planning.reason import Reason
 
 _SHOWN = 1000
-"""Kept instances that are listed in one event."""
 
 
 class EvictionEvents:
@@ -59,7 +58,6 @@ class EvictionEvents:
         return observation(names.asset_key(self._cluster, feed), partition, gone, description=said)
 
     def kept(self, feed: str, kept_by: Sequence[tuple[datetime, Reason]], at: datetime) -> dg.AssetObservation:
-        """Builds an observation on the asset: instances that exceed their limit and stay, with the reasons."""
         shown = tuple(KeptInstance(nominal, str(reason), reason.as_data()) for nominal, reason in kept_by[:_SHOWN])
         kept = InstancesKept(len(kept_by), shown, at)
         said = f"{feed}: {len(kept_by)} outlived their limit and are kept"

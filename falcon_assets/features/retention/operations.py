@@ -18,13 +18,7 @@ from falcon_assets.storage.feed_store import StoresOf
 def retention_plan(
     installation: Installation, feed: str | None = None, cluster: str | None = None, as_of: datetime | None = None
 ) -> list[FeedPlan]:
-    """Plans retention by cluster and feed; changes nothing.
-
-    Args:
-        installation: Its definitions and ledger.
-        feed: Only that feed, even if it declares no retention.
-        cluster: Only on that cluster.
-        as_of: The time of the plan; None: now.
+    """Plans retention by cluster and feed, of a named feed also without declared retention; changes nothing.
 
     Raises:
         UnknownEntityError: there is no such feed or cluster, or the feed is not on the cluster.

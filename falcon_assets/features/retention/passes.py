@@ -42,11 +42,10 @@ _POLL_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Passed:
-    """The result of a pass.
+    """The result of a pass; after ``problems`` the next pass tries again.
 
     Attributes:
         bytes: Measured at the decision.
-        problems: Errors of reading or removing; the next pass tries again.
         copies: Instances that never arrived, and whose staged data was removed.
         versions: Removed versions that had been replaced.
     """
@@ -72,10 +71,8 @@ class RetentionPass:
         """Passes over the feeds, one after the other; a feed with a problem delays no other.
 
         Every decision is committed before the first change, and closed only after the event is recorded: after a kill
-        the next
-        pass finds the decision, completes it where it was begun, whatever the feed declares now, and decides anew where
-        it was
-        not. Passes over the same cluster wait for each other (lock). ``record`` receives the events.
+        the next pass finds the decision, completes it where it was begun, whatever the feed declares now, and decides
+        anew where it was not. Passes over the same cluster wait for each other (lock). ``record`` receives the events.
         """
         instances, size, others, problems = 0, 0, Counter[str](), list[str]()
         feeds = [*self.feeds, *self._with_versions_left(ledger)]
@@ -107,12 +104,7 @@ class RetentionPass:
         return Passed(instances, size, tuple(problems), others["copy"], others["version"])
 
     def has_leftovers(self, ledger: Ledger) -> bool:
-        """Returns whether there is work although no feed declares any.
-
-        Either a pass was killed before it removed or withdrew all that it decided on, or freed its space; or a feed
-        that
-        declares no versions any more has kept ones.
-        """
+        """Returns whether work is left though no feed declares any: of a killed pass, or of versions once declared."""
         with ledger.engine.connect() as connection:
             decided = evictions.undone_feeds(connection, self.cluster.name)
         if decided or self._with_versions_left(ledger):
@@ -165,7 +157,6 @@ class RetentionPass:
             yield from self._done(ledger, feed, part, record)
 
     def _others(self, ledger: Ledger, plan: FeedPlan, record: Record) -> Iterator[tuple[str, str, FalconError | None]]:
-        """Removes unfinished copies and versions; yields kind, instance and error."""
         for copy, error in self._copies(ledger, plan):
             yield "copy", format_instant(copy.verdict.instance.nominal), error
         for version, error in self._versions(plan, record):
@@ -177,10 +168,7 @@ class RetentionPass:
         return remove_copies(ledger, replications, plan.feed, self._stores.of(plan.feed.name), plan.copies)
 
     def _versions(self, plan: FeedPlan, record: Record) -> Iterator[tuple[VersionVerdict, FalconError | None]]:
-        """Removes versions, and records that they went.
-
-        One that a killed pass had removed and not recorded is planned again, as one that is not there any more.
-        """
+        """Removes versions, then records it; after a kill in between they are planned again, as missing."""
         going = [one for one in plan.versions if one.goes]
         paths = InstancePaths(plan.feed, self.cluster)
         for part in parts(going, _AT_ONCE):
@@ -193,7 +181,6 @@ class RetentionPass:
     def _decided(
         self, name: str, verdicts: Sequence[Verdict], run_id: str
     ) -> tuple[list[Eviction], list[tuple[Eviction, FalconError]]]:
-        """Measures instances; returns decisions, and those that failed because an instance cannot be measured."""
         decided, refused = list[Eviction](), list[tuple[Eviction, FalconError]]()
         feed = next((one for one in self.feeds if one.name == name), None)
         entry = feed.on(self.cluster.name) if feed else None
@@ -213,7 +200,6 @@ class RetentionPass:
     def _done(
         self, ledger: Ledger, feed: str, decided: Sequence[Eviction], record: Record
     ) -> Iterator[tuple[Eviction, FalconError | None]]:
-        """Removes instances, records the events, closes the decisions; yields errors."""
         outcomes = list(self._removed(decided))
         gone = [one for one, error in outcomes if error is None]
         at = self.settings.now()

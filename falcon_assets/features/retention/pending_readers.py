@@ -41,14 +41,8 @@ class _Sent(NamedTuple):
 class PendingReaders:
     """The pending readers of a cluster at one moment, by a few statements for all feeds and for each of their targets.
 
-    Args:
-        connection: To the ledger, brought up to date; new statuses are recorded with it.
-        store: The entities.
-        cluster: The cluster.
-        feeds: Those that may be queried.
-        now: The time.
-        with_copies: Whether :meth:`of_copies` may be called too.
-        runs: The unfinished runs.
+    New statuses are recorded with ``connection``. Only ``with_copies`` may :meth:`of_copies` be called; ``runs`` are
+    unfinished.
     """
 
     def __init__(
@@ -89,7 +83,6 @@ class PendingReaders:
         return [*copying, *self.of(feed, asked)]
 
     def _read(self, feeds: Container[str]) -> dict[str, list[tuple[PendingInstances, Input]]]:
-        """Feed -> processes here that read it, with the input."""
         here = self._cluster.name
         there = [one for one in self._store.process_workloads if one.cluster == here]
         workloads = [one for one in there if any(declared.feed in feeds for declared in one.inputs)]
@@ -189,5 +182,4 @@ class PendingReaders:
         return found
 
     def _first_open(self, workload: Workload) -> datetime:
-        """Returns the time before which everything is settled here."""
         return self._progress.get(progress_key(workload), workload.timeline.start)

@@ -72,7 +72,6 @@ class RetentionStores:
         return roots_of(self.settings)
 
     def of(self, feed: str) -> ClusterStore:
-        """Returns the store of a feed; that of the cluster where the feed is not declared any more."""
         declared = self.store.feeds.get(feed)
         if declared is not None and declared.on(self.cluster.name) is not None:
             return self.of_declared(declared)
@@ -89,7 +88,6 @@ class RetentionStores:
         return TableStore(self.cluster, *self._where, table=uri, roots=self._roots)
 
     def archive(self, files: ClusterStore, cluster: str, root: str | None) -> ClusterStore:
-        """Returns the store of an archive on a cluster, for a feed in ``files``."""
         if cluster == self.cluster.name:
             return files.at(root)
         return ClusterStore(self.store.cluster(cluster), *self._where, root=root, roots=self._roots)
@@ -120,10 +118,9 @@ _FRESH_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class FeedPlan:
-    """The verdicts on the instances of a feed on a cluster, the oldest first.
+    """The verdicts on the instances of a feed on a cluster, the oldest first; only RUNNING feeds are evicted.
 
     Attributes:
-        status: Only RUNNING feeds are evicted automatically.
         problem: Why there are no verdicts; "" where there are.
         copies: Verdicts on staged data of instances that never arrived.
         versions: Verdicts on replaced versions that are kept.
@@ -146,16 +143,7 @@ class FeedPlan:
 
 
 class RetentionSnapshot:
-    """The state of feeds on a cluster by the ledger at one moment; plans are made on demand.
-
-    Args:
-        connection: To the ledger, brought up to date; new statuses are recorded with it.
-        store: The entities.
-        stores: Of the feeds on the cluster.
-        feeds: Feeds that are on it.
-        now: The time of the plans.
-        runs: The unfinished runs.
-    """
+    """The state of feeds by the up-to-date ledger at one moment; records new statuses. ``runs`` are unfinished."""
 
     def __init__(
         self,
@@ -287,7 +275,6 @@ class RetentionPlanner:
         return self._snapshot.plan(feed)
 
     def _snapshot_from(self, name: str) -> RetentionSnapshot:
-        """Takes a snapshot of a feed and those after it."""
         following = list(self._feeds)[list(self._feeds).index(name) :][:_FEEDS_PER_SNAPSHOT]
         feeds = [self._feeds[one] for one in following]
         self._ledger.catch_up()

@@ -40,7 +40,6 @@ class PendingInstances:
     asked: Mapping[datetime, str] = field(default_factory=dict)
 
     def why(self, nominal: datetime) -> str | None:
-        """Returns why an instance is pending; None: it is not."""
         record = self.records.get(nominal)
         if record is not None and record.in_flight:
             return f"is in run {record.queued_run or record.run_id}"
@@ -86,12 +85,8 @@ def needed_by_readers(
 ) -> Need:
     """Returns the needs of pending instances for the feed of one of their inputs, optional inputs included.
 
-    The cost grows with the number of ``asked`` and ``available`` instances, not with that of pending ones.
-    ``available`` is
-    used for ``latest`` and ``future``, ``asked`` for other windows.
-
-    Raises:
-        ExpressionError: an input window is outside of the years 1 to 9999.
+    The cost grows with ``asked`` and ``available`` (for ``latest`` and ``future``), not with the pending instances.
+    ExpressionError: an input window is outside of the years 1 to 9999.
     """
     window = widest(declared)
     needed = _Needed(sorted(filter(feed.contains, available if window is None else asked)), pending)
@@ -112,7 +107,6 @@ class _Needed:
     pending: PendingInstances
     reasons: dict[datetime, NeededByProcess] = field(default_factory=dict)
     _before: range = range(0)
-    """The previous range: neighbours read nearly the same."""
 
     def need(self, first: int, stop: int, reader: datetime) -> None:
         """Marks instances from ``first`` to before ``stop`` as read."""
@@ -148,7 +142,6 @@ def _need_windows(needed: _Needed, declared: Input, feed: Timeline) -> None:
 def _window(
     instances: Sequence[datetime], declared: Input, feed: Timeline, nominal: datetime, zone: str
 ) -> tuple[int, int]:
-    """Returns the range of instances in the window: the first, and the stop."""
     start = evaluate_time(declared.start.call, nominal, zone)
     end = evaluate_time(declared.end.call, nominal, zone)
     if start > end:

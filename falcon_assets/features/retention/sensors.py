@@ -39,10 +39,7 @@ class PassesOf:
 
 
 def retention_sensor(cluster: Cluster, passes: Sequence[PassesOf], settings: Settings) -> dg.SensorDefinition:
-    """Starts passes when a feed becomes scheduled, and by the falcon clock where it is simulated.
-
-    Dagster's schedules follow the real clock, and simulated hours may be minutes or less.
-    """
+    """Starts passes for new feeds, and by a simulated clock: Dagster's schedules follow the real one."""
 
     @dg.sensor(
         name=op_name(cluster.name, "retention_at_once"),
@@ -118,7 +115,6 @@ class RetentionDefinitions:
 
 
 def retention_definitions(store: EntityStore, settings: Settings) -> RetentionDefinitions:
-    """Builds definitions for all clusters, turned on by default."""
     jobs: list[dg.JobDefinition] = []
     schedules: list[dg.ScheduleDefinition] = []
     sensors: list[dg.SensorDefinition] = []

@@ -17,15 +17,12 @@ from falcon_assets.planning.eviction import StoredInstance, StoredLocation, Verd
 
 @dataclass(frozen=True)
 class Eviction:
-    """The decision to evict an instance of a feed.
+    """The decision to evict an instance of a feed; sizes and time (falcon clock) are those of the decision.
 
     Attributes:
         verdict: Its ``action`` is not ``keep``.
-        flag: The availability flag of the feed.
         archive_cluster: Of the archive; None: ``cluster``.
-        files: At the decision, statistics and metadata included.
-        bytes: At the decision.
-        decided_at: On the falcon clock.
+        files: Statistics and metadata included.
     """
 
     cluster: str
@@ -70,7 +67,6 @@ def decisions(
 
 
 def undone(connection: Connection, cluster: str, feeds: Collection[str]) -> list[Eviction]:
-    """Returns open decisions on feeds, the oldest instance first."""
     table = EVICTIONS.c
     own = (table.cluster == cluster, table.feed.in_(feeds), table.done_at.is_(None))
     statement = select(EVICTIONS).where(*own).order_by(table.feed, table.instance)
@@ -78,7 +74,6 @@ def undone(connection: Connection, cluster: str, feeds: Collection[str]) -> list
 
 
 def undone_feeds(connection: Connection, cluster: str) -> list[str]:
-    """Returns feeds with open decisions, in order."""
     table = EVICTIONS.c
     wanted = select(table.feed).distinct().where(table.cluster == cluster, table.done_at.is_(None))
     return list(connection.execute(wanted.order_by(table.feed)).scalars())

@@ -51,7 +51,7 @@ def breach_event(
     state: str,
     cleared_at: datetime | None,
 ) -> InstanceEvent | None:
-    """Builds the event of an OPEN or MET breach; None for one that is withdrawn."""
+    """Builds the event of an OPEN or MET breach; None for others."""
     until = deadline.isoformat(timespec="minutes")
     if state == "OPEN":
         reason = f"{'missed' if level.is_missed else 'in danger'}: {level.value} was over at {until}"

@@ -68,7 +68,6 @@ class SlaCheck:
             )
 
     def partition_of(self, instance: datetime) -> str | None:
-        """Returns the last partition with the instance; None: there is none."""
         if isinstance(self.partitions, WorkloadPartitions):
             return key_of(self.timeline, self.partitions.partition_of(instance))
         found = max(self.partitions.partitions_of(instance), default=None)
@@ -106,7 +105,6 @@ class SlaChecks:
         self._partitions = AssetPartitions(store)
 
     def find(self, kind: str, entity: str, cluster: str) -> SlaCheck | None:
-        """Returns None where the entity has no SLA on the cluster."""
         if kind == "process":
             workload = self._store.workload(entity, cluster)
             if workload is None or entity not in self._store.processes or self._store.processes[entity].sla is None:

@@ -55,7 +55,7 @@ class SlaOutcome:
     Attributes:
         breached: New breaches, including those met late.
         cleared: Older breaches that are over.
-        is_complete: False: the evaluation must be repeated at once.
+        is_complete: False: it must be repeated at once.
         kept: Instances past their time that met their SLA.
     """
 
@@ -128,7 +128,6 @@ class SlaEvaluation:
     def _tasks(
         self, connection: Connection, evaluated: datetime | None, now: datetime
     ) -> tuple[list[tuple[Deadline, ToJudge]], bool]:
-        """Returns what to judge now, and whether that is all."""
         status = statuses(connection, self._entities, now)
         judged, budget = sla_progress.judged(connection, self.cluster), _BUDGET
         looked, is_starting = last_collected(connection, self.cluster), self._is_starting()
@@ -157,7 +156,6 @@ class SlaEvaluation:
     def _judge(
         self, connection: Connection, tasks: Sequence[tuple[Deadline, ToJudge]], now: datetime
     ) -> tuple[int, list[InstanceKey]]:
-        """Returns the number of new breaches, and instances that met their SLA."""
         spans = [
             JudgedSpan(one.key, one.timeline.instance(task.indexes[0]), one.timeline.instance(task.indexes[-1]))
             for one, task in tasks
@@ -201,7 +199,6 @@ def scheduled_by(status: EntityStatus) -> Scheduled:
 
 
 def _instances(store: EntityStore, feed: Feed, cluster: str) -> Timeline:
-    """Returns the instances of a feed that can arrive on a cluster."""
     if store.replications_to(feed.name, cluster):
         return replicated_timeline(feed, cluster) or feed_timeline(feed, cluster)
     return feed_timeline(feed, cluster)

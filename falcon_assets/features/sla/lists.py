@@ -62,17 +62,10 @@ def listed_breaches(
     offset: int,
     limit: int | None,
 ) -> tuple[list[BreachRow], int]:
-    """Returns a part of the breaches, and the number in all parts.
+    """Returns a part of the breaches up to ``now``, as the clock may be set back, and the number in all parts.
 
-    Args:
-        connection: The database.
-        entities: Kind -> names; no others are listed.
-        clusters: No others are listed.
-        wanted: Field -> lower-case texts, one of which must fit; without ``state``, open ones.
-        now: Later breaches are left out: the clock was set back.
-        sort: A field, with '-' in front for descending order.
-        offset: The number of rows to skip.
-        limit: None: all.
+    ``entities`` are kind -> names, no others are listed; ``wanted`` is field -> lower-case texts, one of which must
+    fit, open ones without ``state``. '-' before ``sort`` is descending.
     """
     names = [and_(_TABLE.kind == kind, _TABLE.entity.in_(own)) for kind, own in entities.items()]
     conditions: list[ColumnElement[bool] | TextClause] = [or_(*names), _TABLE.cluster.in_(clusters)]
@@ -94,7 +87,6 @@ def listed_breaches(
 
 
 def breaches_of(connection: Connection, instances: Sequence[InstanceKey]) -> dict[InstanceKey, tuple[BreachRow, ...]]:
-    """Instance -> its breaches, by deadline."""
     if not instances:
         return {}
     columns = dict(zip(_INSTANCE, zip(*instances, strict=True), strict=True))

@@ -78,7 +78,6 @@ def sla_alerts(installation: Installation, query: Query) -> SlaAlerts:
 
 
 def wanted_values(query: Query) -> dict[str, set[str]]:
-    """Returns field -> lower-case values; QueryError where a field or value is not known."""
     if query.sort:
         known_field(query.sort.removeprefix("-"), ORDERS)
     wanted: dict[str, set[str]] = {}

@@ -43,7 +43,6 @@ class Deadline:
         return later(instance, self.limit)
 
     def instances(self, first: datetime, before: datetime) -> range:
-        """Returns the indexes of instances from ``first`` on, all before ``before``."""
         last = before - timedelta.resolution if before > _BEGINNING else before
         return self.timeline.indexes(first, last) if first <= last and self.timeline.count else range(0)
 
@@ -92,11 +91,7 @@ class Scheduled:
 
 @dataclass(frozen=True)
 class Known:
-    """The known times of an instance; those of a feed are both the landing.
-
-    Attributes:
-        expected: False: it is skipped or suspended, and never breaches.
-    """
+    """The known times of an instance, for a feed both the landing; if not ``expected``, it never breaches."""
 
     started: datetime | None = None
     ended: datetime | None = None
@@ -124,21 +119,16 @@ class Breach:
 
 @dataclass(frozen=True)
 class ToJudge:
-    """The instances to judge now.
-
-    Attributes:
-        judged: Afterwards, all before this time are judged, or were not expected; None: unchanged.
-    """
+    """The instances to judge; afterwards all before ``judged`` are, None: unchanged."""
 
     indexes: range = range(0)
     judged: datetime | None = None
 
 
 def seen_until(now: datetime, looked: datetime | None, *, is_starting: bool) -> datetime:
-    """Returns the time up to which the landings of a feed are known.
+    """Returns the time up to which landings are known, given the last finished search of the collector.
 
-    ``looked`` is when the collector last finished its search; None: never, or the feed arrives otherwise. With
-    ``is_starting``, an old search counts: the collector has not caught up since it was off.
+    With ``is_starting``, an old search counts: the collector has not caught up since it was off.
     """
     if looked is None or looked > now or (now - looked > _NOBODY_LOOKS and not is_starting):
         return now
@@ -157,9 +147,8 @@ def to_judge(
     """Returns the instances to judge.
 
     A new deadline holds from the start of the schedule, but not before the last evaluation: an SLA that is added later
-    does
-    not apply to the past. When the clock was set back, all deadlines are new and last evaluated now; the storage of
-    breaches removes duplicates.
+    does not apply to the past. When the clock was set back, all deadlines are new and last evaluated now; the storage
+    of breaches removes duplicates.
 
     Args:
         deadline: The deadline.
@@ -215,9 +204,5 @@ def kept(deadline: Deadline, indexes: Iterable[int], known: Mapping[datetime, Kn
 
 
 def announced(deadline: Deadline, now: datetime) -> range:
-    """Returns the indexes of instances with pending breaches, unless the deadline is met.
-
-    A breach of the second level is pending from the first deadline on, a breach of the first from a quarter of an hour
-    before it on, both not before the nominal time.
-    """
+    """Returns the indexes of instances with pending breaches, unless they met the deadline."""
     return deadline.instances(earlier(now, deadline.limit), earlier(now, deadline.announced) + timedelta.resolution)

@@ -91,8 +91,6 @@ def forget_judged(connection: Connection, cluster: str) -> None:
 
 @dataclass(frozen=True)
 class JudgedSpan:
-    """Instances to judge for a deadline; both ends are included."""
-
     key: DeadlineKey
     first: datetime
     last: datetime
@@ -173,8 +171,6 @@ class BreachState(str, Enum):
 
 @dataclass(frozen=True)
 class OpenBreach:
-    """An open breach, and the present state of its instance."""
-
     key: BreachKey
     deadline: datetime
     known: Known
@@ -247,7 +243,6 @@ def _open(row: Any, known: Known) -> OpenBreach:
 
 
 def open_instances(connection: Connection, cluster: str) -> dict[DeadlineKey, list[datetime]]:
-    """Deadline on a cluster -> instances with an open breach."""
     table = SLA_BREACHES.c
     names = [table[name] for name in _KEY[:-1]]
     statement = select(*names, func.array_agg(table.instance)).where(table.cluster == cluster, _IS_OPEN)

@@ -59,10 +59,7 @@ class TriageAnswers:
         now: datetime,
         stores: int = ASKED_STORES,
     ) -> None:
-        """``connection`` is to the up-to-date ledger with Dagster's tables.
-
-        ``stores`` is the number of instances for which stores are queried; 0 where a coordinator searches.
-        """
+        """``connection`` is to the up-to-date ledger with Dagster's tables; with 0 ``stores`` none is queried."""
         self._connection, self._store, self._settings, self._now = connection, store, settings, now
         self._automation = Automation(connection)
         self._runs: dict[str, KnownRun] = {}
@@ -174,7 +171,6 @@ class TriageAnswers:
         return NewerVersions.of(workload, used.get(name, {}), records[name])
 
     def _find_slots(self, workload: Workload) -> tuple[int, tuple[str, ...]]:
-        """Returns the number of taken slots, and the instances in them."""
         records = ledger.in_flight(self._connection, workload.name, workload.cluster)
         self._find_runs(records)
         held: dict[str, int] = {}

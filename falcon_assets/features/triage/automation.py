@@ -25,7 +25,6 @@ from falcon_assets.planning.dagster_names import op_name
 SILENT_SECONDS = 120.0
 """Each part of the daemon sends a heartbeat every half minute."""
 _LONGEST = 300
-"""Characters of an error message."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,6 @@ class Automation:
     connection: Connection
 
     def daemon(self, part: str) -> tuple[Obstacle, ...]:
-        """Returns what is wrong with a part of the daemon; empty: it runs."""
         last = self._signs.get(part)
         silent = time.time() - last if last is not None else None
         if silent is not None and silent < SILENT_SECONDS:
@@ -44,7 +42,6 @@ class Automation:
         return (Obstacle("dagster-daemon", "daemon", "STOPPED", reason, "dagster-daemon run"),)
 
     def sensor(self, whose: str, work: str) -> tuple[Obstacle, ...]:
-        """Returns what is wrong with the sensor of a cluster or pipeline, or with the daemon that ticks it."""
         name = op_name(whose, work)
         ours = [one for one in self._sensors if one.name == name]
         if any(one.is_stopped for one in ours):

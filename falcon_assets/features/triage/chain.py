@@ -25,7 +25,6 @@ class OwnOutput:
     Attributes:
         timeline: Of the process.
         data: Of the feed.
-        step: Between instances.
         writes: Steps from an instance to the feed instance that it writes.
         reads: Steps from an instance to those whose outputs it reads; all negative.
     """
@@ -42,11 +41,7 @@ class OwnOutput:
 
 
 def own_output(workload: Workload) -> OwnOutput | None:
-    """Returns how a workload reads its own output; None: it does not, or not in the same way at all times.
-
-    Raises:
-        UnknownEntityError: one of its feeds is not on the cluster.
-    """
+    """Returns how a workload reads its own output; None: it does not, or not in the same way at all times."""
     if len(workload.own_feeds) != 1:
         return None
     (feed,) = workload.own_feeds
@@ -73,13 +68,7 @@ def _steps_together(own: Timeline, data: Timeline) -> bool:
 
 @dataclass(frozen=True)
 class Chain:
-    """The beginnings of a chain.
-
-    Attributes:
-        begins: Awaited instances that wait for no output of their own process, the oldest first.
-        evicted: Awaited outputs that were evicted.
-        between: The number of other instances in between.
-    """
+    """The oldest beginnings of a chain: awaited instances that wait for no own output, and evicted outputs."""
 
     begins: tuple[datetime, ...]
     evicted: tuple[datetime, ...]
@@ -87,10 +76,7 @@ class Chain:
 
 
 def beginnings(own: OwnOutput, nominal: datetime, stretch: Callable[[datetime, datetime], Stretch]) -> Chain | None:
-    """Finds the beginnings of the chain of an instance; None: it lacks no output of its own process.
-
-    ``stretch`` returns the facts between two nominal times; it is called for longer and longer stretches.
-    """
+    """Finds the beginnings of a chain, asking for longer and longer stretches; None: no own output is missing."""
     known, back = _Known(own, nominal, stretch), [-one for one in own.reads]
     begins, evicted, between = list[int](), list[int](), 0
     # By how many steps they are back, as all of what they read is farther back.

@@ -15,14 +15,7 @@ from falcon_assets.planning.instance_record import InstanceState
 
 @dataclass(frozen=True)
 class Fix:
-    """A command for instances.
-
-    Attributes:
-        words: Its beginning.
-        cluster: None: the command is for an entity as a whole.
-        state: Limits a range to instances in this state; None: all.
-        needs_end: Whether the last instance is always named.
-    """
+    """A command for instances, or, without ``cluster``, for an entity; ``state`` limits a range of instances."""
 
     words: tuple[str, ...]
     cluster: str | None = None

@@ -45,7 +45,6 @@ class Landing:
     Attributes:
         is_there: Whether any data exists; None: not known.
         said: What is missing, or why it is not known, in words; may be empty.
-        is_complete: Complete, but not recorded yet.
         refreshed: The last refresh of a snapshot feed, if older than the instance.
     """
 
@@ -58,11 +57,7 @@ class Landing:
 
 @dataclass(frozen=True)
 class Stretch:
-    """The facts about a process and a feed between two times; instances in none of the sets are pending.
-
-    Attributes:
-        stops: Instances of the process in a run, or in a state other than waiting and timed out.
-    """
+    """Facts between two times, ``stops``: instances in a run, or neither waiting nor timed out; others are pending."""
 
     there: Collection[datetime]
     evicted: Collection[datetime]
@@ -85,8 +80,7 @@ class Answers(Protocol):
 
     def instances(self, keys: Collection[Work]) -> Mapping[Work, KnownInstance]: ...
 
-    def feed_instances(self, keys: Collection[Data]) -> Mapping[Data, KnownFeedInstance]:
-        """Returns recorded instances, evicted ones too."""
+    def feed_instances(self, keys: Collection[Data]) -> Mapping[Data, KnownFeedInstance]: ...
 
     def available(self, cluster: str, feed: str, first: datetime, last: datetime) -> Collection[datetime]:
         """Both times are included."""
@@ -95,8 +89,7 @@ class Answers(Protocol):
 
     def stretch(
         self, work: Work, feed: str, nominals: tuple[datetime, datetime], instances: tuple[datetime, datetime]
-    ) -> Stretch:
-        """Returns the facts about a process between two nominal times, and about its output between two instances."""
+    ) -> Stretch: ...
 
     def newer(self, workload: Workload) -> NewerVersions | None:
         """Returns the decision on newer versions to use; None where versions do not matter."""
@@ -104,11 +97,9 @@ class Answers(Protocol):
     def is_scheduled(self, workload: Workload) -> bool | None:
         """Returns None where it is suspended."""
 
-    def run(self, work: Work, record: InstanceRecord) -> tuple[str, Reason, tuple[Obstacle, ...]]:
-        """Returns state, reason and obstacles of an instance in a run."""
+    def run(self, work: Work, record: InstanceRecord) -> tuple[str, Reason, tuple[Obstacle, ...]]: ...
 
-    def not_started(self, work: Work) -> tuple[Reason, tuple[Obstacle, ...]]:
-        """Returns why an instance without missing inputs does not run."""
+    def not_started(self, work: Work) -> tuple[Reason, tuple[Obstacle, ...]]: ...
 
     def landings(self, keys: Collection[Data]) -> Mapping[Data, Landing]: ...
 

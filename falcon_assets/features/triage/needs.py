@@ -19,8 +19,7 @@ class Needs:
     """The inputs of an instance, existing or not.
 
     Attributes:
-        inputs: Feed instances, with the description for missing ones.
-        works: Instances of its own process that it waits for: the beginnings of its chain.
+        works: The beginnings of its chain: instances of its own process.
         own: Their outputs.
         between: The number of instances between it and those.
         unnamed: Missing inputs without an instance: snapshot versions used before or by others, and empty windows.
@@ -86,9 +85,9 @@ def needs_of(work: Work, workload: Workload, answers: Answers, *, is_asked_for: 
 def _of_available(
     work: Work, workload: Workload, declared: Input, line: Timeline, answers: Answers
 ) -> list[datetime] | None:
-    """Returns the window of ``latest`` or ``future``; if it is not full, the nearest missing instance.
+    """The window of ``latest`` or ``future``; where there is not enough for it the nearest instance that is missing.
 
-    None: it is not full, and no further instance can exist.
+    None: there is not enough, and no other instance exists that could come.
     """
     nominal, cluster = work.nominal, workload.reads_on
     if declared.start.call.name == "future":

@@ -26,7 +26,6 @@ class Triage:
     definition: Callable[[Cause], int | None]
 
     def as_data(self) -> dict[str, Any]:
-        """Nests causes: each has the keys of the whole."""
         return _data(self.cause, self.definition)
 
 

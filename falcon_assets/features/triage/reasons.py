@@ -13,8 +13,6 @@ from falcon_assets.planning.snapshots import not_refreshed
 
 @dataclass(frozen=True)
 class Failed(Reason):
-    """It failed without a further retry; ``error`` is the first line."""
-
     error: str
     attempts: int
 
@@ -46,8 +44,6 @@ class TimedOut(Reason):
 
 @dataclass(frozen=True)
 class Stopped(Reason):
-    """It was killed or skipped."""
-
     said: str
 
     def __str__(self) -> str:
@@ -56,8 +52,6 @@ class Stopped(Reason):
 
 @dataclass(frozen=True)
 class DoneWithout(Reason):
-    """It succeeded, and its output is not recorded any more."""
-
     def __str__(self) -> str:
         return "succeeded, and what it made is not there"
 
@@ -82,13 +76,7 @@ class NotMade(Reason):
 
 @dataclass(frozen=True)
 class NotArrived(Reason):
-    """It has not arrived from outside.
-
-    Attributes:
-        late: None: it is not overdue.
-        by: The SLA or nominal time that decides.
-        problem: Why the store could not be queried; empty: it was, or there was no query.
-    """
+    """It has not arrived from outside; ``late`` is None where it is not overdue, ``problem`` is of its store."""
 
     path: str
     late: timedelta | None
@@ -115,15 +103,7 @@ class Incomplete(Reason):
 
 @dataclass(frozen=True)
 class NotRefreshed(Reason):
-    """The data of a snapshot feed is older than what is needed.
-
-    Attributes:
-        path: Where it lies.
-        refreshed: When it was refreshed last.
-        needed: When it has to be refreshed at the earliest.
-        late: How long that is overdue; None: it is not.
-        by: What says so.
-    """
+    """A snapshot feed is older than ``needed``; ``late`` is None where that is not overdue."""
 
     path: str
     refreshed: datetime

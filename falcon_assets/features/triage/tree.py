@@ -18,19 +18,14 @@ from falcon_assets.planning.reason import Reason
 
 DEEPEST = 40
 BROADEST = 10
-"""Different causes of one instance."""
 
 
 @dataclass(frozen=True)
 class Cause:
-    """A missing instance, or another obstacle, and why.
+    """A missing instance, a group of equal ones, or another obstacle, and why.
 
     Attributes:
-        kind: process, replication or feed; sensor or daemon.
         cluster: None: it is no instance.
-        first: Its nominal time; None: it is no instance.
-        last: The last instance of the group.
-        count: The size of the group.
         reason: None: the instance exists.
         fix: The command for the group; None: it needs none, or its causes do.
         between: Instances of its own process that are left out between it and its causes.
@@ -77,7 +72,6 @@ class _Causes:
     _obstacles: set[str] = field(default_factory=set)
 
     def cause(self, keys: Sequence[Key], depth: int) -> Cause:
-        """Builds the cause of instances of one entity that have equal state and reasons."""
         keys = sorted(keys, key=_instant)
         key, found = keys[0], self._finding(keys[0])
         first, last = _instant(key), _instant(keys[-1])
@@ -140,7 +134,6 @@ class _Causes:
         return self._shape_of[typed]
 
     def _below(self, keys: Iterable[Key]) -> tuple[list[Key], int]:
-        """Returns what instances lack, each once, and the number of skipped instances of cycles."""
         works, lacking = dict[Work, None](), dict[Data, None]()
         between = 0
         for key in keys:

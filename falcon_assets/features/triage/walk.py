@@ -38,22 +38,16 @@ MISSING = FeedState.MISSING.value
 DEEPEST = 300
 """Steps of a search; a chain of instances of one process counts as one."""
 WIDEST = 2_000
-"""Instances of processes and replications in a step."""
 _NAMED = 3
 _OF_AN_INPUT = 200
-"""Missing instances of an input that are searched."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The result for an instance.
+    """The result for an instance; ``reason`` is None where it exists.
 
     Attributes:
-        reason: None: it exists.
         fix: None: it needs none, or what it lacks does.
-        works: Missing instances of processes and replications.
-        data: Missing instances of feeds.
-        obstacles: Other causes.
         between: Instances of its own process that are left out between it and ``works``.
         further: Missing instances that are not searched.
     """
@@ -188,7 +182,6 @@ class Search:
         return Finding(record.state.value, reason, fix, *told)
 
     def _looked_into(self, lacking: Sequence[Data]) -> tuple[tuple[Data, ...], int]:
-        """Returns the oldest of each feed, and the number left out."""
         found: dict[tuple[str, str], list[Data]] = {}
         for one in dict.fromkeys(lacking):
             found.setdefault((one.feed, one.cluster), []).append(one)
@@ -215,7 +208,6 @@ class Search:
             self.data[one] = self._landing(one, self._known.get(one), there[one])
 
     def _coming(self, one: Data, known: KnownFeedInstance | None) -> Finding | None:
-        """Returns the finding for data of processes and replications; None: the data is from outside."""
         bringing = [
             *self.entities.producers(one.feed, one.cluster),
             *self.entities.replications_to(one.feed, one.cluster),

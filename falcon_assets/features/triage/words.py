@@ -23,7 +23,6 @@ def reason(cause: Cause) -> str:
 
 
 def notes(cause: Cause) -> Iterator[str]:
-    """Yields remarks other than the fix."""
     if cause.count > 1 and cause.last:
         yield f"... and {cause.count - 1:,} more like this one, the last is {format_instant(cause.last)}"
     if cause.is_told:

@@ -54,8 +54,6 @@ class TriedOutput:
 
 @dataclass(frozen=True)
 class Tried:
-    """The result of a trial; ``usage`` are the observed reads and writes."""
-
     outputs: tuple[TriedOutput, ...]
     usage: Usage
     seconds: float
@@ -71,12 +69,7 @@ class Trial:
     _folder: Path | None = field(default=None, init=False)
 
     def compute(self, session: Callable[[], SparkSession]) -> Tried:
-        """Computes the instance; published data stays unchanged.
-
-        Raises:
-            WorkflowError: the workflow failed, or its output cannot be read.
-            StorageError: a store cannot be read, or Spark cannot write to this machine.
-        """
+        """Computes the instance; published data stays unchanged. Raises as :func:`.try_instance`."""
         runner, plan, started = self.runner, self.ready.plan, time.monotonic()
         if not shares_folders(runner.cluster):
             raise StorageError(
@@ -138,7 +131,6 @@ class Trial:
                 yield TriedOutput(one.name, one.feed.name, one.instance, records[one.name], columns, rows)
 
     def _read(self, spark: SparkSession, output: OutputPlan, url: str, records: int) -> DataFrame | None:
-        """Returns None where nothing was written and the columns are not known."""
         feed = output.feed
         if feed.table_on(self.runner.cluster.name):
             feed = feed.model_copy(update={"partitions": TableUri.parse(output.path).open_keys})

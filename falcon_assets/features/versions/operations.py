@@ -51,13 +51,7 @@ class FeedInstance(NamedTuple):
 
 
 class InstanceVersion(NamedTuple):
-    """A version of an instance.
-
-    Attributes:
-        is_kept: Whether it was replaced and can be restored.
-        path: Its present or last place; None: not known.
-        row: The row of the ledger; None: the run that made it was killed.
-    """
+    """A version of an instance; ``row`` is None where a killed run made it."""
 
     version: str
     is_kept: bool
@@ -82,8 +76,6 @@ class InstanceVersion(NamedTuple):
 
 @dataclass(frozen=True)
 class InstanceVersions:
-    """The versions of an instance, the latest first."""
-
     feed: str
     cluster: str
     instance: datetime
@@ -136,13 +128,9 @@ def instance_versions(
 
 @dataclass(frozen=True)
 class RestoreResult:
-    """The result of restoring a version.
+    """The result of restoring a version; ``before`` is the present one before, as far as the ledger knows.
 
-    Attributes:
-        at: On the falcon clock.
-        changed: Whether another version was present before, or is until it is done.
-        before: The version before, as far as the ledger knows; None: there was none.
-        path: The place of the instance.
+    ``changed``: whether another version was present before, or is until it is done; ``at`` is on the falcon clock.
     """
 
     actor: str
@@ -204,7 +192,7 @@ def restore_instance(installation: Installation, version: str, request: Instance
 
 
 def _whole(version: str, before: str | None, found: FeedInstance) -> str:
-    """Completes a version; returns it as it is where none matches, so that the store lists what there is."""
+    """Completes a version; returns it unchanged where none matches, so that the store lists what there is."""
     kept = {one.version for one in found.storage.kept_versions(found.feed.name, found.instance)}
     if version in kept:
         return version

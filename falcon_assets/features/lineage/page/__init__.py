@@ -17,7 +17,7 @@ from falcon_assets.features.lineage.places import WITH
 LARGEST = 5000
 """The largest number of versions on a page: browsers become slow with more, and the page unreadable."""
 _SCRIPT = [f"script/{one}.js" for one in ["data", "layout", "groups", "drawing", "view", "columns", "details", "start"]]
-"""The parts of one script, each of which uses those before it."""
+"""Each part uses those before it."""
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -105,7 +105,6 @@ def _in_script(data: Mapping[str, Any]) -> str:
 
 
 def _allowed(text: str) -> str:
-    """Returns the hash by which a content security policy allows a script or style."""
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
