@@ -1,4 +1,4 @@
-"""Submitting, updating and deleting entities: read, planned, written all at once, and taken up by Dagster."""
+"""Submission, update and deletion of entities: read, planned, written all at once, and loaded by Dagster."""
 
 from __future__ import annotations
 

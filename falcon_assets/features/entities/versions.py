@@ -84,7 +84,6 @@ class History:
 
     @property
     def is_recorded(self) -> bool:
-        """A unified diff from a version to the present definition and workflows; empty where they are equal."""
         return bool(self.versions) and self.versions[-1].text == self.present
 
     def as_data(self) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def watch_window(
 def missing_windows(
     timeline: Timeline, first: datetime, last: datetime, known: Collection[datetime]
 ) -> Iterator[tuple[datetime, datetime]]:
-    """Yields spans of unknown instances, the oldest first; spans less than 24 instances apart are joined."""
+    """Yields spans of unknown instances, the oldest first, joined over up to 24 known ones in between."""
     span: tuple[datetime, datetime] | None = None
     apart = 0
     for index in timeline.indexes(first, last):

@@ -51,8 +51,8 @@ class Recomputed:
 def rerun_impact(installation: Installation, impact: Impact, request: PlainRequest) -> Recomputed:
     """Requests reruns of all instances that made present data; each waits until its inputs are there.
 
-    After a kill some are requested, and the same call requests the others. DeniedError: the user may not command one of
-    them; those before it are requested.
+    After a kill some are requested, and the same call requests the others. Raises DeniedError where the user may not
+    command one of them; those before it are requested.
     """
     results, left = [], []
     for entity, cluster, nominal in impact.recompute:

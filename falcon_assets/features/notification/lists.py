@@ -58,8 +58,7 @@ def listed_notifications(
     """Returns a part of the notifications, and the number in all parts.
 
     ``entities`` are kind -> names, no others are listed; ``wanted`` is field -> lower-case texts, one of which must
-    fit:
-    without ``state`` and ``message``, SENT is left out. '-' before ``sort`` is descending.
+    fit. Without ``state`` and ``message`` in it, SENT is left out. '-' before ``sort`` is descending.
     """
     names = [and_(_TABLE.kind == kind, _TABLE.entity.in_(own)) for kind, own in entities.items()]
     conditions = [or_(*names), *(func.lower(_COLUMNS[field]).in_(values) for field, values in wanted.items())]

@@ -37,7 +37,7 @@ _FAILURES = (EventKind.FAILED, EventKind.TIMED_OUT)
 
 
 class NotificationRecording:
-    """Records events for their receivers; ``programs`` receive all, whatever entities declare."""
+    """Records events for their receivers; ``programs`` receive all events, independent of declarations."""
 
     def __init__(self, store: EntityStore, settings: Settings) -> None:
         self.clusters = tuple(store.clusters)
@@ -63,7 +63,7 @@ class NotificationRecording:
         return entity.notification or self._settings.notification
 
     def begin(self, ledger: Ledger, real_now: datetime) -> None:
-        """Starts to keep events for subjects that nobody listened to before."""
+        """Starts to keep events for subjects without a subscription."""
         with ledger.engine.begin() as connection:
             notification_events.begin_to_listen(connection, self.wanted, real_now, self._settings.now())
 

@@ -55,7 +55,7 @@ def listen(
 ) -> None:
     """Keeps the ``wanted`` events of these clusters from now on, no others, and none of the past.
 
-    Subjects not asked for in days start anew: their sensor was off, or they were not declared.
+    Subjects not wanted for days start anew: their sensor was off, or they were not declared.
     """
     known = {
         (row.kind, row.name, row.cluster): row
@@ -80,7 +80,7 @@ def listen(
 def begin_to_listen(
     connection: Connection, wanted: Mapping[Subject, Collection[EventKind]], real_now: datetime, now: datetime
 ) -> None:
-    """As :func:`listen`, for subjects that nobody listened to before; leaves all others unchanged."""
+    """As :func:`listen`, only for subjects without a subscription."""
     folded = connection.execute(select(FOLD.c.event_id)).scalar() or 0
     since = {"since_event": folded, "since": now, "seen_at": real_now}
     rows = [

@@ -86,7 +86,7 @@ def needed_by_readers(
     """Returns the needs of pending instances for the feed of one of their inputs, optional inputs included.
 
     The cost grows with ``asked`` and ``available`` (for ``latest`` and ``future``), not with the pending instances.
-    ExpressionError: an input window is outside of the years 1 to 9999.
+    Raises ExpressionError where an input window is outside of the years 1 to 9999.
     """
     window = widest(declared)
     needed = _Needed(sorted(filter(feed.contains, available if window is None else asked)), pending)

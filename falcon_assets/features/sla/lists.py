@@ -65,7 +65,7 @@ def listed_breaches(
     """Returns a part of the breaches up to ``now``, as the clock may be set back, and the number in all parts.
 
     ``entities`` are kind -> names, no others are listed; ``wanted`` is field -> lower-case texts, one of which must
-    fit, open ones without ``state``. '-' before ``sort`` is descending.
+    fit. Without ``state`` in it, open ones are listed. '-' before ``sort`` is descending.
     """
     names = [and_(_TABLE.kind == kind, _TABLE.entity.in_(own)) for kind, own in entities.items()]
     conditions: list[ColumnElement[bool] | TextClause] = [or_(*names), _TABLE.cluster.in_(clusters)]

@@ -85,10 +85,7 @@ def needs_of(work: Work, workload: Workload, answers: Answers, *, is_asked_for: 
 def _of_available(
     work: Work, workload: Workload, declared: Input, line: Timeline, answers: Answers
 ) -> list[datetime] | None:
-    """The window of ``latest`` or ``future``; where there is not enough for it the nearest instance that is missing.
-
-    None: there is not enough, and no other instance exists that could come.
-    """
+    """Returns the window of ``latest`` or ``future``; if not full, the nearest missing instance; None without one."""
     nominal, cluster = work.nominal, workload.reads_on
     if declared.start.call.name == "future":
         limits = [number for call in (declared.start.call, declared.end.call) for number in call.args[1:]]
