@@ -36,18 +36,16 @@ from falcon_assets.planning.version_columns import OutputColumns
 
 @dataclass(frozen=True)
 class Lineage:
-    """A version and the graph around it.
+    """A version and the graph around it, without versions of feeds that the user may not read.
 
     Attributes:
         code: None: not recorded.
-        graph: Without versions of feeds that the user may not read.
-        hidden: How many versions were left out for that.
+        hidden: How many versions were left out.
         columns: By the plan of versions, without sources in feeds that the user may not read.
         column: The column that was asked for; None: all.
         metadata: Relations of versions to entities, and between those; empty unless asked for.
         places: Undeclared reads and writes of the runs; reads only where the question goes up.
-        through: Edges that skip places: from the inputs of the run that wrote there to the version whose run read
-            there.
+        through: Edges that skip places: from inputs of the run that wrote there to the version whose run read there.
     """
 
     version: Version

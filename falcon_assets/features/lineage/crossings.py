@@ -26,7 +26,13 @@ class Touch:
 
 @dataclass(frozen=True)
 class Crossing:
-    """A version may be made from a place; ``writer`` is the first to write there: later ones may replace it or not."""
+    """A version may have been made from what the run of another had written.
+
+    Attributes:
+        reader: The number of the version that was made from the place.
+        writer: That of the first version whose run had written there: nobody knows what later ones have replaced.
+        place: What was written.
+    """
 
     reader: int
     writer: int

@@ -91,7 +91,7 @@ class Version:
 
 @dataclass(frozen=True)
 class Edge:
-    """A version was made from another, by number; None is not recorded, undeclared inputs are not in the definition."""
+    """A version was made from another, both by number; None: not recorded; ``declared``: by the definition."""
 
     output: int
     input: int

@@ -1,7 +1,4 @@
-"""Metadata of versions as a graph: feeds, processes, clusters, their owners, tags, groups and pipelines.
-
-The labels of relations are those of Apache Falcon's metadata.
-"""
+"""Metadata of versions as a graph: entities, owners, tags, groups, pipelines, with the labels of Apache Falcon."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 from falcon_assets.features.lineage.graph import Graph, Version
 
 WITH = "written-with"
-"""Where nothing is known from which the place was made."""
+"""The relation of a place to the version that the same run made, where the inputs of the place are not known."""
 
 
 @dataclass(frozen=True, order=True)

@@ -55,14 +55,13 @@ _ENDS = (InstanceState.SUCCEEDED, InstanceState.FAILED, InstanceState.KILLED, In
 
 @dataclass(frozen=True)
 class RunEnd:
-    """The end of an instance, in a run or before it had one; None where a value is not known.
+    """The end of an instance, in a run or before it had one: SUCCEEDED, FAILED, KILLED or TIMED_OUT.
 
     Attributes:
         run_id: None: the instance had none when it timed out or was killed.
-        state: SUCCEEDED, FAILED, KILLED or TIMED_OUT.
         ended: On the falcon clock.
         reason: Why it did not succeed.
-        definition: The version of the definition.
+        definition: The version of the definition; None, as in others: not recorded.
     """
 
     process: str

@@ -84,7 +84,7 @@ class ReplicationWork:
         say: Receives the progress in words, now and then.
         copying: Receives it in numbers.
         version: Of the definition of the feed; None: none is recorded.
-        clock: Of the landing feed on the source; None: it does not land there.
+        clock: The falcon clock, where the feed lands on the source from outside; None: it does not.
     """
 
     route: Route
