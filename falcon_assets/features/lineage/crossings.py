@@ -26,13 +26,7 @@ class Touch:
 
 @dataclass(frozen=True)
 class Crossing:
-    """A version may have been made from what the run of another had written.
-
-    Attributes:
-        reader: The number of the version that was made from the place.
-        writer: That of the first version whose run had written there: nobody knows what later ones have replaced.
-        place: What was written.
-    """
+    """An input through a place; ``writer`` is the first that wrote there, as later replacements are not known."""
 
     reader: int
     writer: int
@@ -77,9 +71,14 @@ def reached_through(
     readers: Callable[[], Sequence[Touch]],
     depth: int | None,
 ) -> tuple[set[int], list[Crossing]]:
-    """Returns the versions made from ``starts``, also through places, and the crossings on the way.
+    """The versions that were made from some, also through places, with themselves; and where that was through places.
 
-    ``below`` adds direct outputs: one step where there is a ``depth``, else all.
+    Args:
+        starts: Their numbers.
+        below: Versions, with what was made from them without such places: over one step where there is a depth.
+        writers: Those of some versions whose runs wrote such places.
+        readers: All versions whose runs read some.
+        depth: Over how many steps; None: all.
     """
     found, waiting, crossed = set(starts), set(starts), dict[tuple[int, str], Crossing]()
     if depth is None:

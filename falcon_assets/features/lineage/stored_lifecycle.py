@@ -110,15 +110,7 @@ _KEY = ("cluster", "feed", "instance", "version")
 
 
 def expired_versions(connection: Connection, critical: Collection[str], before: datetime) -> list[Version]:
-    """The versions that have been gone since before that time, and that nothing protects.
-
-    Nobody folds until the transaction ends.
-
-    Args:
-        connection: The ledger.
-        critical: The feeds whose versions are critical where nobody says otherwise.
-        before: The time.
-    """
+    """Returns the unprotected versions deleted before a time; locks the ledger against folding until the commit."""
     lock_in_transaction(connection, LEDGER_LOCK)
     protected = all_protected(connection, critical)
     is_read_only = _VERSION.status == VersionStatus.READ.value

@@ -34,11 +34,7 @@ class DatasetName:
 
 
 def dataset_of(feed: Feed, cluster: Cluster, home: Path) -> DatasetName:
-    """Returns the name of a feed on a cluster; ``home`` is the folder of bare endpoints (``FALCON_HOME``).
-
-    Raises:
-        ExpressionError: the path template names an unknown variable or leaves its root.
-    """
+    """Returns the name of a feed on a cluster; ExpressionError where its template cannot be used."""
     paths = InstancePaths(feed, cluster)
     if feed.table_on(cluster.name):
         return _table(TableUri.parse(paths.template.text), cluster)

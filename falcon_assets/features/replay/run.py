@@ -58,7 +58,7 @@ class Replay:
     folder: Path
 
     def prepare(self) -> ReadyInstance:
-        """Plans the instance, and finds every version that it read.
+        """Plans the instance and finds every version that it read.
 
         Raises:
             MissingInputsError: versions are deleted; names them.

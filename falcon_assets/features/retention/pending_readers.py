@@ -39,10 +39,9 @@ class _Sent(NamedTuple):
 
 
 class PendingReaders:
-    """The pending readers of a cluster at one moment, by a few statements for all feeds and for each of their targets.
+    """The pending readers of a cluster at one moment, by a few statements; new statuses are recorded.
 
-    New statuses are recorded with ``connection``. Only ``with_copies`` may :meth:`of_copies` be called; ``runs`` are
-    unfinished.
+    :meth:`of_copies` may be called only ``with_copies``; ``runs`` are unfinished.
     """
 
     def __init__(

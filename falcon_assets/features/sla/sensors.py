@@ -56,8 +56,8 @@ def _sensor(cluster: str, evaluation: SlaEvaluation, checks: SlaChecks, settings
 def tell_dagster(ledger: Ledger, checks: SlaChecks, cluster: str, kept: Sequence[InstanceKey] = ()) -> None:
     """Reports asset checks of instances whose breaches are new or over, a limited number per call.
 
-    After a kill the last one is reported again, with equal content. Of ``kept``, instances that met their SLA, the
-    newest are reported once; those of a long pause may stay without an evaluation.
+    After a kill the last one is reported again, with equal content. Of a long pause, ``kept`` instances may stay
+    without.
     """
     newest = sorted(kept, key=lambda one: one[-1], reverse=True)[:_TOLD_AT_ONCE]
     with ledger.engine.connect() as connection:
