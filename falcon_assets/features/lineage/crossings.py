@@ -71,15 +71,7 @@ def reached_through(
     readers: Callable[[], Sequence[Touch]],
     depth: int | None,
 ) -> tuple[set[int], list[Crossing]]:
-    """The versions that were made from some, also through places, with themselves; and where that was through places.
-
-    Args:
-        starts: Their numbers.
-        below: Versions, with what was made from them without such places: over one step where there is a depth.
-        writers: Those of some versions whose runs wrote such places.
-        readers: All versions whose runs read some.
-        depth: Over how many steps; None: all.
-    """
+    """Returns all made from ``starts``, also through places; ``below`` takes one step where there is a ``depth``."""
     found, waiting, crossed = set(starts), set(starts), dict[tuple[int, str], Crossing]()
     if depth is None:
         found = waiting = below(waiting)

@@ -90,15 +90,15 @@ class FoundVersions:
 def search_lineage(
     installation: Installation, where: Iterable[str] = (), *, after: str | None = None, limit: int = 100
 ) -> FoundVersions:
-    """Returns versions that meet all conditions, of feeds that the user may read.
+    """The versions of which everything holds that is asked for; those of feeds that one may not read are left out.
 
     Args:
-        installation: Its ledger.
+        installation: Where.
         where: ``FIELD=VALUE`` with one of :data:`FIELDS`, or with ``!=``, ``>=``, ``<=``, ``>``, ``<``. In texts ``*``
             stands for any text. Of several with ``=`` and one field any may fit, of all others all must. ``owner``,
             ``tag`` and ``group`` are those of the feed.
-        after: :attr:`FoundVersions.next` of the part before.
-        limit: The size of the part.
+        after: What :attr:`FoundVersions.next` of the part before said.
+        limit: So many at most.
 
     Raises:
         QueryError: a condition cannot be understood, or there is no such part.
