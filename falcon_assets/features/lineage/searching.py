@@ -90,15 +90,11 @@ class FoundVersions:
 def search_lineage(
     installation: Installation, where: Iterable[str] = (), *, after: str | None = None, limit: int = 100
 ) -> FoundVersions:
-    """The versions of which everything holds that is asked for; those of feeds that one may not read are left out.
+    """Returns versions that meet all conditions, of readable feeds; ``after`` is :attr:`FoundVersions.next`.
 
-    Args:
-        installation: Where.
-        where: ``FIELD=VALUE`` with one of :data:`FIELDS`, or with ``!=``, ``>=``, ``<=``, ``>``, ``<``. In texts ``*``
-            stands for any text. Of several with ``=`` and one field any may fit, of all others all must. ``owner``,
-            ``tag`` and ``group`` are those of the feed.
-        after: What :attr:`FoundVersions.next` of the part before said.
-        limit: So many at most.
+    ``where`` are ``FIELD=VALUE`` with one of :data:`FIELDS`, or with ``!=``, ``>=``, ``<=``, ``>``, ``<``. In texts
+    ``*`` stands for any text. Of several with ``=`` and one field any may fit, of all others all must. ``owner``,
+    ``tag`` and ``group`` are those of the feed.
 
     Raises:
         QueryError: a condition cannot be understood, or there is no such part.
