@@ -1,1 +1,1 @@
-"""What the product does beyond instances that run when they are ready: a folder each."""
+"""Features: a folder for each thing that the product does beyond running instances that are ready."""

@@ -1,1 +1,1 @@
-"""What people do to entities: submit, update, schedule, restore, list."""
+"""Operations on entities: submit, update, schedule, restore, list."""

@@ -1,4 +1,4 @@
-"""What a command changes in a tree of definitions."""
+"""Plans of commands on a tree of definitions: the entities and files that would change."""
 
 from __future__ import annotations
 
@@ -34,19 +34,11 @@ from falcon_assets.model.expression import nearest
 from falcon_assets.planning.workloads import replication_name
 
 Update: TypeAlias = tuple[Document, Document]
-"""The definition of an entity before and after."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a command changes.
-
-    Attributes:
-        entities: Each entity that it is about: clusters, feeds, processes.
-        files: The files that change; none where everything is so already.
-        warnings: What works and surprises in the new definitions.
-        updates: The definitions that take the place of others.
-    """
+    """The changes of a command; ``warnings`` are of new definitions that are valid, but surprising."""
 
     entities: tuple[EntityChange, ...]
     files: tuple[AnyChange, ...] = ()
@@ -54,7 +46,6 @@ class Plan:
     updates: tuple[Update, ...] = ()
 
     def diff(self) -> str:
-        """The change as a unified diff; values of storage options are stars in it."""
         return "".join(_diff(change) for change in self.files)
 
 
@@ -73,7 +64,7 @@ def _diff(change: AnyChange) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Its lines as editors and diff count them; YAML knows other line breaks, too."""
+    """Splits lines as editors and diff do; YAML knows other line breaks, too."""
     return text.removesuffix("\n").split("\n") if text else []
 
 
@@ -81,17 +72,7 @@ _STARS = re.compile(r"\*+")
 
 
 def plan_submit(stored: Stored, given: Stored, workflows: Collection[str] = ()) -> Plan:
-    """Adds the entities of ``given``, each in a file of its own; those that are there with the same definition stay.
-
-    Args:
-        stored: What is there.
-        given: What is wanted.
-        workflows: Files of workflows that are about to be there, relative to the root.
-
-    Raises:
-        InvalidDefinitionsError: the tree would have problems.
-        DefinitionStoreError: an entity is there with another definition, or cannot be written.
-    """
+    """Adds entities; those with the same definition stay. DefinitionStoreError where one exists with another."""
     wanted, unchanged = _wanted(stored, given)
     others = [stored.by_key[key] for key in wanted if key in stored.by_key]
     if others:
@@ -109,16 +90,7 @@ def plan_submit(stored: Stored, given: Stored, workflows: Collection[str] = ()) 
 
 
 def plan_update(stored: Stored, given: Stored, workflows: Collection[str] = ()) -> Plan:
-    """Gives entities that are there the definitions of ``given``.
-
-    A definition with comments takes the place of the old one as it is; one without leaves the comments, the order of
-    the keys and the layout of the old one as they are. The arguments are those of :func:`plan_submit`.
-
-    Raises:
-        InvalidDefinitionsError: the tree would have problems.
-        UnknownEntityError: an entity is not there.
-        DefinitionStoreError: a file cannot be rewritten.
-    """
+    """Replaces definitions; one without comments keeps comments, order of keys and layout of the old text."""
     wanted, unchanged = _wanted(stored, given, texts=True)
     missing = [key for key in wanted if key not in stored.by_key]
     if missing:
@@ -139,13 +111,7 @@ def plan_update(stored: Stored, given: Stored, workflows: Collection[str] = ()) 
 
 
 def plan_delete(stored: Stored, keys: Sequence[Key]) -> Plan:
-    """Removes entities; those that are not there are so already.
-
-    Raises:
-        EntityInUseError: others need them; the text names those.
-        InvalidDefinitionsError: the tree would have problems.
-        DefinitionStoreError: a file cannot be rewritten.
-    """
+    """Removes entities; missing ones are unchanged. Raises EntityInUseError where others need them."""
     wanted = {key: stored.by_key[key] for key in keys if key in stored.by_key}
     rest = [one for one in stored.files.documents if key_of(one) not in wanted]
     _require_unused(stored, wanted, rest)
@@ -163,12 +129,7 @@ def plan_delete(stored: Stored, keys: Sequence[Key]) -> Plan:
 
 
 def require_definitions(given: Stored) -> None:
-    """Checks that what is given holds definitions that can be read, each with kind and name, and none of them hidden.
-
-    Raises:
-        InvalidDefinitionsError: with all problems.
-        DefinitionStoreError: there is no definition.
-    """
+    """Raises InvalidDefinitionsError with all problems of the given definitions, also for values that are stars."""
     problems = parse_documents(given.root, given.files)[1]
     for document in given.files.documents:
         problems += [
@@ -183,13 +144,7 @@ def require_definitions(given: Stored) -> None:
 
 
 def _wanted(stored: Stored, given: Stored, *, texts: bool = False) -> tuple[dict[Key, Document], list[EntityChange]]:
-    """The definitions that are not there yet, by kind, and the entities that have theirs already.
-
-    Args:
-        stored: What is there.
-        given: What is wanted.
-        texts: Whether other comments make another definition.
-    """
+    """Returns definitions to write and unchanged entities; with ``texts``, other comments make another definition."""
     require_definitions(given)
     wanted: dict[Key, Document] = {}
     unchanged: list[EntityChange] = []
@@ -216,7 +171,6 @@ def _is_same(stored: Stored, before: Document, given: Stored, document: Document
 
 
 def _checked(stored: Stored, wanted: Mapping[Key, Document], workflows: Collection[str]) -> tuple[Problem, ...]:
-    """The warnings of the new definitions, where the whole tree has no problems with them."""
     if not wanted:
         return ()
     rest = [one for one in stored.files.documents if key_of(one) not in wanted]
@@ -226,11 +180,6 @@ def _checked(stored: Stored, wanted: Mapping[Key, Document], workflows: Collecti
 
 
 def _check(stored: Stored, rest: list[Document], new: list[Document], workflows: Collection[str] = ()) -> list[Problem]:
-    """The warnings of the whole tree.
-
-    Raises:
-        InvalidDefinitionsError: it has problems.
-    """
     files = Files([*rest, *new], list(stored.files.problems), set(stored.files.unread_names))
     problems = problems_of(stored.root, files, workflows)
     if not all(problem.is_warning for problem in problems):
@@ -266,7 +215,7 @@ def _rewritten(stored: Stored, texts: Mapping[Path, Mapping[int, str | None]]) -
 
 
 def _own_text(tree: Stored, document: Document) -> str:
-    """The text of a document as it is stored; as JSON, which is YAML too, where it is written in no ordinary way."""
+    """Returns the stored text of a document, or JSON (which is YAML too) where its layout cannot be rewritten."""
     try:
         text = normalised(tree.text(document))
         if said(text) == [canonical(document.data)]:
@@ -313,7 +262,7 @@ def _shown(given: Stored) -> list[str]:
 
 
 def touched_by(stored: Stored, updates: Sequence[Update]) -> tuple[Touched, ...]:
-    """What the updates of feeds touch, as it is and as it will be; other updates touch nothing but what they are of."""
+    """Returns the workloads that updates of feeds touch; updates of other kinds touch only themselves."""
     feeds = [(before.data, after.data) for before, after in updates if after.data["kind"] == "feed"]
     names = {after["name"] for _, after in feeds}
     found = {one for sides in feeds for feed in sides for one in _of_feed(feed)}

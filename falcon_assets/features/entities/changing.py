@@ -1,4 +1,4 @@
-"""Submitting, updating and deleting entities: read, planned, written all at once, and taken up by Dagster."""
+"""Submission, update and deletion of entities: read, planned, written all at once, and loaded by Dagster."""
 
 from __future__ import annotations
 
@@ -39,31 +39,29 @@ _INSTEAD = "--dry-run says what would change"
 
 
 def submit(installation: Installation, request: Request) -> OperationResult:
-    """Adds entities; those that are there with the same definition stay as they are. The new versions are recorded.
+    """Adds entities and records their versions; entities with the same definition stay unchanged.
 
     Raises:
         InvalidDefinitionsError: the tree would have problems.
-        DefinitionStoreError: an entity is there with another definition, or the tree cannot be changed.
-        UnknownEntityError: a name is given, and no such entity is there.
+        DefinitionStoreError: an entity exists with another definition, or the tree cannot be changed.
+        UnknownEntityError: a given name is not an entity.
     """
     return change(installation, "submit", request, _submission)
 
 
 def update(installation: Installation, request: Request) -> OperationResult:
-    """Gives entities that are there other definitions; comments and the order of keys are kept.
-
-    The new versions are recorded.
+    """Replaces definitions and records the versions; comments and the order of keys are kept.
 
     Raises:
         InvalidDefinitionsError: the tree would have problems.
-        DefinitionStoreError: the tree cannot be changed, or what the update changes may not be.
-        UnknownEntityError: an entity is not there.
+        DefinitionStoreError: the tree cannot be changed, or the update changes a key that must stay.
+        UnknownEntityError: an entity does not exist.
     """
     return change(installation, "update", request, _updating)
 
 
 def delete(installation: Installation, request: Request) -> OperationResult:
-    """Removes entities, and their status; those that are not there are so already.
+    """Removes entities, and their status; missing ones are unchanged.
 
     Raises:
         EntityInUseError: others need them.
@@ -86,7 +84,7 @@ def delete(installation: Installation, request: Request) -> OperationResult:
 
 
 def submit_and_schedule(installation: Installation, request: Request) -> OperationResult:
-    """:func:`submit`, then lets the feeds and processes among them run by themselves; raises as both."""
+    """:func:`submit`, then schedules the feeds and processes among them; raises as both."""
     operation = "submit-and-schedule"
     if request.dry_run:
         return change(installation, operation, request, _submission)
@@ -111,7 +109,6 @@ def _updating(stored: Stored, request: Request) -> Plan:
 
 
 def _with_names(stored: Stored, request: Request, plan_of: Callable[[Stored, Stored], Plan]) -> Plan:
-    """The plan for the files; entities that are only named are there already, or unknown."""
     given, names = read_given(stored, request)
     there = there_already(stored, names, request.kind)
     plan = plan_of(stored, given) if given.files.contents or given.files.problems else Plan(())
@@ -135,18 +132,7 @@ def change(
     request: Request,
     plan_of: Callable[[Stored, Request], Plan],
 ) -> OperationResult:
-    """Plans a change of the tree and makes it, unless it is only to be said.
-
-    Args:
-        installation: Whose tree.
-        operation: The name of the command.
-        request: Who asks, and why.
-        plan_of: What changes in the tree as it is; called while nobody else changes it.
-
-    Raises:
-        DefinitionStoreError: the tree cannot be changed; and what ``plan_of`` raises.
-        DeniedError: who asks may not change one of the entities.
-    """
+    """Plans a change of the tree and makes it, unless it is a dry run; ``plan_of`` is called under its lock."""
     with audited(installation, operation, request) as audit:
         result = _changed(audit, request, plan_of)
         audit.result(result.changed)
@@ -154,7 +140,6 @@ def change(
 
 
 def _changed(audit: Audit, request: Request, plan_of: Callable[[Stored, Request], Plan]) -> OperationResult:
-    """:func:`change`, as a part of an operation."""
     installation, operation, actor = audit.installation, audit.operation, audit.principal.name
     settings = installation.settings
     root, now = settings.entity_defs, settings.now()
@@ -194,7 +179,6 @@ def _changed(audit: Audit, request: Request, plan_of: Callable[[Stored, Request]
 
 
 def _owned(stored: Stored, plan: Plan, operation: str) -> list[StoredEntity]:
-    """What is there and would be changed, or scheduled with what is submitted."""
     found = [stored.by_key.get((one.kind, one.name)) for one in plan.entities if _changes(one, operation)]
     return [StoredEntity(document) for document in found if document is not None]
 
@@ -204,21 +188,19 @@ def _changes(one: EntityChange, operation: str) -> bool:
 
 
 def _record(installation: Installation, now: datetime, recorder: Recorder) -> None:
-    """Writes down what is new; where that is not possible, the next load does."""
+    """Records new versions; where the database is not available, the next load of the code location does."""
     with suppress(SettingsError, OperationalError, InvalidDefinitionsError, DefinitionStoreError):
         record_definitions(installation.database, installation.settings.entity_defs, now, recorder)
 
 
 def touch(installation: Installation, request: Request) -> OperationResult:
-    """Records the definitions of entities as new versions; they hold from now on (source: Apache Falcon).
-
-    Each time it does so again: that is what it is for.
+    """Records present definitions as new versions, valid from now on, at each call (source: Apache Falcon).
 
     Raises:
-        UnknownEntityError: an entity is not there, or there are several of a name, and no kind is given.
+        UnknownEntityError: an entity does not exist, or there are several of a name, and no kind is given.
         InvalidDefinitionsError: the tree has problems.
         SettingsError: the database cannot be reached.
-        DeniedError: who asks may not change one of the entities.
+        DeniedError: the user may not change one of the entities.
     """
     settings = installation.settings
     root, now = settings.entity_defs, settings.now()

@@ -1,4 +1,4 @@
-"""Which entities need which: a process its feeds and clusters, a feed its clusters."""
+"""Dependencies between entities: a process needs its feeds and clusters, a feed its clusters."""
 
 from __future__ import annotations
 
@@ -14,18 +14,12 @@ from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation
 
 Users: TypeAlias = "Mapping[tuple[str, str], Sequence[tuple[AnyEntity, tuple[str, ...]]]]"
-"""Kind and name of an entity -> those that need it, and what for."""
+"""Kind and name of an entity -> those that need it, and their roles."""
 
 
 @dataclass(frozen=True)
 class Need:
-    """An entity that another one names in its definition.
-
-    Attributes:
-        kind: Of what kind.
-        name: Its name.
-        role: What for: ``cluster``, ``input``, ``output`` or ``archive``.
-    """
+    """An entity that another one names as ``cluster``, ``input``, ``output`` or ``archive``."""
 
     kind: str
     name: str
@@ -34,14 +28,7 @@ class Need:
 
 @dataclass(frozen=True)
 class DependencyTree:
-    """An entity, and what is on one side of it, all the way.
-
-    Attributes:
-        kind: Of what kind.
-        name: Its name.
-        roles: What it is to the entity above it in the tree, or that one to it; empty at the root.
-        below: The entities next to it.
-    """
+    """An entity with all that it needs, or all that need it; ``roles`` are of the edge above it, empty at the root."""
 
     kind: str
     name: str
@@ -49,7 +36,6 @@ class DependencyTree:
     below: tuple[DependencyTree, ...]
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints of it."""
         return {
             "kind": self.kind,
             "name": self.name,
@@ -59,7 +45,6 @@ class DependencyTree:
 
 
 def needs_of(entity: AnyEntity) -> Iterator[Need]:
-    """The entities that it names, as they are named."""
     if isinstance(entity, Cluster):
         return
     if isinstance(entity, Process):
@@ -76,11 +61,11 @@ def needs_of(entity: AnyEntity) -> Iterator[Need]:
 def entity_dependencies(
     installation: Installation, name: str, kind: str | None = None
 ) -> tuple[DependencyTree, DependencyTree]:
-    """What an entity needs, and what needs it; the entities of all colos.
+    """Returns the entities that an entity needs, and those that need it, of all colos.
 
     Raises:
         UnknownEntityError: there is none of that name, or there are several and ``kind`` is not given.
-        DeniedError: who asks may not read it.
+        DeniedError: the user may not read it.
     """
     entity = any_named(installation.all_entities, name, kind)
     require_readable(installation, "dependency", [entity])
@@ -88,7 +73,6 @@ def entity_dependencies(
 
 
 def needed_by_it(entities: EntityStore, entity: AnyEntity, roles: tuple[str, ...] = ()) -> DependencyTree:
-    """The entity with what it needs, and what that needs."""
     below = (
         needed_by_it(entities, any_named(entities, name, kind), found)
         for (kind, name), found in _by_entity(needs_of(entity)).items()
@@ -97,13 +81,11 @@ def needed_by_it(entities: EntityStore, entity: AnyEntity, roles: tuple[str, ...
 
 
 def that_need_it(users: Users, entity: AnyEntity, roles: tuple[str, ...] = ()) -> DependencyTree:
-    """The entity with what needs it, and what needs that."""
     below = (that_need_it(users, one, found) for one, found in users.get((entity.kind, entity.name), ()))
     return DependencyTree(entity.kind, entity.name, roles, tuple(below))
 
 
 def users_of(entities: EntityStore) -> Users:
-    """Each entity with those that need it, and what for."""
     users: dict[tuple[str, str], list[tuple[AnyEntity, tuple[str, ...]]]] = {}
     for one in declared_entities(entities):
         for needed, roles in _by_entity(needs_of(one)).items():
@@ -112,7 +94,6 @@ def users_of(entities: EntityStore) -> Users:
 
 
 def _by_entity(needs: Iterable[Need]) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Each entity once, with all its roles."""
     found: dict[tuple[str, str], tuple[str, ...]] = {}
     for one in needs:
         known = found.get((one.kind, one.name), ())

@@ -21,11 +21,7 @@ from falcon_assets.operations.installation import Installation
 
 
 def keys_named(stored: Stored, name: str, kind: str | None) -> list[Key]:
-    """The entity of that name, if there is one.
-
-    Raises:
-        UnknownEntityError: there are several, and ``kind`` is not given.
-    """
+    """Returns at most one key; UnknownEntityError where there are several, and ``kind`` is not given."""
     found = [key for key in stored.by_key if key[1] == name and kind in (None, key[0])]
     if len(found) > 1:
         raise UnknownEntityError(
@@ -35,11 +31,6 @@ def keys_named(stored: Stored, name: str, kind: str | None) -> list[Key]:
 
 
 def stored_keys(stored: Stored, names: Iterable[str], kind: str | None) -> list[Key]:
-    """The entities of these names.
-
-    Raises:
-        UnknownEntityError: one is not there, or there are several, and ``kind`` is not given.
-    """
     keys = []
     for name in names:
         found = keys_named(stored, name, kind)
@@ -51,22 +42,16 @@ def stored_keys(stored: Stored, names: Iterable[str], kind: str | None) -> list[
 
 
 _TEXT = Path("definitions")
-"""What a definition is called in problems that was given as a text."""
+"""The file name that problems show for a definition given as text."""
 _SHOWN = 200
 _SUFFIXES = (".yaml", ".yml")
 
 
 def read_given(stored: Stored, request: Request, *, names_first: bool = False) -> tuple[Stored, list[str]]:
-    """The definitions in the files and folders that are given, and what is a name of an entity.
+    """Returns the definitions in the given files and folders, and the given names of entities.
 
-    Args:
-        stored: What is there.
-        request: What is given.
-        names_first: Whether a word is an entity that is there, also where it is a file, too.
-
-    Raises:
-        UsageError: it is no name, and files are not read for who asks.
-        UnknownEntityError: there are several entities of a name, and no kind is given.
+    ``names_first``: an existing entity takes precedence over a file of the same name. UsageError where files are not
+    read for this user, and a word is not a name.
     """
     files, names = Files(), []
     if request.definitions:
@@ -87,11 +72,6 @@ def read_given(stored: Stored, request: Request, *, names_first: bool = False) -
 
 
 def there_already(stored: Stored, names: Sequence[str], kind: str | None) -> list[EntityChange]:
-    """Entities that are there already, by name.
-
-    Raises:
-        UnknownEntityError: one is not there, or there are several of its name, and no kind is given.
-    """
     changes = []
     for name in names:
         found = keys_named(stored, name, kind)
@@ -103,7 +83,7 @@ def there_already(stored: Stored, names: Sequence[str], kind: str | None) -> lis
 
 
 def asked_for(stored: Stored, request: Request) -> list[Key]:
-    """Kind and name of what is asked for, as far as they can be read, for who was refused it."""
+    """Returns the keys of a refused request, as far as they can be read; raises nothing."""
     keys: list[Key] = []
     for text in request.given:
         with suppress(FalconError):
@@ -145,7 +125,7 @@ def _is_word(text: str) -> bool:
 
 
 def _exists(path: Path) -> bool:
-    """Whether it is there; a text that no file can have for a name is not."""
+    """Returns False also for texts that cannot be a file name."""
     try:
         return path.exists()
     except (OSError, ValueError):
@@ -153,17 +133,12 @@ def _exists(path: Path) -> bool:
 
 
 def _shortened(name: str) -> str:
-    """The name, or its beginning where no entity can have it: it is told, and written down."""
+    """Cuts off names that no entity can have: the text is shown and recorded."""
     return name if len(name) <= 2 * LONGEST_NAME else f"{name[: 2 * LONGEST_NAME]}..."
 
 
 def stored_definition(installation: Installation, name: str, kind: str | None = None) -> str:
-    """The text of an entity's definition; values of storage options are stars.
-
-    Raises:
-        UnknownEntityError: there is none of that name, or there are several and ``kind`` is not given.
-        DeniedError: who asks may not read it.
-    """
+    """Returns the definition as text; values of storage options are stars. Raises as :func:`.show_entity`."""
     entity = any_named(installation.all_entities, name, kind)
     require_readable(installation, "show", [entity])
     stored = read_tree(installation.all_entities.root)

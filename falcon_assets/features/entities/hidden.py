@@ -9,11 +9,10 @@ from falcon_assets.base.texts import hidden as without_secrets
 from falcon_assets.model.secret_values import SECRET_KEY, is_secret
 
 _NAMED = ("properties", "options")
-"""Where a name says whether its value is secret."""
+"""Keys of mappings in which the name of a value decides whether it is secret."""
 
 
 def hidden(value: Any) -> Any:
-    """The plain values of a definition, without those of its storage options and secret properties."""
     if isinstance(value, dict):
         return {
             key: _stars(item) if key == SECRET_KEY else _properties(item) if key in _NAMED else hidden(item)

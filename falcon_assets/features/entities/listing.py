@@ -1,4 +1,4 @@
-"""Entities of all kinds, with what people look for them by."""
+"""Lists of entities of all kinds, with filters, and look-up by name."""
 
 from __future__ import annotations
 
@@ -32,10 +32,9 @@ class Entity:
     """An entity and its status.
 
     Attributes:
-        declared: The entity.
         status: SUBMITTED, RUNNING or SUSPENDED; a cluster is always SUBMITTED.
-        since: When it came to that, on the falcon clock; None for a cluster.
-        commanded: Whether by a command; else by ``schedule:`` in the definition.
+        since: On the falcon clock; None for a cluster.
+        commanded: Whether a command set the status, not ``schedule:`` in the definition.
     """
 
     declared: AnyEntity
@@ -45,31 +44,25 @@ class Entity:
 
     @property
     def kind(self) -> str:
-        """``cluster``, ``feed`` or ``process``."""
         return self.declared.kind
 
     @property
     def name(self) -> str:
-        """Its name, the only one of its kind."""
         return self.declared.name
 
     @property
     def clusters(self) -> tuple[str, ...]:
-        """The clusters that it is on; none for a cluster."""
         return () if isinstance(self.declared, Cluster) else tuple(one.name for one in self.declared.clusters)
 
     @property
     def pipelines(self) -> tuple[str, ...]:
-        """The pipelines of a process."""
         return self.declared.pipelines if isinstance(self.declared, Process) else ()
 
     @property
     def owner(self) -> str | None:
-        """Who owns it, where that is declared."""
         return self.declared.acl.owner if self.declared.acl else None
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         return {
             "name": self.name,
             "kind": self.kind,
@@ -83,7 +76,6 @@ class Entity:
 
 
 def _tags(one: Entity) -> Iterable[str]:
-    """Each tag by its name, and as ``name=value``."""
     return [text for name, value in one.declared.tags.items() for text in (name, f"{name}={value}")]
 
 
@@ -96,18 +88,12 @@ FIELDS: Fields[Entity] = {
     TAG: _tags,
     "owner": lambda one: [one.owner] if one.owner else [],
 }
-"""What entities are filtered and sorted by."""
 
 
 def list_entities(installation: Installation, query: Query | None = None, text: str | None = None) -> Page[Entity]:
-    """The entities of this colo: clusters, feeds, processes, each kind in the order of the definitions.
+    """Lists entities of this colo that the user may read: clusters, feeds, processes, each in the order of definition.
 
-    Those that the user of the operating system may not read are left out.
-
-    Args:
-        installation: Where.
-        query: Which of them, by :data:`FIELDS`.
-        text: Only those that have it in name, description or tags, in whatever case.
+    ``query`` filters by :data:`FIELDS`; ``text`` is searched in name, description and tags, ignoring case.
 
     Raises:
         QueryError: a field, a kind or a status is not known.
@@ -125,11 +111,11 @@ def list_entities(installation: Installation, query: Query | None = None, text: 
 
 
 def show_entity(installation: Installation, name: str, kind: str | None = None) -> Entity:
-    """The entity of that name, with its status.
+    """Returns an entity with its status.
 
     Raises:
         UnknownEntityError: there is none of that name, or there are several and ``kind`` is not given.
-        DeniedError: who asks may not read it.
+        DeniedError: the user may not read it.
     """
     declared = any_named(installation.entities, name, kind)
     require_readable(installation, "show", [declared])
@@ -140,16 +126,11 @@ def show_entity(installation: Installation, name: str, kind: str | None = None) 
 
 
 def declared_entities(entities: EntityStore) -> list[AnyEntity]:
-    """All entities: clusters, feeds, processes."""
     return [*entities.clusters.values(), *entities.feeds.values(), *entities.processes.values()]
 
 
 def any_named(entities: EntityStore, name: str, kind: str | None = None) -> AnyEntity:
-    """The entity of that name, of any kind.
-
-    Raises:
-        UnknownEntityError: there is none of that name, or there are several and ``kind`` is not given.
-    """
+    """Finds an entity of any kind; UnknownEntityError where there is none, or several and ``kind`` is not given."""
     if kind is not None:
         if kind == "cluster":
             return entities.cluster(name)
@@ -166,7 +147,7 @@ def any_named(entities: EntityStore, name: str, kind: str | None = None) -> AnyE
 
 
 def definition_data(declared: AnyEntity) -> dict[str, Any]:
-    """What is declared of the entity, as plain values; of storage options only names of variables are shown."""
+    """Returns the declared keys as plain values, without secrets."""
     data: dict[str, Any] = hidden(declared.model_dump(mode="json", by_alias=True, exclude_unset=True))
     return data
 

@@ -1,4 +1,4 @@
-"""Which feed, and which of its instances, a path belongs to."""
+"""Look-up of the feed and the instance that a path belongs to."""
 
 from __future__ import annotations
 
@@ -25,14 +25,7 @@ from falcon_assets.planning.instance_paths import InstancePaths
 
 @dataclass(frozen=True)
 class PathOwner:
-    """An instance of a feed that a path belongs to.
-
-    Attributes:
-        feed: Of which feed.
-        cluster: Where.
-        location: Which of its locations: ``data``, ``stats`` or ``meta``.
-        instance: Its nominal time.
-    """
+    """An instance of a feed that a path belongs to; ``location`` is ``data``, ``stats`` or ``meta``."""
 
     feed: str
     cluster: str
@@ -40,7 +33,6 @@ class PathOwner:
     instance: datetime
 
     def as_data(self) -> dict[str, str]:
-        """What ``--json`` prints."""
         return {
             "feed": self.feed,
             "cluster": self.cluster,
@@ -55,19 +47,18 @@ FIELDS: Fields[PathOwner] = {
     "location": lambda one: [one.location],
     "instance": lambda one: [format_instant(one.instance)],
 }
-"""What they are filtered and sorted by."""
 
 
 def lookup(installation: Installation, path: str, query: Query | None = None) -> Page[PathOwner]:
-    """The instances that the path belongs to; it may be a file in one of them.
+    """Finds the instances of readable feeds, of all colos, that a path belongs to.
 
-    Those of feeds that the user of the operating system may not read are left out. Of a snapshot feed, whose instances
-    all have one path, it is the newest that is recorded; where none is, the newest there should be.
+    A path inside an instance counts. The instances of a snapshot feed share one path: the newest recorded one is
+    returned, else the newest that is due.
 
     Args:
-        installation: Where; entities of all colos.
+        installation: Its entities.
         path: As on a cluster (``/raw/2013/01``), of this machine, or a URL.
-        query: Which part of the list.
+        query: Filters, order and part of the list.
     """
     entities, who = installation.all_entities, acting(installation.settings)
     newest = partial(_newest, installation)
@@ -79,15 +70,7 @@ def lookup(installation: Installation, path: str, query: Query | None = None) ->
 def path_owners(
     entities: EntityStore, path: str, home: Path, folder: Path, newest: Callable[[InstancePaths], datetime]
 ) -> Iterator[PathOwner]:
-    """:func:`lookup` in these entities.
-
-    Args:
-        entities: The entities.
-        path: The path.
-        home: Where the bare endpoints of clusters lie.
-        folder: What a path that is not absolute is relative to.
-        newest: Says which instance of a snapshot feed is there.
-    """
+    """:func:`lookup` in these entities; ``home`` is the folder of bare endpoints, ``folder`` that of relative paths."""
     for feed in entities.feeds.values():
         for cluster, _ in entities.feed_clusters(feed):
             for location, instance in _owned(InstancePaths(feed, cluster), path, home, folder, newest):
@@ -130,7 +113,7 @@ def _owned(
 
 
 def _below(root: str, path: str, folder: Path, *, bare: bool) -> Iterator[str]:
-    """What the path may be below the root of a store: by its URL, as a path of this machine, as one on the cluster."""
+    """Yields the path below the root of a store: read as a URL, as a local path, and as one on the cluster."""
     url = store_url(path if "://" in path else str(folder / path), Path("/"))
     scheme, _, place = url.partition("://")
     own_scheme, _, own_place = root.partition("://")
@@ -147,7 +130,6 @@ def _steps(path: str) -> list[str]:
 
 
 def _ancestors(path: str) -> Iterator[str]:
-    """The path and all folders above it, the longest first."""
     steps = _steps(path)
     for length in range(len(steps), 0, -1):
         yield "/" + "/".join(steps[:length])

@@ -1,4 +1,4 @@
-"""What commands to entities are told, and what they answer."""
+"""Requests and results of commands on entities."""
 
 from __future__ import annotations
 
@@ -13,14 +13,7 @@ Action: TypeAlias = Literal["submitted", "updated", "deleted", "touched", "uncha
 
 @dataclass(frozen=True)
 class EntityChange:
-    """What becomes of an entity.
-
-    Attributes:
-        kind: Of what kind.
-        name: Its name.
-        action: What is done with it; ``unchanged``: it is so already.
-        file: Where its definition is, or was; empty where there is none.
-    """
+    """The outcome for one entity; ``file`` is empty where it has no definition."""
 
     kind: str
     name: str
@@ -30,14 +23,11 @@ class EntityChange:
 
 @dataclass(frozen=True)
 class EntityState:
-    """Whether an entity runs by itself.
+    """The status of a feed or process: SUBMITTED, RUNNING or SUSPENDED.
 
     Attributes:
-        kind: ``feed`` or ``process``.
-        name: Its name.
-        status: SUBMITTED, RUNNING or SUSPENDED.
-        since: When it came to that, on the falcon clock.
-        commanded: Whether by a command; else by ``schedule:`` in the definition.
+        since: On the falcon clock.
+        commanded: Whether a command set it, not ``schedule:`` in the definition.
     """
 
     kind: str
@@ -48,22 +38,19 @@ class EntityState:
 
 
 ANY_KIND = "entity"
-"""Of what is not there, and was named without its kind."""
+"""The kind of an entity that does not exist and was named without one."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a command to entities is told.
+    """The arguments of a command on entities.
 
     Attributes:
         given: Files, folders or names of entities.
-        kind: Of what kind those are that are named; None: the name says it.
-        actor: Who asks.
-        reason: Why, in the words of who asks.
-        dry_run: Whether only to say what would change.
-        definitions: Definitions in YAML, given besides.
-        takes_files: Whether ``given`` may be files and folders. Not where others than the user of this process ask:
-            what is wrong with a file would be told to them, with lines of it.
+        kind: Of the named entities; None: the name is unique.
+        definitions: More definitions, as YAML.
+        takes_files: Whether ``given`` may be files and folders. False where the caller is not the user of this process:
+            error messages would show lines of a file.
     """
 
     given: tuple[str, ...] = ()
@@ -77,13 +64,7 @@ class Request:
 
 @dataclass(frozen=True, order=True)
 class Touched:
-    """What an update of a feed touches besides.
-
-    Attributes:
-        kind: ``process``, ``replication`` or ``retention``.
-        name: Of the process, of the replication as lists call it, or of the feed that retention takes instances of.
-        clusters: Where.
-    """
+    """A workload that an update of a feed touches; of retention, ``name`` is the feed."""
 
     kind: Literal["process", "replication", "retention"]
     name: str
@@ -92,20 +73,14 @@ class Touched:
 
 @dataclass(frozen=True)
 class OperationResult:
-    """What came of a command to entities; fit to be recorded.
+    """The result of a command on entities; fit to be recorded.
 
     Attributes:
-        operation: Its name.
-        actor: Who asked.
-        reason: Why.
-        at: When, on the falcon clock.
-        dry_run: Whether nothing was done.
-        entities: What became of each entity.
-        diff: What changed in the files.
-        warnings: What works and surprises in the new definitions.
-        statuses: The status of each entity before and after, where that was to change.
-        reload: Whether Dagster has taken up the change, in words; empty where there was none.
-        touches: What the updates of feeds touch besides.
+        at: On the falcon clock.
+        warnings: Of new definitions that are valid, but surprising.
+        statuses: Before and after.
+        reload: Whether Dagster has loaded the change, in words; empty without a change.
+        touches: Other workloads that updates of feeds touch.
     """
 
     operation: str
@@ -122,12 +97,10 @@ class OperationResult:
 
     @property
     def changed(self) -> bool:
-        """Whether anything did, or would."""
         touched = any(one.action == "touched" for one in self.entities)
         return touched or bool(self.diff) or any(before != after for before, after in self.statuses)
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         return {
             "operation": self.operation,
             "actor": self.actor,

@@ -1,4 +1,4 @@
-"""Feeds and processes: whether they run by themselves, and commands that change it."""
+"""Status of feeds and processes, and the commands schedule, suspend and resume."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from falcon_assets.operations.installation import Installation
 
 
 def entity_states(installation: Installation, kind: str | None = None) -> list[EntityState]:
-    """The state of every feed and process, or of those of one kind, in the order of the definitions."""
     wanted = [one for one in _declared(installation.entities) if kind in (None, one.kind)]
     with installation.tables.begin() as connection:
         found = statuses(connection, wanted, installation.settings.now())
@@ -27,26 +26,28 @@ def entity_states(installation: Installation, kind: str | None = None) -> list[E
 
 
 def schedule_entities(installation: Installation, request: Request) -> OperationResult:
-    """Lets what is SUBMITTED run by itself from now on, all of them or none; raises as :func:`change_statuses`."""
+    """Schedules SUBMITTED entities, all of them or none.
+
+    Raises:
+        UnknownEntityError: there is none of a name, or there are two and the kind is not given.
+        EntityStatusError: a status does not fit; nothing is changed.
+        DeniedError: the user may not change one of them.
+    """
     return _command(Command.SCHEDULE, installation, request)
 
 
 def suspend_entities(installation: Installation, request: Request) -> OperationResult:
-    """Starts no more instances of what is RUNNING; the rest as :func:`schedule_entities`."""
+    """Starts no more instances of RUNNING entities, else as :func:`schedule_entities`."""
     return _command(Command.SUSPEND, installation, request)
 
 
 def resume_entities(installation: Installation, request: Request) -> OperationResult:
-    """Lets what is SUSPENDED run again, the instances of the meantime too; the rest as :func:`schedule_entities`."""
+    """Resumes SUSPENDED entities, with the instances of the meantime, else as :func:`schedule_entities`."""
     return _command(Command.RESUME, installation, request)
 
 
 def named_entities(installation: Installation, keys: Iterable[tuple[str | None, str]]) -> list[Feed | Process]:
-    """The entities of these kinds and names, each once.
-
-    Raises:
-        UnknownEntityError: there is none of a name, or there are two and the kind is not given.
-    """
+    """Returns each entity once."""
     found = [named_entity(installation.entities, name, kind) for kind, name in keys]
     return list({(one.kind, one.name): one for one in found}.values())
 
@@ -54,17 +55,7 @@ def named_entities(installation: Installation, keys: Iterable[tuple[str | None, 
 def apply_to_all(
     connection: Connection, installation: Installation, asked: Command, entities: Iterable[Feed | Process]
 ) -> tuple[tuple[EntityState, EntityState], ...]:
-    """The status of each entity before and after the command; it applies to all of them, or to none.
-
-    Args:
-        connection: In a transaction, at whose end it applies.
-        installation: Where.
-        asked: The command.
-        entities: Each once.
-
-    Raises:
-        EntityStatusError: a status does not fit; nothing is changed.
-    """
+    """Applies a command to all entities or, with EntityStatusError, to none, at the end of the caller's transaction."""
     by_key = {(one.kind, one.name): one for one in entities}
     states = {}
     for key in sorted(by_key):  # in one order: two commands must not wait for each other
@@ -91,11 +82,7 @@ def _command(asked: Command, installation: Installation, request: Request) -> Op
 
 
 def named_entity(entities: EntityStore, name: str, kind: str | None = None) -> Feed | Process:
-    """The feed or process of that name.
-
-    Raises:
-        UnknownEntityError: there is none, or there are two and ``kind`` is not given.
-    """
+    """Finds a feed or process; UnknownEntityError where there is none, or two and ``kind`` is not given."""
     if kind is not None:
         return entities.feed(name) if kind == "feed" else entities.process(name)
     declared = _declared(entities)

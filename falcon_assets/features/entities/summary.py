@@ -24,33 +24,21 @@ from falcon_assets.operations.paging import Page, Query
 
 @dataclass(frozen=True)
 class EntitySummary:
-    """A feed or process, and its latest instances.
-
-    Attributes:
-        entity: The entity.
-        instances: Cluster by cluster, on each the latest first; only those that are due.
-    """
+    """A feed or process with its due instances, cluster by cluster, on each the latest first."""
 
     entity: Entity
     instances: tuple[InstanceInfo, ...]
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         return {**self.entity.as_data(), "instances": [one.as_data() for one in self.instances]}
 
 
 def summarize_entities(
     installation: Installation, query: Query, number: int, cluster: str | None = None
 ) -> Page[EntitySummary]:
-    """Feeds and processes with the latest ``number`` instances on each of their clusters.
+    """Lists feeds and processes with the latest ``number`` instances on each of their clusters.
 
-    Why instances wait is not told; one that failed says why.
-
-    Args:
-        installation: Where.
-        query: Which entities, as for :func:`.list_entities`.
-        number: How many instances on each cluster at most.
-        cluster: Only entities, and instances, there.
+    Failed instances have their reason, waiting ones have none. ``query`` selects entities as in :func:`.list_entities`.
 
     Raises:
         UnknownEntityError: there is no such cluster.
@@ -94,10 +82,9 @@ def _latest_of(
 def _latest(
     connection: Connection, rows: InstanceRows[Any, Any], asked: Sequence[Asked], number: int
 ) -> list[tuple[Key, Any]]:
-    """The latest of each, by one statement.
+    """Returns the latest instances of each, by one statement.
 
-    What is among the latest that may have no row, and is not among the latest rows, has none: were there one, it would
-    lie after one of those.
+    A candidate without a row among the latest rows has no row at all: the row would be later than one of those.
     """
     known = dict(rows.latest(connection, [one.span for one in asked], number))
     of_each: dict[tuple[str, str], dict[datetime, Any]] = {one.key: dict.fromkeys(one.latest(number)) for one in asked}

@@ -1,4 +1,4 @@
-"""What an update may not change, for what has been computed or has landed would be lost (source: Apache Falcon)."""
+"""Checks of updates: keys must stay whose change would lose computed or landed data (source: Apache Falcon)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,10 @@ _NAMED = 3
 
 
 def require_allowed(installation: Installation, updates: Sequence[Update]) -> None:
-    """Checks what only the ledger knows; where the database is away, nobody can.
+    """Checks an update against the ledger; passes where the database is not available.
 
-    The start of what was scheduled stays as it is. What else names instances, which are frequency, the zone of days and
-    months and the zone whose clock paths show, stays where there are some. A cluster that has data stays where it is.
-
-    Raises:
-        DefinitionStoreError: an update changes one of them; says what to do.
+    The start of a scheduled entity stays; so do frequency and time zones, which name instances, where instances exist,
+    and the place of a cluster with data. DefinitionStoreError says how to proceed.
     """
     starts = {key: text for update in updates for key, text in _other_starts(*update)}
     renamed = {key: text for update in updates for key, text in _other_names(*update)}
@@ -75,14 +72,12 @@ def _other_starts(before: Any, after: Any) -> Iterator[tuple[Key, str]]:
 
 
 def _other_names(before: Any, after: Any) -> Iterator[tuple[Key, str]]:
-    """What of an update makes other instances, or has them lie elsewhere."""
     for what, old_value, new_value in _renamed(before.data, after.data):
         if old_value != new_value:
             yield (after.data["kind"], after.data["name"]), f"{what} cannot change from {old_value} to {new_value}"
 
 
 def _renamed(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """What names the instances of an entity, with the value before and after."""
     if before["kind"] == "cluster":
         return
     if before["kind"] == "feed":

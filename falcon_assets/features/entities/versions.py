@@ -1,4 +1,4 @@
-"""The files of workflows of an earlier version of a process, beside those that are in the tree now."""
+"""Recorded versions of definitions: history, diff, and restoring, with the files of workflows."""
 
 from __future__ import annotations
 
@@ -39,17 +39,7 @@ from falcon_assets.operations.installation import Installation
 def old_workflows(
     engine: Engine, root: Path, process: str, version: int
 ) -> tuple[list[WorkflowChange], list[Problem], list[str]]:
-    """What gives the files of a version the content that they had, those that were not kept, and all that were.
-
-    Args:
-        engine: The database with the contents.
-        root: The folder of the definitions.
-        process: Whose workflows.
-        version: Of its definition.
-
-    Raises:
-        DefinitionStoreError: something else is where a file was.
-    """
+    """Returns changes that restore a version's files, warnings for files that were not kept, and the kept paths."""
     with engine.connect() as connection:
         files = kept_files(connection, process, version)
     unkept = [
@@ -85,14 +75,7 @@ def _parts(engine: Engine, content: str) -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class History:
-    """The recorded definitions of an entity.
-
-    Attributes:
-        kind: Of the entity.
-        name: Of the entity.
-        versions: The oldest first.
-        present: The definition in the tree now; None: the entity is not there.
-    """
+    """The recorded definitions of an entity, the oldest first; ``present`` is None where it is deleted."""
 
     kind: str
     name: str
@@ -101,25 +84,16 @@ class History:
 
     @property
     def is_recorded(self) -> bool:
-        """Whether the present definition is the latest version."""
         return bool(self.versions) and self.versions[-1].text == self.present
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         items = [{**vars(one), "since": one.since.isoformat()} for one in self.versions]
         return {"items": items, "total": len(items), "next": None, "recorded": self.is_recorded}
 
 
 @dataclass(frozen=True)
 class VersionDiff:
-    """How the present definition differs from a version.
-
-    Attributes:
-        kind: Of the entity.
-        name: Of the entity.
-        version: The version.
-        diff: As a unified diff, of the files of its workflows too; empty: it does not.
-    """
+    """A unified diff from a version to the present definition and workflows; empty where they are equal."""
 
     kind: str
     name: str
@@ -128,12 +102,12 @@ class VersionDiff:
 
 
 def entity_history(installation: Installation, name: str, kind: str | None = None) -> History:
-    """The recorded versions of an entity, deleted ones too.
+    """Returns the recorded versions of an entity, also of a deleted one.
 
     Raises:
         UnknownEntityError: nothing of that name was recorded, or there are several and ``kind`` is not given.
         SettingsError: the database cannot be reached.
-        DeniedError: who asks may not read it.
+        DeniedError: the user may not read it.
     """
     history = _history(installation, name, kind)
     require_readable(installation, "history", _entity(installation, history))
@@ -160,13 +134,9 @@ def _history(installation: Installation, name: str, kind: str | None) -> History
 def entity_diff(
     installation: Installation, name: str, version: int | None = None, kind: str | None = None
 ) -> VersionDiff:
-    """How the definition in the tree differs from a version; raises as :func:`entity_history`.
+    """Compares the present definition with a version; raises as :func:`entity_history`.
 
-    Args:
-        installation: Whose tree.
-        name: Of the entity.
-        version: Its number; None: the last one with another text or workflow than the present one, else the latest.
-        kind: Of what kind.
+    Without ``version``: the last one with another text or workflow than the present one, else the latest.
     """
     history = entity_history(installation, name, kind)
     workflow = history.versions[-1].workflow_hash
@@ -182,17 +152,15 @@ def entity_diff(
 
 
 def restore_entity(installation: Installation, version: int, request: Request) -> OperationResult:
-    """Gives the entity that ``request`` names the definition of a version; one that was deleted is submitted again.
-
-    The files of its workflows get the content that they had; what else is in the tree stays as it is.
+    """Restores the definition of a version, and its files of workflows; a deleted entity is submitted again.
 
     Raises:
-        UnknownEntityError: that version is not recorded, or it is one in which the entity was deleted.
+        UnknownEntityError: that version is not recorded, or the entity was deleted in it.
         InvalidDefinitionsError: the tree would have problems.
         DefinitionStoreError: the version held secrets that the present definition has not, or the tree cannot be
             changed.
         SettingsError: the database cannot be reached.
-        DeniedError: who asks may not change it.
+        DeniedError: the user may not change it.
     """
 
     def plan(stored: Stored, _: Request) -> Plan:
@@ -221,12 +189,6 @@ def _workflows(
 
 
 def _definition(history: History, version: int, present: Any) -> Files:
-    """The definition of a version, with the secrets of the present one.
-
-    Raises:
-        UnknownEntityError: there is no such version, or the entity was deleted in it.
-        DefinitionStoreError: the version held secrets that the present definition does not have.
-    """
     text = _version(history, version).text
     if text is None:
         raise UnknownEntityError(f"in version {version} {history.kind} {history.name!r} was deleted: use another one")
@@ -243,7 +205,6 @@ def _definition(history: History, version: int, present: Any) -> Files:
 
 
 def _entity(installation: Installation, history: History) -> list[StoredEntity]:
-    """The entity as it is in the tree, else as it was at last."""
     stored = read_tree(installation.settings.entity_defs)
     if document := stored.by_key.get((history.kind, history.name)):
         return [StoredEntity(document)]

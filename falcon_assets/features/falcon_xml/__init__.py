@@ -1,1 +1,1 @@
-"""Apache Falcon's XML, converted to YAML: what has no counterpart is named, nothing is dropped in silence."""
+"""Import of Apache Falcon's XML as YAML: keys without a counterpart are reported, none is dropped silently."""

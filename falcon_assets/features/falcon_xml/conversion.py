@@ -1,4 +1,4 @@
-"""A file of XML to a document of YAML: rules, what several of them settle together, and comments."""
+"""Conversion of a file of XML to a document of YAML: rules, settlements between several of them, and comments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from falcon_assets.model.path_template import TIME_VARIABLES
 _NAMESPACE = re.compile(r"uri:(falcon|ivory):(cluster|feed|process|datasource):0\.[0-9]+")
 _NO_FORMAT = "format: parquet\nFalcon did not know in which format the files are: write it here where it is another one"
 _NEVER = "2090"
-"""Validities that end in that year or later were meant to end never."""
+"""Validities that end in this year or later mean no end."""
 _CALENDAR = re.compile(r"(days|months)\(")
 _FILLED_IN_UTC = "Falcon filled paths in UTC: so instances lie where they lay"
 _NOT_IMPORTED = "Of {file}, not imported (see the warnings of `falcon import xml`):"
@@ -25,16 +25,7 @@ _NOT_IMPORTED = "Of {file}, not imported (see the warnings of `falcon import xml
 
 @dataclass
 class Imported:
-    """An entity.
-
-    Attributes:
-        kind: ``cluster``, ``feed`` or ``process``.
-        name: Its name here.
-        source: The file of XML, to be shown.
-        keys: The document.
-        head: Comments above it.
-        found: Warnings, remains and stubs of workflows.
-    """
+    """An entity; ``keys`` is the document, ``head`` the comments above it, ``name`` its name after conversion."""
 
     kind: str
     name: str
@@ -44,7 +35,6 @@ class Imported:
     found: Conversion
 
     def text(self) -> YamlText:
-        """The document as it is now."""
         tail: list[str] = []
         if self.found.remains:
             tail.append(_NOT_IMPORTED.format(file=self.source))
@@ -52,25 +42,20 @@ class Imported:
         return yaml_text(self.keys, self.head, tail)
 
     def optional(self, key_path: str) -> OptionalPart | None:
-        """What may be left out because of what is said of ``key_path``: as little as goes; None where nothing may."""
+        """Returns the smallest part that can be left out because of a problem at ``key_path``; None: there is none."""
         return optional_part(self.keys, key_path)
 
     def leave_out(self, part: OptionalPart, key_path: str, message: str) -> None:
-        """Leaves out a part because of what is said of it, where the rest is right without it."""
         self.found.warn(part.node.line, key_path, f"{message}: {part.shown} is left out")
         if part.remove():
             self.found.remains.append((part.node.line, f"{part.name}\n{yaml_text({part.key: part.node}, (), ()).text}"))
 
 
 def convert(raw: bytes, source: str) -> Imported | tuple[Warned, ...]:
-    """The entity that a file declares, or why there is none in it.
-
-    Args:
-        raw: What is in the file.
-        source: Its name, to be shown.
+    """Returns the entity that a file declares, or why there is none. ``source`` is the shown name of the file.
 
     Raises:
-        UnfitXmlError: it is not fit to be read, see :func:`~falcon_assets.features.falcon_xml.elements.parse_xml`.
+        UnfitXmlError: the file cannot be read, see :func:`~falcon_assets.features.falcon_xml.elements.parse_xml`.
     """
     parsed = parse_xml(raw)
     root = parsed.root
@@ -122,7 +107,7 @@ def _settle_feed(keys: Keys, conversion: Conversion) -> None:
 
 
 def _settle_path_zone(keys: Keys) -> None:
-    """Falcon filled all paths in UTC; here those of days and months show the feed's zone, unless it says otherwise."""
+    """Falcon filled all paths in UTC; here paths of days and months use the feed's zone unless declared otherwise."""
     zone, frequency = keys.get("timezone"), keys.get("frequency")
     if zone is None or frequency is None or zone.value == "UTC" or not _CALENDAR.match(str(frequency.value)):
         return
@@ -133,7 +118,7 @@ def _settle_path_zone(keys: Keys) -> None:
 
 
 def _settle_snapshot(keys: Keys, conversion: Conversion) -> None:
-    """Falcon let a path do without a time: then all instances were what lay there."""
+    """Falcon allowed paths without a time: all instances of the feed were the data at that place."""
     clusters = keys.get("clusters", Node([], 1)).value
     entries = [entry for entry in clusters if isinstance(entry.value, dict)] if isinstance(clusters, list) else []
     places = [there["data"] for one in (Node(keys, 1), *entries) if "data" in (there := _within(one, "locations"))]
@@ -151,13 +136,13 @@ def _settle_snapshot(keys: Keys, conversion: Conversion) -> None:
 
 
 def _within(node: Node | None, key: str) -> Keys:
-    """The mapping at ``key`` of a mapping; empty where there is none."""
+    """Returns the mapping at ``key`` of a mapping; empty where there is none."""
     inner = node.value.get(key) if node is not None and isinstance(node.value, dict) else None
     return inner.value if inner is not None and isinstance(inner.value, dict) else {}
 
 
 def _take_over(entry: Keys, common: Keys, conversion: Conversion) -> None:
-    """What the lifecycle of the feed says of retention counts, and not the retention of the cluster."""
+    """Lets retention of the feed's lifecycle override that of the cluster."""
     for key, node in common.items():
         before = put(entry, f"retention.{key}", Node(node.value, node.line))
         if before is not None and before.value != node.value:
@@ -188,7 +173,7 @@ def _settle_retention(entry: Node, conversion: Conversion) -> None:
 
 
 def _tell_end_of_retention(entry: Node, conversion: Conversion) -> None:
-    """Falcon's retention ended with the validity, so the last instances stayed for good; here they go as well."""
+    """Falcon's retention ended with the validity, so the last instances stayed for good; here they are evicted, too."""
     keys: Keys = entry.value if isinstance(entry.value, dict) else {}
     limit, end = _within(Node(keys, 1), "retention").get("limit"), _within(Node(keys, 1), "validity").get("end")
     if limit is None or end is None or str(end.value) >= _NEVER:
@@ -202,7 +187,7 @@ def _tell_end_of_retention(entry: Node, conversion: Conversion) -> None:
 
 
 def _settle_process(keys: Keys, conversion: Conversion) -> None:
-    """Falcon let either end of an SLA be left out."""
+    """Falcon allowed either end of an SLA to be missing."""
     sla = keys["sla"].value if "sla" in keys else None
     if not isinstance(sla, dict):
         return
@@ -220,7 +205,7 @@ def _settle_process(keys: Keys, conversion: Conversion) -> None:
 
 
 def _settle_acl(keys: Keys, root: Element) -> None:
-    """In Falcon's schema the permission is ``*`` where none is given."""
+    """Falcon's schema defaults the permission to ``*``."""
     acl = keys["acl"].value if "acl" in keys else None
     if isinstance(acl, dict) and "owner" in acl and "permission" not in acl:
         acl["permission"] = Node("*", keys["acl"].line)

@@ -1,4 +1,4 @@
-"""What becomes of each element and attribute of Falcon's clusters, feeds and processes: the tables.
+"""The tables of counterparts of all elements and attributes of Falcon's clusters, feeds and processes.
 
 Source: the schemas of Apache Falcon 0.3 to 0.11, and of Ivory before it.
 """

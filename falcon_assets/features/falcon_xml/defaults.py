@@ -1,4 +1,4 @@
-"""What Falcon did where its XML said nothing: a table of every default, and those that have to be written.
+"""Falcon's defaults: a table of all of them, and those that must be written because defaults here differ.
 
 Source: the schemas of Apache Falcon 0.11, its specification of entities, and its builders of coordinators.
 """
@@ -29,9 +29,9 @@ class Default:
     """A default of Falcon.
 
     Attributes:
-        source: What is not given in the XML.
-        meaning: What Falcon did then.
-        written: What the import writes.
+        source: The missing element or attribute.
+        meaning: The behaviour of Falcon without it.
+        written: The output of the import for it.
     """
 
     source: str
@@ -137,11 +137,10 @@ DEFAULTS: Mapping[str, tuple[Default, ...]] = {
         _VERSION,
     ),
 }
-"""By kind."""
 
 
 def settle_retry(keys: Keys, conversion: Conversion) -> None:
-    """No ``retry`` was no retry; and ``final`` was one at once, as often as ``attempts`` said."""
+    """Falcon did not retry without ``retry``; ``final`` was an immediate retry, up to ``attempts`` times."""
     workflow = keys.get("workflow")
     retry = keys["retry"].value if "retry" in keys else None
     if retry is None and workflow is not None:
@@ -160,7 +159,7 @@ def settle_retry(keys: Keys, conversion: Conversion) -> None:
 
 
 def settle_retention_frequency(keys: Keys, root: Element) -> None:
-    """How often Falcon looked for what was too old; its code went by the feed's frequency, ours goes by the limit."""
+    """Writes the frequency of retention: Falcon derived it from that of the feed, here it follows from the limit."""
     frequency = _hours(keys.get("frequency"))
     entries = keys["clusters"].value if "clusters" in keys else []
     if frequency is None or not isinstance(entries, list) or "lifecycle" in keys:
@@ -186,6 +185,6 @@ def _has_stage(element: Element) -> bool:
 
 
 def _hours(node: Node | None) -> float | None:
-    """The length of a duration, in hours; None where it is none."""
+    """Returns the length of a duration in hours; None: the text is no duration."""
     said = _FREQUENCY.fullmatch(str(node.value)) if node is not None else None
     return int(said[2]) * _HOURS[said[1]] if said else None

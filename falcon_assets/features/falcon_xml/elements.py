@@ -1,4 +1,4 @@
-"""XML text to elements that know their lines and their comments; hostile XML is refused before it costs anything."""
+"""XML elements with lines and comments; hostile XML is refused before it costs time or memory."""
 
 from __future__ import annotations
 
@@ -19,11 +19,7 @@ _TAG_END = re.compile(r"""[^"'>]*(("[^"]*"|'[^']*')[^"'>]*)*>""")
 
 
 class UnfitXmlError(Exception):
-    """XML that is not read; the text is a sentence.
-
-    Attributes:
-        line: Where, from 1.
-    """
+    """XML that is refused; the text is a sentence, ``line`` counts from 1."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
@@ -32,7 +28,7 @@ class UnfitXmlError(Exception):
 
 @dataclass
 class Attribute:
-    """An attribute; ``taken``: what it says is in the YAML, or was named in a warning."""
+    """An attribute; ``taken``: its value is in the YAML, or was named in a warning."""
 
     name: str
     value: str
@@ -45,15 +41,12 @@ class Element:
     """An element.
 
     Attributes:
-        name: Its name, with the namespace in braces in front where that is not the one of the root.
-        namespace: Its namespace; "" = none.
-        line: Where its tag begins.
-        attributes: In their order.
-        children: The elements in it.
-        text: The text right in it.
-        comments: The comments above it.
-        last_comments: Those below its last child.
-        taken: What it says by being there is in the YAML, or it was named in a warning.
+        name: Prefixed with the namespace in braces where that differs from the root's.
+        namespace: "" = none.
+        line: The first line of its tag.
+        comments: Above it.
+        last_comments: Below its last child.
+        taken: Its presence is in the YAML, or was named in a warning.
         text_taken: The same of its text.
     """
 
@@ -69,44 +62,35 @@ class Element:
     text_taken: bool = False
 
     def attribute(self, name: str) -> Attribute | None:
-        """The attribute of that name."""
         return next((one for one in self.attributes if one.name == name), None)
 
     def named(self, name: str) -> list[Element]:
-        """The children of that name."""
         return [one for one in self.children if one.name == name]
 
     def all(self) -> Iterator[Element]:
-        """This element and all in it, in the order of the text."""
+        """Yields this element and its descendants, in the order of the text."""
         yield self
         for child in self.children:
             yield from child.all()
 
     def claim_comments(self) -> list[str]:
-        """Its own comments, given away once."""
+        """Returns its comments and removes them, so that each is written once."""
         found, self.comments, self.last_comments = [*self.comments, *self.last_comments], [], []
         return found
 
 
 @dataclass
 class Parsed:
-    """A file.
-
-    Attributes:
-        root: The element that everything is in.
-        instructions: Line and text of its processing instructions.
-    """
-
     root: Element
     instructions: list[tuple[int, str]]
 
 
 def parse_xml(raw: bytes) -> Parsed:
-    """The elements of a file.
+    """Parses a file.
 
     Raises:
-        UnfitXmlError: it is not well-formed, declares a DOCTYPE (and so, perhaps, entities that grow without end or
-            read other files), or is too deep or too large.
+        UnfitXmlError: it is not well-formed, too deep or too large, or declares a DOCTYPE, and with it perhaps entities
+            that grow without end or read other files.
     """
     builder = _Builder(raw)
     parser = DefusedXMLParser(target=builder, forbid_dtd=True)
@@ -129,7 +113,7 @@ def parse_xml(raw: bytes) -> Parsed:
 
 
 class _Builder:
-    """Takes what the parser finds, see ``xml.etree.ElementTree.XMLParser``."""
+    """The target of the parser, see ``xml.etree.ElementTree.XMLParser``."""
 
     def __init__(self, raw: bytes) -> None:
         self.parser: _Expat | None = None
@@ -183,7 +167,7 @@ class _Builder:
             self.root.last_comments += self._comments
 
     def _tag_lines(self) -> list[str]:
-        """The lines of the tag that begins here, as far as they can be told."""
+        """Returns the lines of the present tag, at most :data:`_LONGEST_TAG`."""
         first = self.line() - 1
         column = int(self.parser.CurrentColumnNumber) if self.parser else 0
         lines = self._lines[first : first + _LONGEST_TAG]
@@ -193,14 +177,14 @@ class _Builder:
 
 
 class _Expat:
-    """What is used of pyexpat's parser."""
+    """The used part of pyexpat's parser."""
 
     CurrentLineNumber: int
     CurrentColumnNumber: int
 
 
 def _offset(lines: list[str], attribute: str) -> int:
-    """In which of the lines of a tag an attribute stands; the first where it is not seen."""
+    """Returns the line of an attribute within its tag; 0 where it is not found."""
     if len(lines) == 1:
         return 0
     name = re.compile(rf"(^|\s|:){re.escape(attribute.rpartition('}')[2])}\s*=")

@@ -1,6 +1,6 @@
-"""Expressions of Oozie's coordinators in properties and arguments: in our words, where they have any.
+"""Expressions of Oozie's coordinators in properties and arguments, translated where there is a counterpart.
 
-Falcon let Oozie fill them in, with the functions of its coordinators (``coord:...``) and its own.
+Falcon passed them to Oozie, with the functions of its coordinators (``coord:...``) and its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _PLACE = re.compile(r"data(In|Out)\w*|tableIn|tableOut|databaseIn|databaseOut")
 COUNTERPARTS: Mapping[str, str] = {
     "nominalTime": "instanceTime", "formatTime": "formatTime", "dateOffset": "dateOffset", "user": "user",
 }  # fmt: skip
-"""Function of Oozie's coordinators -> ours."""
+"""Function of Oozie's coordinators -> function here."""
 _ADVICE: Mapping[str, str] = {
     "actualTime": "properties are the same whenever an instance runs: instanceTime() is its nominal time",
     "actionId": "${process.name} and ${nominalTime} say which instance it is",
@@ -35,15 +35,10 @@ class UntranslatableError(Exception):
 
 
 def translated(text: str, zone: str, *, is_argument: bool = False) -> str:
-    """A property or an argument with the expressions of Oozie in our words.
+    """Translates the expressions in a property or an argument.
 
-    Args:
-        text: As it stands in the XML.
-        zone: That of the process: expressions go by it here, and went by UTC there.
-        is_argument: Whether folders of inputs and outputs may be named.
-
-    Raises:
-        UntranslatableError: an expression has no counterpart.
+    Expressions use ``zone``, that of the process, here; Oozie used UTC. Only arguments may name folders of inputs and
+    outputs. Raises UntranslatableError where an expression has no counterpart.
     """
     return _HOLE.sub(lambda hole: _hole(hole, zone, is_argument=is_argument), text)
 
@@ -74,7 +69,7 @@ def _advice(name: str) -> str:
 
 
 def _in_utc(call: Call) -> Call:
-    """The call, meaning at any nominal time what it means in UTC."""
+    """Rewrites a call so that it has the value that it has in UTC, at any nominal time."""
     call = replace(call, args=tuple(_in_utc(arg) if isinstance(arg, Call) else arg for arg in call.args))
     if call.name == "formatTime" and len(call.args) == 2:
         return replace(call, args=(*call.args, "UTC"))

@@ -1,4 +1,4 @@
-"""Windows that Falcon evaluated by another clock: it went by the zone of the feed, and here the process's counts.
+"""Warnings for windows in another zone: Falcon evaluated them in the zone of the feed, here that of the process counts.
 
 Source: Apache Falcon, the functions ``today`` and the like of its extension of Oozie.
 """
@@ -20,16 +20,11 @@ from falcon_assets.planning.expressions import evaluate_time
 from falcon_assets.planning.timeline import Timeline
 
 _TRIED = 40
-"""So many instances of a process are tried: a month of days has both, those that agree and those that do not."""
+"""Tried instances of a process: a month of days has both, equal and different results."""
 
 
 def zone_warnings(process: Keys, feeds: Mapping[str, Mapping[str, Any]]) -> Iterator[Warned]:
-    """What a process reads or writes by another clock than in Falcon, each with an instance that shows it.
-
-    Args:
-        process: The document of the process.
-        feeds: The documents of feeds, as plain data, by name; what is not there, or wrong, is passed over.
-    """
+    """Warns about inputs and outputs that the other zone changes, each with an example; skips invalid feeds."""
     own = plain_document(process)
     for key, ends in (("inputs", ("start", "end")), ("outputs", ("instance",))):
         nodes = process[key].value if key in process else []
@@ -52,7 +47,7 @@ def zone_warnings(process: Keys, feeds: Mapping[str, Mapping[str, Any]]) -> Iter
 def _example(
     expression: str, process: Mapping[str, Any], feed: Mapping[str, Any], zones: tuple[str, str]
 ) -> tuple[datetime, datetime, datetime] | None:
-    """An instance of the process, and that of the feed in its zone and in the process's; None: they are the same."""
+    """Returns an instance of the process and those of the feed in both zones; None: they are always equal."""
     try:
         call = parse_expression(expression)
         if not isinstance(FUNCTIONS[call.name], TimeFunction):
@@ -72,7 +67,7 @@ def _feed_instance(call: Call, nominal: datetime, zone: str, feed: Timeline) -> 
 
 
 def _timeline(entity: Mapping[str, Any]) -> Timeline:
-    """On the first of its clusters."""
+    """Uses the first cluster."""
     validity = entity["clusters"][0]["validity"]
     start, end = (parse_instant(str(validity[key])) for key in ("start", "end"))
     return Timeline(start, end, Frequency.parse(str(entity["frequency"])), str(entity.get("timezone") or "UTC"))
@@ -85,6 +80,5 @@ def _plain(node: Node) -> Any:
 
 
 def plain_document(keys: Keys) -> Mapping[str, Any]:
-    """A document as plain data."""
     found: Mapping[str, Any] = _plain(Node(keys, 1))
     return found

@@ -1,4 +1,4 @@
-"""Notifications: who was sent mail."""
+"""Conversion of notifications: receivers of mail."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from falcon_assets.features.falcon_xml.rules import Conversion, Found
 from falcon_assets.features.falcon_xml.yaml_text import Keys, Node, Value
 
 _EVENTS = ("FAILED", "TIMED_OUT", "SUCCEEDED")
-"""Falcon sent mail when an instance was over."""
+"""Falcon sent mail when an instance ended."""
 
 
 def notification(found: Found, conversion: Conversion) -> Value | None:
-    """The receivers, each by a variable that is to be set: Falcon's servers knew where mail goes."""
+    """Returns receivers as variables that the user must set: the mail server was known to Falcon's servers only."""
     said = {one.name: one.value.strip() for one in found.element.attributes}
     addresses = list(dict.fromkeys(filter(None, (one.strip() for one in said.get("to", "").split(",")))))
     if said.get("type") != "email" or not addresses:

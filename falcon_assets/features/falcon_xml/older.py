@@ -1,4 +1,4 @@
-"""Spellings of Ivory, which Falcon was called before: written as Falcon's schemas later had them."""
+"""Spellings of Ivory, the predecessor of Falcon, converted to those of Falcon's schemas."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _UNITS = ("minutes", "hours", "days", "months")
 
 
 def modernise(root: Element) -> None:
-    """Gives older spellings their later names; lines and comments stay."""
+    """Renames older spellings in place; lines and comments stay."""
     if root.name == "process":
         for child in root.children:
             child.name = _ELEMENTS.get(child.name, child.name)
@@ -31,7 +31,7 @@ def modernise(root: Element) -> None:
 
 
 def _periodicity(root: Element) -> None:
-    """``<frequency>hours</frequency><periodicity>1</periodicity>``."""
+    """Joins ``<frequency>hours</frequency><periodicity>1</periodicity>``."""
     frequencies, counts = root.named("frequency"), root.named("periodicity")
     is_plain = len(frequencies) == len(counts) == 1 and not counts[0].children and not counts[0].attributes
     if is_plain and frequencies[0].text.strip() in _UNITS:
@@ -41,7 +41,7 @@ def _periodicity(root: Element) -> None:
 
 
 def _one_validity(root: Element) -> None:
-    """A process had one cluster or several, and one validity for all of them."""
+    """Moves the one validity of a process to each of its clusters."""
     validities, alone = root.named("validity"), root.named("cluster")
     if root.name != "process" or len(validities) != 1:
         return

@@ -1,4 +1,4 @@
-"""Importing Apache Falcon's definitions: all that was asked for is written, or nothing is."""
+"""Import of Apache Falcon's definitions: writes all of them or none."""
 
 from __future__ import annotations
 
@@ -26,13 +26,11 @@ from falcon_assets.settings import Settings
 
 _OPERATION = "import"
 _MOST_ROUNDS = 20
-"""Of leaving out what is refused; each may show more."""
+"""Rounds of leaving out refused parts; each may reveal more."""
 
 
 @dataclass(frozen=True)
 class ImportedEntity:
-    """What was imported: the kind and name of an entity, and the file that declares it."""
-
     name: str
     kind: str
     file: str
@@ -40,7 +38,7 @@ class ImportedEntity:
 
 @dataclass(frozen=True)
 class ImportWarning:
-    """What is not as it was: where in the XML, what it is called, and what was done or is to be done."""
+    """A difference to Falcon's definition: its place in the XML, its name, and the remedy."""
 
     file: str
     line: int
@@ -53,14 +51,14 @@ class ImportWarning:
 
 @dataclass(frozen=True)
 class ImportResult:
-    """What came of an import.
+    """The result of an import.
 
     Attributes:
-        entities: All that were in the XML, by kind and name.
+        entities: By kind and name.
         warnings: By file and line.
-        written: How many of the entities are new; the others were there already, just so.
-        problems: What ``falcon validate`` says of them, at the lines of the XML; only where there were none before.
-        reload: Whether Dagster has taken up the change, in words; empty where it was not asked.
+        written: The number of new entities; the others existed with the same definition.
+        problems: Of ``falcon validate``, at lines of the XML; empty where definitions existed before.
+        reload: Whether Dagster has loaded the change, in words; empty: it was not asked.
     """
 
     entities: tuple[ImportedEntity, ...]
@@ -71,10 +69,9 @@ class ImportResult:
 
 
 class ImportRefusedError(FalconError):
-    """The XML cannot be read, or would break definitions that are there; nothing was written.
+    """The XML cannot be read, or would break existing definitions; nothing was written.
 
-    Attributes:
-        problems: By file and line, of the XML where it is the XML's.
+    ``problems`` are at lines of the XML where the XML causes them.
     """
 
     def __init__(self, problems: Sequence[Problem]) -> None:
@@ -84,16 +81,13 @@ class ImportRefusedError(FalconError):
 
 
 class InvalidImportError(FalconError):
-    """What was written has problems."""
+    """The written definitions have problems."""
 
 
 def import_here(installation: Installation, paths: Sequence[Path], into: Path | None = None) -> ImportResult:
-    """As :func:`import_xml`, by the settings of the installation; what changes its own definitions is audited.
+    """:func:`import_xml` with the settings of the installation; changes of its own definitions are audited.
 
-    Args:
-        installation: Where.
-        paths: Files and folders.
-        into: The folder; None: that of the installation's definitions.
+    ``into`` is None for the folder of the installation's definitions.
     """
     settings = installation.settings
     folder = into or settings.entity_defs
@@ -107,19 +101,17 @@ def import_here(installation: Installation, paths: Sequence[Path], into: Path | 
 
 
 def import_xml(paths: Sequence[Path], into: Path, settings: Settings | None = None) -> ImportResult:
-    """Imports files of XML, and those below folders.
+    """Imports files of XML, and those below folders; entities that exist with the same definition stay unchanged.
+
+    Invalid definitions are written only where there were none before.
 
     Args:
         paths: Files and folders.
         into: The folder of the definitions.
-        settings: Of the installation: whether its definitions may be changed, and which webserver takes them up.
-
-    Returns:
-        What was imported. What is there already, just so, is left as it is. Definitions that are not valid are written
-        only where there were none before.
+        settings: Decide whether the folder may be changed, and which webserver reloads it; None: nothing to check.
 
     Raises:
-        ImportRefusedError: a file is not fit to be read, or definitions that are there would not be valid any more.
+        ImportRefusedError: a file is not fit to be read, or existing definitions would become invalid.
         DefinitionStoreError: the folder cannot be changed.
     """
     imported, warnings = _converted(paths)
@@ -152,7 +144,6 @@ def import_xml(paths: Sequence[Path], into: Path, settings: Settings | None = No
 
 
 def _is_live(folder: Path, settings: Settings) -> bool:
-    """Whether these are the definitions that the installation goes by."""
     return folder.absolute() == settings.entity_defs
 
 
@@ -161,7 +152,6 @@ def _note(settings: Settings) -> dict[str, str]:
 
 
 def as_warning(problem: Problem) -> ImportWarning:
-    """The problem as a warning."""
     return ImportWarning(problem.position.file, problem.position.line, problem.key_path, problem.message)
 
 
@@ -174,11 +164,7 @@ def _key(one: Imported) -> tuple[str, str]:
 
 
 def _converted(paths: Sequence[Path]) -> tuple[list[Imported], list[ImportWarning]]:
-    """All entities, and what is none.
-
-    Raises:
-        ImportRefusedError: files that are not fit to be read, or two entities of one name.
-    """
+    """Returns all entities, and warnings for other files; ImportRefusedError for unfit files and duplicate names."""
     imported: dict[tuple[str, str], Imported] = {}
     ignored: list[ImportWarning] = []
     problems: list[Problem] = []
@@ -227,10 +213,9 @@ def _xml_files(paths: Sequence[Path], problems: list[Problem]) -> Iterator[Path]
 
 
 class _Tree:
-    """The definitions that are there, and where those go that are new."""
+    """The existing definitions, and the files for new ones."""
 
     def __init__(self, root: Path, files: Files, keys: Collection[tuple[str, str]]) -> None:
-        """Of the folder ``root``; ``keys``: kind and name of what is to be imported."""
         self.root, self.files = root, files
         self._there: dict[tuple[str, str], Document] = {}
         for document in files.documents:
@@ -241,13 +226,12 @@ class _Tree:
         self._new: dict[tuple[str, str], Path] = {}
 
     def feeds(self, imported: Sequence[Imported]) -> dict[str, Mapping[str, Any]]:
-        """The documents of the feeds that are there, and of those that come, by name."""
+        """Returns the documents of existing and imported feeds by name."""
         there = (document.data for document in self.files.documents if isinstance(document.data, dict))
         found = {str(data.get("name")): data for data in there if data.get("kind") == "feed"}
         return found | {one.name: plain_document(one.keys) for one in imported if one.kind == "feed"}
 
     def file(self, one: Imported) -> Path:
-        """Where the entity is declared, or will be."""
         if _key(one) in self._there:
             return self._there[_key(one)].path
         if _key(one) not in self._new:
@@ -255,11 +239,7 @@ class _Tree:
         return self._new[_key(one)]
 
     def is_there(self, one: Imported) -> bool:
-        """Whether the entity is declared already, just so.
-
-        Raises:
-            ImportRefusedError: it is declared otherwise.
-        """
+        """Returns whether the entity exists with this definition; ImportRefusedError where it has another one."""
         document = self._there.get(_key(one))
         if document is None:
             return False
@@ -272,7 +252,7 @@ class _Tree:
         raise ImportRefusedError([Problem(Position(one.source, one.keys["kind"].line), "name", f"{message}: {rule}")])
 
     def made_valid(self, imported: list[Imported]) -> tuple[Problem, ...]:
-        """Leaves out what is refused and may be; problems and warnings of the rest, at the lines of the XML."""
+        """Leaves out refused optional parts; returns problems and warnings of the rest, at lines of the XML."""
         workflows = [path for one in imported for path in one.found.files]
         sources = {shown_path(self.file(one)): one for one in imported}
         found: list[Problem] = []
@@ -304,11 +284,7 @@ class _Tree:
         return files
 
     def write(self, new: list[Imported], note: dict[str, str]) -> None:
-        """Writes the files, all of them or none; a workflow that is there already stays.
-
-        Raises:
-            DefinitionStoreError: they cannot be written.
-        """
+        """Writes all files or none; an existing workflow stays."""
         changes = [FileChange(self.file(one), None, one.text().text.encode()) for one in new]
         for one in new:
             for name, text in one.found.files.items():

@@ -1,4 +1,4 @@
-"""What may be left out of a definition when it is refused: without it the same data is made, from the same data."""
+"""Parts that can be left out of a refused definition: without them it computes the same data from the same data."""
 
 from __future__ import annotations
 
@@ -25,22 +25,15 @@ _OPTIONAL = (
     r"(interfaces)\.(readonly|registry|messaging)\b.*",
     r"(workflow)\.(args|name|version)\b.*",
 )
-"""Key paths, the first that fits counts; their groups lead to what is left out."""
+"""Key paths, the first match counts; the groups lead to the part that is left out."""
 _FOLDERS = r"(locations)(\.(staging|working))?"
-"""Of a cluster: folders that are this product's own."""
+"""Of a cluster: folders that only this product uses."""
 _MAPS = ("properties", "tags")
 
 
 @dataclass(frozen=True)
 class OptionalPart:
-    """A part that may be left out.
-
-    Attributes:
-        name: The way to it.
-        key: Its own key; of an entry of a list, that of the list.
-        node: The part.
-        owner: What it is in.
-    """
+    """A part that can be left out, in ``owner``; ``key`` is its own key, or that of the list that it is in."""
 
     name: str
     key: str
@@ -49,11 +42,11 @@ class OptionalPart:
 
     @property
     def shown(self) -> str:
-        """What it is called in a sentence, where that is not all that the sentence speaks of."""
+        """Returns its name in a sentence about a problem, where that is not its subject anyway."""
         return self.name if isinstance(self.owner, list) else "it"
 
     def remove(self) -> bool:
-        """Takes it out; False where it is out already."""
+        """Returns False where it was removed before."""
         if isinstance(self.owner, dict):
             return self.owner.pop(self.key, None) is not None
         left = [one for one in self.owner if one is not self.node]
@@ -63,7 +56,7 @@ class OptionalPart:
 
 
 def optional_part(keys: Keys, path: str) -> OptionalPart | None:
-    """The least that may be left out because of a problem at ``path``; None where nothing may."""
+    """Returns the smallest part that can be left out because of a problem at ``path``; None: there is none."""
     for name in _MAPS:
         if path.startswith(f"{name}."):
             return _at(keys, (name, path.removeprefix(f"{name}.")))

@@ -1,4 +1,4 @@
-"""Properties: what they said to Falcon and Hadoop, and Oozie's expressions in them."""
+"""Conversion of properties: of those for Falcon and Hadoop, and of Oozie's expressions in them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from falcon_assets.features.falcon_xml.zones import iana_zone
 
 QUEUE = "spark.yarn.queue"
 QUEUES = ("queueName", "mapreduce.job.queuename", "mapred.job.queue.name")
-"""How properties named the queue of YARN."""
+"""Properties that named the queue of YARN."""
 _NO_PRIORITY = "nothing here runs before others by such a priority; see order, parallel, and the limits of pipelines"
 _NO_JMS = "nobody is told by JMS: see notification"
 _BY_HADOOP = "Kerberos is the matter of Hadoop's own configuration, which HADOOP_CONF_DIR names"
@@ -29,11 +29,10 @@ SPECIAL: Mapping[str, str] = {
     "hive.metastore.sasl.enabled": _BY_HADOOP,
     "hadoop.rpc.protection": _BY_HADOOP,
 }
-"""Property that meant something to Falcon or Hadoop and means nothing here -> why."""
+"""Property with a meaning to Falcon or Hadoop and none here -> reason."""
 
 
 def properties(found: Found, conversion: Conversion) -> Value | None:
-    """The ``property`` elements in an element."""
     pairs: dict[str, Node] = {}
     for element in found.element.named("property"):
         key, value = element.attribute("name"), element.attribute("value")
@@ -64,13 +63,12 @@ def properties(found: Found, conversion: Conversion) -> Value | None:
 
 
 def zone_of(root: Element) -> str:
-    """The zone of an entity, by its IANA name."""
     said = next(iter(root.named("timezone")), None)
     return (iana_zone(said.text.strip())[0] if said else "") or "UTC"
 
 
 def _text(value: str, line: int, where: str, found: Found, conversion: Conversion) -> str | None:
-    """The value in our words; None where it has none, which was said."""
+    """Returns None where there is no counterpart, after a warning."""
     root = found.parents[0]
     try:
         return translated(value, zone_of(root)) if root.name == "process" else value
@@ -80,7 +78,7 @@ def _text(value: str, line: int, where: str, found: Found, conversion: Conversio
 
 
 def _queue(pairs: dict[str, Node], found: Found, conversion: Conversion) -> None:
-    """A queue of YARN: Spark has a setting for it, which sessions that are shared take from their cluster."""
+    """Sets Spark's property for the queue of YARN; shared sessions have that of their cluster."""
     said = next((name for name in QUEUES if name in pairs), None)
     if said is None:
         return

@@ -1,4 +1,4 @@
-"""What was not imported, as it stood in the XML: kept as a comment, without the secrets in it."""
+"""Parts of the XML that were not imported: kept as comments, without secrets."""
 
 from __future__ import annotations
 
@@ -13,19 +13,16 @@ _MOST_NAMES = 40
 
 
 def is_secret(name: str) -> bool:
-    """Whether what is called so must not be copied into comments."""
     return bool(_SECRET.search(name))
 
 
 def original(thing: Element | Attribute, owner: Element | None = None) -> str:
-    """The text of an element, or of an attribute of ``owner``."""
     if isinstance(thing, Attribute):
         return f"@{_attribute(thing, owner)}"
     return "\n".join(_lines(thing))
 
 
 def named_in(element: Element) -> str:
-    """The names of all attributes and elements in it, each once."""
     names = dict.fromkeys(
         name
         for one in element.all()

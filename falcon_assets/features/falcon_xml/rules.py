@@ -1,4 +1,4 @@
-"""What becomes of an element: a table of rules says it, and whatever no rule speaks of is named."""
+"""Application of the tables of rules to elements; everything without a rule is reported."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ UNKNOWN = (
 
 @dataclass(frozen=True, order=True)
 class Warned:
-    """A warning: line of the XML, what it is about, and what was done or is to be done."""
-
     line: int
     name: str
     message: str
@@ -29,13 +27,11 @@ class Warned:
 
 @dataclass
 class Conversion:
-    """What a conversion finds beside its result.
+    """The findings of a conversion beside its result.
 
     Attributes:
-        entity: Kind and name, in words.
-        warnings: What is not as it was.
-        remains: What is not in the YAML, as it stood in the XML, with its line.
-        files: Workflows that stand for others: path below the folder of the definitions -> text.
+        remains: Line and text of XML that is not in the YAML.
+        files: Stubs of workflows: path below the folder of the definitions -> text.
     """
 
     entity: str
@@ -44,11 +40,9 @@ class Conversion:
     files: dict[str, str] = field(default_factory=dict)
 
     def warn(self, line: int, name: str, message: str) -> None:
-        """Tells something about the XML at ``line``."""
         self.warnings.append(Warned(line, name, message))
 
     def leave_out(self, element: Element, name: str, message: str) -> None:
-        """Leaves an element out, with all that is in it."""
         inner = named_in(element)
         self.warn(element.line, name, message + (f" (with {inner})" if inner else ""))
         self.remains.append((element.line, original(element)))
@@ -57,13 +51,13 @@ class Conversion:
 
 @dataclass(frozen=True)
 class Found:
-    """An element or attribute that a rule speaks of.
+    """An element or attribute that matches a rule.
 
     Attributes:
-        name: The way to it, such as ``feed/clusters/cluster/@delay``.
-        element: The element, or the one that has the attribute.
-        attribute: The attribute; None: the rule speaks of the element.
-        parents: The elements around it, the root first.
+        name: Its path, such as ``feed/clusters/cluster/@delay``.
+        element: The element, or the one with the attribute.
+        attribute: None: the rule is for the element.
+        parents: The root first.
     """
 
     name: str
@@ -73,12 +67,10 @@ class Found:
 
     @property
     def line(self) -> int:
-        """Where it is."""
         return self.attribute.line if self.attribute else self.element.line
 
     @property
     def text(self) -> str:
-        """What it says, without the white space around it."""
         return (self.attribute.value if self.attribute else self.element.text).strip()
 
 
@@ -86,20 +78,20 @@ Convert: TypeAlias = "Callable[[Found, Conversion], Value | None]"
 
 
 def as_text(found: Found, conversion: Conversion) -> Value | None:
-    """The text as it is; None where it is empty, which means that it is not there."""
+    """Returns None where the text is empty, which means that it is missing."""
     return found.text or None
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What becomes of the elements or attributes at ``source``.
+    """The counterpart of the elements or attributes at ``source``.
 
     Attributes:
-        source: The way to them: ``clusters/cluster``, ``location[type=data]/@path``.
+        source: Their path: ``clusters/cluster``, ``location[type=data]/@path``.
         key: The key in YAML, dotted, ``[]`` at the end for lists; "" = there is none.
-        convert: The value; None: it is left out, and the function has said why.
-        rules: What becomes of what is in it, where the value is a mapping.
-        advice: What to do, where there is no key.
+        convert: Returns the value; None: it is left out, after a warning.
+        rules: For elements inside, where the value is a mapping.
+        advice: For the user, where there is no key.
     """
 
     source: str
@@ -112,7 +104,7 @@ class Rule:
 def apply(
     rules: Sequence[Rule], element: Element, conversion: Conversion, name: str, parents: tuple[Element, ...] = ()
 ) -> Keys:
-    """What the rules make of an element; then it is taken."""
+    """Applies rules to an element, and marks it as taken."""
     keys: Keys = {}
     element.taken = True
     for rule in rules:
@@ -127,7 +119,7 @@ def apply(
 
 
 def put(keys: Keys, key: str, node: Node) -> Node | None:
-    """Writes a value to a dotted key, into a list where it ends with ``[]``; the value that was there before."""
+    """Writes a value to a dotted key, into a list where it ends with ``[]``; returns the replaced value."""
     first, _, rest = key.partition(".")
     if rest:
         inner = keys.setdefault(first, Node({}, node.line)).value
@@ -146,7 +138,7 @@ def put(keys: Keys, key: str, node: Node) -> Node | None:
 
 
 def tell_the_rest(element: Element, conversion: Conversion, name: str) -> None:
-    """Names whatever no rule has taken."""
+    """Warns about everything that no rule has taken."""
     for attribute in element.attributes:
         if not attribute.taken:
             conversion.warn(attribute.line, f"{name}/@{attribute.name}", UNKNOWN.format(what="attribute"))
@@ -224,7 +216,7 @@ def _take_all(element: Element) -> None:
 
 
 def _select(element: Element, source: str, name: str, parents: tuple[Element, ...]) -> Iterator[Found]:
-    """What is at the end of the way, in the order of the text."""
+    """Yields the targets of the path, in the order of the text."""
     step, _, rest = source.partition("/")
     if step.startswith("@"):
         attribute = element.attribute(step[1:])

@@ -1,4 +1,4 @@
-"""Values of Falcon's XML in our words; where Falcon took what we do not, how it was changed is told."""
+"""Conversion of values of Falcon's XML; changes of values that are not accepted here are reported."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _URL = re.compile(r"[a-z0-9+.-]+://[^/]*", re.IGNORECASE)
 
 
 def legal_name(text: str) -> str:
-    """A name that is legal here, always the same one for the same name of Falcon's."""
+    """Returns a legal name; equal names of Falcon give equal results."""
     name = re.sub(r"[^A-Za-z0-9_-]", "-", text)
     if not re.match(r"[A-Za-z]", name):
         name = f"x{name}"
@@ -35,12 +35,10 @@ def legal_name(text: str) -> str:
 
 
 def name(found: Found, conversion: Conversion) -> Value | None:
-    """The name of an entity, an input or an output, or a reference to one."""
     return _named(found.text, found, conversion) if found.text else None
 
 
 def names(found: Found, conversion: Conversion) -> Value | None:
-    """Names with commas between them."""
     words = [one.strip() for one in found.text.split(",")]
     return [Node(_named(one, found, conversion), found.line) for one in words if one] or None
 
@@ -54,7 +52,6 @@ def _named(text: str, found: Found, conversion: Conversion) -> str:
 
 
 def tags(found: Found, conversion: Conversion) -> Value | None:
-    """``name=value`` pairs with commas between them."""
     pairs: dict[str, Node] = {}
     for piece in filter(None, (one.strip() for one in found.text.split(","))):
         said = _PAIR.fullmatch(piece)
@@ -68,7 +65,7 @@ def tags(found: Found, conversion: Conversion) -> Value | None:
 
 
 def instant(found: Found, conversion: Conversion) -> Value | None:
-    """An instant; Falcon's schema let other signs stand between year, month and day."""
+    """Accepts other separators between year, month and day, as Falcon's schema did."""
     said = _INSTANT.fullmatch(found.text)
     if said is None:
         return found.text or None
@@ -79,18 +76,15 @@ def instant(found: Found, conversion: Conversion) -> Value | None:
 
 
 def flag(found: Found, conversion: Conversion) -> Value | None:
-    """``true`` or ``false``."""
     known = {"true": True, "1": True, "false": False, "0": False}
     return known.get(found.text.lower(), found.text or None)
 
 
 def number(found: Found, conversion: Conversion) -> Value | None:
-    """A whole number."""
     return int(found.text) if _NUMBER.fullmatch(found.text) else found.text or None
 
 
 def attempts(found: Found, conversion: Conversion) -> Value | None:
-    """How often a failed instance is tried again."""
     value = number(found, conversion)
     if isinstance(value, int) and value > _MOST_ATTEMPTS:
         conversion.warn(found.line, found.name, f"{value} is {_MOST_ATTEMPTS} here, which is the most")
@@ -99,8 +93,6 @@ def attempts(found: Found, conversion: Conversion) -> Value | None:
 
 
 def words(change: dict[str, str], why: str) -> Callable[[Found, Conversion], Value | None]:
-    """A word, some of which are called otherwise here."""
-
     def convert(found: Found, conversion: Conversion) -> Value | None:
         legal = change.get(found.text, found.text)
         if legal != found.text:
@@ -111,7 +103,6 @@ def words(change: dict[str, str], why: str) -> Callable[[Found, Conversion], Val
 
 
 def time_zone(found: Found, conversion: Conversion) -> Value | None:
-    """An IANA zone for what Java knew."""
     zone, why = iana_zone(found.text)
     if why is not None:
         conversion.warn(
@@ -123,7 +114,6 @@ def time_zone(found: Found, conversion: Conversion) -> Value | None:
 
 
 def permission(found: Found, conversion: Conversion) -> Value | None:
-    """Octal digits, or ``*``."""
     try:
         Acl.model_validate({"owner": "x", "permission": found.text})
     except ValidationError:
@@ -135,7 +125,7 @@ def permission(found: Found, conversion: Conversion) -> Value | None:
 
 
 def execute(found: Found, conversion: Conversion) -> Value | None:
-    """Where Spark runs, for the address of a resource manager or a job tracker."""
+    """Converts the address of a resource manager or job tracker to the master of Spark."""
     try:
         ExecuteInterface.model_validate({"endpoint": found.text})
     except ValidationError:
@@ -146,7 +136,7 @@ def execute(found: Found, conversion: Conversion) -> Value | None:
 
 
 def readonly(found: Found, conversion: Conversion) -> Value | None:
-    """What replication reads from; Hadoop 3 has no hftp."""
+    """Converts the endpoint for replication; Hadoop 3 has no hftp."""
     if found.text.lower().startswith(("hftp://", "hsftp://")):
         why = "nothing speaks hftp any more, so replication reads through interfaces.write: write webhdfs:// or hdfs://"
         conversion.warn(found.line, found.name, f"{found.text!r} is left out: {why}")
@@ -155,14 +145,12 @@ def readonly(found: Found, conversion: Conversion) -> Value | None:
 
 
 def registry(found: Found, conversion: Conversion) -> Value | None:
-    """A Hive Metastore; Falcon asked some by HTTP."""
     if not found.text.startswith("thrift://"):
         conversion.warn(found.line, found.name, f"{found.text!r} stays, but a metastore is asked by thrift://host:port")
     return found.text or None
 
 
 def folder(found: Found, conversion: Conversion) -> Value | None:
-    """A folder below the write endpoint."""
     url = _URL.match(found.text)
     if url is None:
         return found.text or None
@@ -172,7 +160,7 @@ def folder(found: Found, conversion: Conversion) -> Value | None:
 
 
 def location(found: Found, conversion: Conversion) -> Value | None:
-    """Where instances lie; a path is no pattern, and the name node is the cluster's write endpoint."""
+    """Converts a path; patterns are not supported, and the name node is the cluster's write endpoint."""
     text = found.text
     if text.startswith("${nameNode}"):
         text = text.removeprefix("${nameNode}")

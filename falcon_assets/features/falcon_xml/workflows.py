@@ -1,4 +1,4 @@
-"""Workflows: those of engines that are not offered become programs that fail with a sentence."""
+"""Conversion of workflows: those of unsupported engines become programs that fail with a message."""
 
 from __future__ import annotations
 
@@ -47,7 +47,6 @@ sys.exit({text})
 
 
 def workflow(found: Found, conversion: Conversion) -> Value | None:
-    """The workflow of a process."""
     element, process = found.element, found.parents[0]
     engine, path = (_value(element, key, default) for key, default in (("engine", _DEFAULT), ("path", "")))
     keys: Keys = {}
@@ -76,7 +75,7 @@ def workflow(found: Found, conversion: Conversion) -> Value | None:
 
 
 def late_workflow(found: Found, conversion: Conversion) -> Value | None:
-    """The workflow of a late input, of the engine of the process; None where it is the normal one."""
+    """Returns None where the workflow for late data is the normal one."""
     process = found.parents[0]
     normal = next(iter(process.named("workflow")), None)
     engine = _value(normal, "engine", _DEFAULT) if normal else _DEFAULT
@@ -93,7 +92,6 @@ def late_workflow(found: Found, conversion: Conversion) -> Value | None:
 
 
 def spark_properties(found: Found, conversion: Conversion) -> Value | None:
-    """Options of spark-submit as properties."""
     pairs: dict[str, Node] = {}
     left: list[str] = []
     try:
@@ -137,7 +135,7 @@ def _program(found: Found, conversion: Conversion, process: Element, of_spark: l
 
 
 def _spark_attributes(of_spark: list[Element], keys: Keys, conversion: Conversion, found: Found) -> None:
-    """What is said here of the program; its options are properties, by a rule of their own."""
+    """Converts attributes of the program; its options are properties, by another rule."""
     for attributes in of_spark:
         attributes.taken = True
         where = f"{found.parents[0].name}/{attributes.name}"
@@ -161,7 +159,7 @@ def _spark_attributes(of_spark: list[Element], keys: Keys, conversion: Conversio
 
 
 def _arguments(attributes: Element, where: str, found: Found, conversion: Conversion) -> list[Node]:
-    """What the program is called with: Falcon put the inputs and the outputs in front of what was said."""
+    """Returns the arguments of the program: Falcon put inputs and outputs before the declared ones."""
     process = found.parents[0]
     feeds = [one for outer in ("inputs", "outputs") for all_of in process.named(outer) for one in all_of.children]
     names = [legal_name(name.value.strip()) for one in feeds if (name := one.attribute("name"))]
@@ -180,7 +178,7 @@ def _arguments(attributes: Element, where: str, found: Found, conversion: Conver
 def _stub(
     conversion: Conversion, process: Element, suffix: str, text: str, originals: list[Element], *, program: bool
 ) -> str:
-    """The path of a program that fails with a sentence, which it writes."""
+    """Writes a program that fails with a message; returns its path."""
     own = process.attribute("name")
     path = f"{FOLDER}/{legal_name(own.value.strip()) if own else 'process'}{suffix}.py"
     comment = "\n".join(comment_lines(map(original, originals)))

@@ -1,4 +1,4 @@
-"""YAML text with comments, of which each line knows the line of the XML that it came from."""
+"""YAML text with comments, each line with the line of the XML that it is from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Keys: TypeAlias = "dict[str, Node]"
 
 @dataclass
 class Node:
-    """A value, the line of the XML that it came from, and the comments above it."""
+    """A value with its line in the XML, and the comments above it."""
 
     value: Value
     line: int
@@ -24,13 +24,13 @@ class Node:
 
 @dataclass(frozen=True)
 class YamlText:
-    """The text, and for each of its lines the line of the XML that it came from."""
+    """A text, and for each of its lines the line of the XML."""
 
     text: str
     origins: tuple[int, ...]
 
     def origin(self, line: int) -> int:
-        """Where line ``line`` (from 1) came from."""
+        """Lines count from 1."""
         return self.origins[min(max(line, 1), len(self.origins)) - 1]
 
 
@@ -42,13 +42,7 @@ _NOT_TEXT = re.compile(r"true|false|null|yes|no|on|off|y|n", re.IGNORECASE)
 
 
 def yaml_text(keys: Mapping[str, Node], head: Iterable[str], tail: Iterable[str]) -> YamlText:
-    """The text of a document.
-
-    Args:
-        keys: What it says.
-        head: Comments above it.
-        tail: Comments below it.
-    """
+    """Renders a document; ``head`` and ``tail`` are comments above and below it."""
     lines: list[_Line] = [(line, 1) for line in comment_lines(head)]
     lines += _block(keys)
     lines += [(line, 1) for line in comment_lines(tail)]
@@ -56,7 +50,7 @@ def yaml_text(keys: Mapping[str, Node], head: Iterable[str], tail: Iterable[str]
 
 
 def comment_lines(comments: Iterable[str]) -> Iterator[str]:
-    """Each line of the comments behind a ``#``: whatever is in them, they end where the line ends."""
+    """Yields comments as lines with ``#``; no content can end a comment early."""
     for comment in comments:
         lines = [line.expandtabs(4).rstrip() for line in comment.splitlines()]
         while lines and not lines[0]:
@@ -69,7 +63,6 @@ def comment_lines(comments: Iterable[str]) -> Iterator[str]:
 
 
 def scalar(value: str | int | bool) -> str:
-    """The value as YAML reads it back."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int):
@@ -119,7 +112,7 @@ def _items(items: list[Node]) -> Iterator[_Line]:
 
 
 def _inline(node: Node) -> str | None:
-    """The value on one line; None where it is too much for that."""
+    """Returns None where the value needs several lines."""
     value = node.value
     if isinstance(value, list):
         parts = [_inline(one) for one in value]

@@ -1,4 +1,4 @@
-"""Time zones as Java understood them, by their IANA names."""
+"""Time zones as Java understands them, by their IANA names."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ SHORT_ZONES = {
     "NST": "Pacific/Auckland", "PLT": "Asia/Karachi", "PNT": "America/Phoenix", "PRT": "America/Puerto_Rico",
     "PST": "America/Los_Angeles", "SST": "Pacific/Guadalcanal", "VST": "Asia/Ho_Chi_Minh",
 }  # fmt: skip
-"""What three letters mean to Java (source: ``java.time.ZoneId.SHORT_IDS``)."""
+"""Three-letter names of Java (source: ``java.time.ZoneId.SHORT_IDS``)."""
 PART_HOURS = {
     "+04:30": "Asia/Kabul", "+05:30": "Asia/Kolkata", "+05:45": "Asia/Kathmandu", "+06:30": "Asia/Yangon",
     "+09:30": "Australia/Darwin", "-09:30": "Pacific/Marquesas",
 }  # fmt: skip
-"""Offsets of part of an hour -> a zone that has had it all the year since 1986."""
+"""Offset with part of an hour -> a zone that has had it all the year since 1986."""
 _OFFSET = re.compile(r"GMT([+-])([0-9]{1,2})(?::?([0-9]{2}))?")
 _WHOLE_HOURS = range(-12, 15)
-"""Of the zones ``Etc/GMT...``."""
+"""The range of ``Etc/GMT...``."""
 _ONLY_JAVA = re.compile(r"SystemV/.*|US/Pacific-New")
-"""Zones that Java knew and that have no IANA name any more."""
+"""Zones that only Java knew."""
 
 
 def iana_zone(text: str) -> tuple[str, str | None]:
-    """The zone that Java took for a text, and what is to be said of it (None: nothing, it is the same).
+    """Returns the zone that Java used for a text, and a remark for the user; None: there is no difference.
 
-    Java knows IANA names, some of three letters, and ``GMT+h``, ``GMT+hh:mm`` and ``GMT+hhmm``, and takes GMT for
-    whatever it does not know (source: ``java.util.TimeZone.getTimeZone``).
+    Java knows IANA names, some of three letters, and ``GMT+h``, ``GMT+hh:mm`` and ``GMT+hhmm``, and uses GMT for all
+    others (source: ``java.util.TimeZone.getTimeZone``).
     """
     if text in zones() or not text:
         return text, None

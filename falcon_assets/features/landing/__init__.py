@@ -1,1 +1,1 @@
-"""Data that lands from outside: looked for, reported, recorded."""
+"""Landing: data from outside is searched for, reported by others, and recorded."""

@@ -1,4 +1,4 @@
-"""The circuit breakers of the stores that collectors list, by endpoint."""
+"""Circuit breakers of the stores that collectors list, by endpoint."""
 
 from __future__ import annotations
 
@@ -14,12 +14,10 @@ from falcon_assets.storage.errors import is_about_path
 
 @dataclass(frozen=True)
 class Breakers:
-    """Which endpoints are left alone now; what the collectors of a code location share."""
-
     _by_endpoint: dict[str, Breaker] = field(default_factory=dict, init=False)
 
     def open_for(self, endpoint: str) -> str | None:
-        """Why that endpoint is to be left alone, and for how long; None: it is not."""
+        """Returns why the endpoint must not be asked now, and for how long; None: it may be asked."""
         breaker, now = self._by_endpoint.get(endpoint), time.monotonic()
         if breaker is None or breaker.until is None or not breaker.is_open(now):
             return None
@@ -27,10 +25,7 @@ class Breakers:
 
     @contextmanager
     def watching(self, endpoint: str) -> Iterator[None]:
-        """Takes note of whether the endpoint answers in the block.
-
-        What a store refuses of one path is an answer.
-        """
+        """Counts failures and answers of the endpoint in the block; a refusal for one path is an answer."""
         began = time.monotonic()
         try:
             yield

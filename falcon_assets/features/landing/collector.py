@@ -1,4 +1,4 @@
-"""Collectors: what landed from outside on a cluster becomes materializations of its external assets."""
+"""Collectors: data that landed from outside on a cluster becomes materializations of its external assets."""
 
 from __future__ import annotations
 
@@ -39,14 +39,13 @@ _Window = tuple[datetime, datetime]
 
 @dataclass(frozen=True)
 class Collection:
-    """What was found on a cluster.
+    """The result of a tick; a refresh of a snapshot feed is 1 recorded instance.
 
     Attributes:
-        recorded: How many instances were recorded; of a snapshot feed one, for its refresh.
-        left: Feeds that the budget left for the next time.
+        left: Feeds left for the next tick by the budget.
         problems: Feed -> why it could not be checked.
-        left_out: Why a store is left alone -> how many feeds were left out for that.
-        unread: Feeds of which nobody knows now what is there.
+        left_out: Why a store is not asked now -> the number of feeds skipped for that.
+        unread: Feeds whose present data is not known now.
     """
 
     recorded: int
@@ -58,35 +57,26 @@ class Collection:
 
 @dataclass(frozen=True)
 class Collector:
-    """Looks for instances on one cluster that nobody in this code location produces there.
-
-    Attributes:
-        store: The entities.
-        cluster: Where it collects.
-        settings: The clock, and where everything lies.
-        breakers: Which stores are left alone because they do not answer.
-    """
+    """Searches one cluster for instances of feeds that no process of this code location writes there."""
 
     store: EntityStore
     cluster: Cluster
     settings: Settings
     breakers: Breakers = field(default_factory=Breakers)
     _failed: set[str] = field(default_factory=set, init=False)
-    """Feeds that could not be checked the last time: they come last once, or they would have every budget."""
+    """Feeds that failed in the last tick: they are last once, else they would use up every budget."""
 
     def collect(
         self, ledger: Ledger, budget_seconds: float, waited_for: Mapping[str, _Window] | None = None
     ) -> Collection:
-        """Records what landed or changed since the last time, and answers what was pushed.
+        """Brings the ledger up to date, records data that landed or changed since the last turn, and answers pushes.
 
-        Feeds take turns, those first whose last turn is longest ago, but for those that just failed; what the budget
-        does not suffice for is left for the next time. Events are written before the turn counts, so that nothing is
-        lost in a crash: what is recorded twice is the same version and changes nothing.
+        Feeds take turns, the longest waiting first, those that just failed last; the rest waits for the next tick.
+        Events are written before the turn is recorded: after a kill they may be recorded twice, as the same version,
+        without effect.
 
-        Args:
-            ledger: Is brought up to date first.
-            budget_seconds: After that no other feed is begun.
-            waited_for: Feed -> from when to when every missing instance is searched for, however old it is.
+        ``budget_seconds`` limits the start of further feeds; of a feed in ``waited_for``, every missing instance in
+        that window is searched for, however old.
         """
         give_up = time.monotonic() + budget_seconds
         ledger.catch_up()
@@ -153,7 +143,6 @@ class Collector:
         turns: tuple[datetime, datetime],
         seen: Callable[[datetime], None],
     ) -> Iterator[Collected]:
-        """What is new or changed; ``turns`` are the last one and this one."""
         before, now = turns
         if feed.snapshot:
             return collect_snapshot(kind, feed, windows, known, self.settings.clock, now)
@@ -166,12 +155,10 @@ class Collector:
 
     @cached_property
     def files_of(self) -> StoresOf:
-        """Where the feeds lie."""
         return StoresOf(self.cluster, self.settings.home, self.settings.environ, roots_of(self.settings))
 
     @cached_property
     def feeds(self) -> dict[str, Feed]:
-        """The feeds that it collects, by name."""
         name, producers = self.cluster.name, self.store.producers
         on_it = (feed for feed in self.store.feeds.values() if feed.on(name))
         return {feed.name: feed for feed in on_it if not not_from_outside(feed, name, producers(feed.name, name))}
@@ -182,7 +169,7 @@ class Collector:
 
     @cached_property
     def horizons(self) -> dict[str, timedelta]:
-        """Feed -> how old its instances get while every tick searches for them."""
+        """Feed -> age up to which every tick searches for its instances."""
         timeouts: dict[str, list[timedelta]] = {name: [] for name in self.feeds}
         for workload in self.store.workloads:
             for one in workload.inputs:
@@ -192,7 +179,7 @@ class Collector:
     def _widen_snapshots(
         self, connection: Connection, windows: dict[str, list[_Window]], now: datetime
     ) -> dict[str, dict[datetime, str | None]]:
-        """Gives snapshot feeds the windows of all that is not recorded; their newest instance, with its signature."""
+        """Widens windows of snapshot feeds to all unrecorded instances; returns the newest recorded signatures."""
         names = [name for name in windows if self.feeds[name].snapshot]
         found = newest_recorded(connection, self.cluster.name, names)
         for name in names:
@@ -213,7 +200,7 @@ class Collector:
         waited_for: Mapping[str, _Window],
         newest: Mapping[str, dict[datetime, str | None]],
     ) -> dict[str, dict[datetime, str | None]]:
-        """Feed -> the signatures of its known instances; what is waited for and missing comes to the windows."""
+        """Returns feed -> signatures of known instances; adds missing instances that are waited for to the windows."""
         asked = {name: one for name, one in waited_for.items() if name in windows}
         spans = {name: one[0] for name, one in windows.items() if one}
         for name, (first, last) in asked.items():

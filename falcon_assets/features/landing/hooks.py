@@ -1,4 +1,4 @@
-"""What landing brings: why what came from outside is not there, as collectors remember it."""
+"""Hooks of landing: reasons for missing data from outside, as remembered by collectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What collectors record: instances that are there, and pushes of what is not."""
+"""Events that collectors record: available instances, and refused pushes."""
 
 from __future__ import annotations
 
@@ -24,13 +24,7 @@ from falcon_assets.storage.landing import Collected
 
 @dataclass(frozen=True)
 class Landings:
-    """Makes the events of the instances that a tick finds.
-
-    Attributes:
-        clock: The falcon clock.
-        now: The time of the tick, on that clock.
-        last_collected: Feed -> when a collector had checked before.
-    """
+    """Builds the events of a tick; ``last_collected`` is when a collector last checked a feed."""
 
     clock: Clock
     now: datetime
@@ -39,14 +33,6 @@ class Landings:
     def event(
         self, store: ClusterStore, feed: Feed, one: Collected, push: Push | None = None
     ) -> dg.AssetMaterialization:
-        """An instance that is there.
-
-        Args:
-            store: Where it lies.
-            feed: Its feed.
-            one: What was read.
-            push: What this is the answer to.
-        """
         is_real = self.clock.origin is None
         landed = FeedInstanceAvailable(
             store.cluster.name,
@@ -71,13 +57,7 @@ class Landings:
         )
 
     def summary(self, cluster: str, feed: Feed, instances: Sequence[datetime]) -> dg.AssetObservation:
-        """What was found of a feed: the UI shows observations as the latest event of external assets, no others.
-
-        Args:
-            cluster: Where it was found.
-            feed: The feed.
-            instances: Those that landed, one at least.
-        """
+        """Summarizes a tick for a feed: of external assets the UI shows only observations as the latest event."""
         landed = InstancesLanded(len(instances), min(instances), max(instances), self.now)
         first, last = format_instant(landed.first), format_instant(landed.last)
         several, span = len(instances) > 1, f"{first} to {last}"
@@ -89,7 +69,7 @@ class Landings:
 
 
 def refused(cluster: str, push: Push, why: str, is_partition: bool) -> dg.AssetObservation:
-    """What was pushed is not there, or cannot be: an observation on its partition, where that exists."""
+    """Answers a push whose data is missing or impossible: an observation, on the partition if that exists."""
     return observation(
         names.asset_key(cluster, push.feed),
         push.partition if is_partition else None,

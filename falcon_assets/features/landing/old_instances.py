@@ -1,4 +1,4 @@
-"""What landed late in the past, and flags that came late: found by passes over all folders, a little in every tick."""
+"""Old instances and late flags: found by passes over all folders, a little in every tick."""
 
 from __future__ import annotations
 
@@ -25,36 +25,25 @@ from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.landing import read
 
 REQUESTS = 100
-"""How many requests a round makes to a store at most, reading what is found not counted."""
+"""Requests to a store in a round, without those that read what is found."""
 SECONDS = 0.25
-"""How long a round takes at most, but for the last request; so a tick of five seconds spends a twentieth on it."""
+"""Length of a round without its last request: a twentieth of a tick of five seconds."""
 INCOMPLETE_AT_ONCE = 20
-"""How many of the instances that were seen without their flag a round asks for."""
+"""Instances without their flag that a round checks again."""
 
 
 @dataclass
 class OldInstances:
-    """Finds the instances of a cluster that are too old for its collector to search for them in every tick.
-
-    Attributes:
-        collector: That of the cluster.
-    """
+    """Finds instances of a cluster that are too old for its collector to search for them in every tick."""
 
     collector: Collector
     _turns: dict[str, int] = field(default_factory=dict, init=False)
-    """Feed -> the round in which it had its last turn."""
     _rounds: int = field(default=0, init=False)
     _asked: int = field(default=0, init=False)
-    """How many incomplete instances were asked for, so that the others have their turn."""
+    """Rotates through the incomplete instances."""
 
     def collect(self, ledger: Ledger, seconds: float = SECONDS, requests: int = REQUESTS) -> Collection:
-        """Goes on with the passes where they are, and records what it finds.
-
-        Args:
-            ledger: Is brought up to date first.
-            seconds: After that nothing is begun.
-            requests: How many requests may be made.
-        """
+        """Brings the ledger up to date, continues the passes, and records their findings within the limits."""
         if not self.collector.feeds:
             return Collection(0, 0, {})
         self._rounds += 1
@@ -74,7 +63,6 @@ class OldInstances:
         return Collection(round_.recorded, 0, round_.problems, round_.left_out)
 
     def _ask_again(self, round_: _Round, connection: Connection) -> None:
-        """Asks for some of those that were seen without their flag."""
         waiting = sorted(
             (name, instance)
             for name, instances in round_.incomplete.items()
@@ -114,7 +102,6 @@ class OldInstances:
         return moved
 
     def _turn(self, feed: Feed, current: FolderPass | None) -> tuple[int, bool, datetime]:
-        """Who had no turn for longest comes first; at first, whose pass is under way, then who had none for longest."""
         never = datetime.min.replace(tzinfo=UTC)
         had = (current.began is None, current.before or never) if current else (True, never)
         return self._turns.get(feed.name, 0), *had
@@ -122,7 +109,7 @@ class OldInstances:
 
 @dataclass
 class _Round:
-    """What a tick may do, and what it found."""
+    """The limits and findings of a round."""
 
     collector: Collector
     ledger: Ledger
@@ -145,11 +132,10 @@ class _Round:
         return self.requests <= 0 or time.monotonic() > self.give_up
 
     def old_before(self, feed: str) -> datetime:
-        """Before that nominal time the collector does not search in every tick."""
+        """Returns the nominal time before which the collector does not search in every tick."""
         return self.time - min(self.collector.horizons[feed], self.time - datetime.min.replace(tzinfo=UTC))
 
     def ask_for(self, name: str, instance: datetime, connection: Connection) -> None:
-        """Checks an instance that was seen without its flag."""
         feed = self.collector.feeds.get(name)
         if feed is None or known(connection, self.cluster, name, [instance]):
             self.went.add((name, instance))  # lands here no more, or was recorded by somebody else
@@ -167,7 +153,6 @@ class _Round:
             self.problems[name] = str(error)
 
     def go_on(self, connection: Connection, feed: Feed, current: FolderPass) -> FolderPass:
-        """Goes on with a pass; where it is afterwards."""
         files, is_empty = self.collector.files_of(feed), not current.folder
         try:
             with self.collector.breakers.watching(files.endpoint):
@@ -191,14 +176,14 @@ class _Round:
     def _unknown(
         self, connection: Connection, feed: Feed, found: Sequence[tuple[datetime, str]]
     ) -> list[tuple[datetime, str]]:
-        """Those that are old, and neither recorded nor seen without their flag."""
+        """Returns old instances that are neither recorded nor seen without their flag."""
         young, asked_for = self.old_before(feed.name), self.incomplete.get(feed.name, ())
         old = [one for one in found if one[0] < young and one[0] not in asked_for]
         there = known(connection, self.cluster, feed.name, [instance for instance, _ in old])
         return [one for one in old if one[0] not in there]
 
     def _record(self, feed: Feed, found: Sequence[tuple[datetime, str]]) -> bool:
-        """Records those that are complete, and takes note of those that are not; False where time did not suffice."""
+        """Records complete instances, remembers incomplete ones; returns False where time ran out."""
         seen: list[datetime] = []
         try:
             files = self.collector.files_of(feed)

@@ -1,4 +1,4 @@
-"""Records instances of a feed that landed from outside, now, because a person asks for it."""
+"""The operation that records instances from outside at the request of a user."""
 
 from __future__ import annotations
 
@@ -36,16 +36,7 @@ _AT_ONCE = 10_000
 
 @dataclass(frozen=True)
 class CollectedInstances:
-    """What was found of a range of instances on a cluster; nominal times, oldest first.
-
-    Attributes:
-        cluster: The cluster.
-        new: Those that were recorded for the first time.
-        changed: Those that were recorded as another version.
-        unchanged: Those that are recorded already.
-        missing: Those that are not complete, each with the reason.
-        problem: What could not be read; None: nothing.
-    """
+    """The findings on a cluster, the oldest first; ``problem`` is None where the store could be read."""
 
     cluster: str
     new: tuple[Collected, ...]
@@ -58,7 +49,6 @@ class CollectedInstances:
 def collected_data(
     installation: Installation, feed: str, first: datetime, last: datetime, found: Sequence[CollectedInstances]
 ) -> dict[str, Any]:
-    """What ``--json`` prints: the instances as lists have them, and what became of each (``collected``)."""
     items = []
     for there in found:
         done = dict.fromkeys((one.instance for one in there.new), "new")
@@ -78,16 +68,14 @@ def collected_data(
 def collect_instances(
     installation: Installation, feed: str, first: datetime, last: datetime, cluster: str | None = None
 ) -> list[CollectedInstances]:
-    """Checks every instance from ``first`` to ``last``, both included, and records what is new or another version.
-
-    It is audited, with the instances that were recorded.
+    """Checks every instance from ``first`` to ``last``, both included, and records new and changed ones. It is audited.
 
     Args:
-        installation: Where.
-        feed: The feed.
-        first: The first of them.
-        last: The last of them.
-        cluster: Only there; None: wherever the feed lands from outside and has an instance in that range.
+        installation: Its definitions and ledger.
+        feed: The name of the feed.
+        first: The first nominal time.
+        last: The last one.
+        cluster: None: all on which the feed lands from outside and has an instance in the range.
 
     Raises:
         UnknownEntityError: there is no such feed or cluster, or it does not land there from outside.
@@ -133,11 +121,6 @@ def _collected(
 
 
 def _landing_places(entities: EntityStore, feed: Feed, cluster: str | None) -> list[Cluster]:
-    """The clusters on which a feed lands from outside, or that one.
-
-    Raises:
-        UnknownEntityError: there is none, or it does not land there from outside.
-    """
     asked = [entities.cluster(cluster)] if cluster else [one for one in entities.clusters.values() if feed.on(one.name)]
     refused = []
     found = []

@@ -1,4 +1,4 @@
-"""What others reported by Dagster's own means: checked, and recorded in full or refused with the reason."""
+"""Pushes: materializations that others reported to Dagster are checked, then recorded in full or refused."""
 
 from __future__ import annotations
 
@@ -28,20 +28,11 @@ from falcon_assets.storage.kinds.snapshots import is_there, why_not_there
 from falcon_assets.storage.landing import read
 
 AT_ONCE = 500
-"""How many pushes a tick answers at most."""
 
 
 @dataclass(frozen=True)
 class Pushes:
-    """Answers the pushes to the feeds of a cluster, each once.
-
-    Attributes:
-        feeds: All feeds.
-        producers: (feed, cluster) -> the processes that write it there.
-        cluster: The cluster.
-        files_of: Gives where a feed lies.
-        breakers: Which stores are left alone.
-    """
+    """Answers the pushes to the feeds of a cluster, each once; ``producers`` are by (feed, cluster)."""
 
     feeds: Mapping[str, Feed]
     producers: Callable[[str, str], Sequence[Workload]]
@@ -50,15 +41,10 @@ class Pushes:
     breakers: Breakers
 
     def answer(self, ledger: Ledger, landings: Landings, give_up: float) -> int:
-        """Answers those that wait, the oldest first; returns how many instances were recorded.
+        """Answers waiting pushes, the oldest first; returns the number of recorded instances.
 
-        While a store does not answer, its pushes go on waiting. The event that answers a push names it, so what is
-        pushed again while it is checked is checked again.
-
-        Args:
-            ledger: Up to date.
-            landings: Those of this tick.
-            give_up: When to leave the rest for the next tick, of ``time.monotonic``.
+        Pushes wait while their store does not answer. The answer names its push, so a push that arrives during the
+        check is checked again. ``give_up`` is a time of ``time.monotonic``; the ledger must be up to date.
         """
         cluster = self.cluster.name
         names = [name for name, feed in self.feeds.items() if feed.on(cluster)]
@@ -86,10 +72,7 @@ class Pushes:
     def _event(
         self, feed: Feed, push: Push, landings: Landings, came: set[tuple[str, datetime]]
     ) -> dg.AssetMaterialization | dg.AssetObservation | None:
-        """The answer; None where the store is left alone now.
-
-        What is there and not complete comes to ``came``, and is watched from then on.
-        """
+        """Returns the answer; None while the store must not be asked. Adds incomplete instances to ``came``."""
         instance, why = self._instance(feed, push.partition, landings.now)
         if instance is None:
             return refused(self.cluster.name, push, why, is_partition=False)
@@ -111,7 +94,7 @@ class Pushes:
         return refused(self.cluster.name, push, why, is_partition=True)
 
     def _instance(self, feed: Feed, partition: str, now: datetime) -> tuple[datetime | None, str]:
-        """The instance that a partition key says; None with the reason where it is none to look for."""
+        """Returns the instance of a partition key; None, with the reason, where there is none to look for."""
         cluster = self.cluster.name
         if why := not_from_outside(feed, cluster, self.producers(feed.name, cluster)):
             return None, why

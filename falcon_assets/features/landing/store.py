@@ -1,4 +1,4 @@
-"""What collectors remember between two ticks, and which instances they are asked to check."""
+"""State of collectors between ticks, and pushes that wait for an answer."""
 
 from __future__ import annotations
 
@@ -20,13 +20,7 @@ _PASS_COLUMNS = [one.name for one in fields(FolderPass)]
 
 @dataclass(frozen=True)
 class Push:
-    """A partition of a feed that somebody reported.
-
-    Attributes:
-        feed: The feed.
-        partition: As it was reported; empty: none was named.
-        event_id: Of Dagster's latest event that said so.
-    """
+    """A reported partition of a feed; an empty ``partition``: none was named."""
 
     feed: str
     partition: str
@@ -35,17 +29,13 @@ class Push:
 
 @dataclass(frozen=True)
 class NotComplete(Reason):
-    """Something is there, and it is not complete."""
-
     flag: str | None
 
     def __str__(self) -> str:
-        """A predicate."""
         return f"was there without its availability flag {self.flag}" if self.flag else "was there incomplete"
 
 
 def passes(connection: Connection, cluster: str) -> dict[str, FolderPass]:
-    """Feed -> how far the passes over its old instances are."""
     table = PASSES.c
     found = connection.execute(
         select(table.feed, *(table[name] for name in _PASS_COLUMNS)).where(table.cluster == cluster)
@@ -54,7 +44,6 @@ def passes(connection: Connection, cluster: str) -> dict[str, FolderPass]:
 
 
 def set_passes(connection: Connection, cluster: str, folder_passes: Mapping[str, FolderPass]) -> None:
-    """Remembers it."""
     rows = [
         {"cluster": cluster, "feed": feed, **{name: getattr(one, name) for name in _PASS_COLUMNS}}
         for feed, one in folder_passes.items()
@@ -63,7 +52,6 @@ def set_passes(connection: Connection, cluster: str, folder_passes: Mapping[str,
 
 
 def incomplete(connection: Connection, cluster: str) -> dict[str, set[datetime]]:
-    """Feed -> its instances that were seen and were not complete."""
     table = INCOMPLETE.c
     found: dict[str, set[datetime]] = {}
     for feed, instance in connection.execute(select(table.feed, table.instance).where(table.cluster == cluster)):
@@ -72,7 +60,6 @@ def incomplete(connection: Connection, cluster: str) -> dict[str, set[datetime]]
 
 
 def seen_incomplete(connection: Connection, instances: Collection[tuple[str, str, datetime]]) -> set[Any]:
-    """Those of the instances (feed, cluster, nominal time) that were seen and were not complete."""
     table = INCOMPLETE.c
     key, found = (table.feed, table.cluster, table.instance), set()
     for part in parts(instances):
@@ -86,7 +73,7 @@ def set_incomplete(
     came: Collection[tuple[str, datetime]],
     went: Collection[tuple[str, datetime]],
 ) -> None:
-    """Remembers instances, by feed and nominal time, and forgets others: they are complete now, or gone."""
+    """Remembers incomplete instances, and forgets others: they are complete or deleted."""
     rows = [{"cluster": cluster, "feed": feed, "instance": instance} for feed, instance in came]
     if rows:
         connection.execute(insert(INCOMPLETE).on_conflict_do_nothing(), rows)
@@ -97,7 +84,7 @@ def set_incomplete(
 
 
 def known(connection: Connection, cluster: str, feed: str, instances: Iterable[datetime]) -> set[datetime]:
-    """Those of the instances that the ledger has, evicted or not."""
+    """Returns instances with a row in the ledger, evicted ones too."""
     table = FEED_INSTANCES.c
     found: set[datetime] = set()
     for part in parts(set(instances)):
@@ -107,7 +94,7 @@ def known(connection: Connection, cluster: str, feed: str, instances: Iterable[d
 
 
 def pushes(connection: Connection, cluster: str, feeds: Collection[str], limit: int) -> list[Push]:
-    """What was reported of these feeds and has no answer, the oldest first, no more than ``limit``."""
+    """Returns unanswered pushes, the oldest first."""
     table = PUSHED.c
     own = (table.cluster == cluster, table.feed == any_(literal(list(feeds), ARRAY(Text))))
     statement = select(table.feed, table.partition, table.event_id).where(*own)

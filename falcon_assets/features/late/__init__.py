@@ -1,1 +1,1 @@
-"""Late data: which changes of what was read matter, and what runs again."""
+"""Late data: which changes of inputs matter, and which instances run again."""

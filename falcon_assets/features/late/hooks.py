@@ -1,4 +1,4 @@
-"""What late data brings: a sensor for each pipeline, and its part of ``falcon run``."""
+"""Hooks of late data: a sensor for each pipeline, and its part of ``falcon run``."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """Late data: which changes of consumed inputs matter, and when they are acted on (source: Falcon's late process).
 
-An input instance that was read has *changed* when another version of it is there now, or a first version. It
-*counts* when it came before the cut-off of its feed, or when a late rerun published it: then what set that off came in
-time. What counts is acted on at the next check time of the workload; everything else came too late.
+An input instance that was read has *changed* when another version of it, or a first one, is there now. The change
+*counts* when it arrived before the cut-off of its feed, or when a late rerun published it: its cause was in time.
+Changes that count are acted on at the next check time of the workload; all others are too late.
 
-A check that passed while no collector ran is made up for by the next: nobody knows when something came meanwhile, so
-it is acted on at once, and counts where the check, had it been made, would have found it before the cut-off.
+A check that passed while no collector ran is made up for by the next: the time of arrival is not known, so the change
+is acted on at once, and counts where the check would have found it before the cut-off.
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ from falcon_assets.planning.retries import later
 
 @dataclass(frozen=True)
 class LateDataDecision:
-    """What is to be done about a succeeded instance whose inputs changed.
+    """Decides about a succeeded instance whose inputs changed.
 
     Attributes:
-        rerun: All changes that count, where one of them is due; they are read by one rerun.
-        due_at: When that is, or will be; None: no change counts.
-        too_late: Changes after the cut-off, each with how long after it. None as long as the instance is to be run
-            again anyway: it reads them too then.
+        rerun: All changes that count, once one of them is due; one rerun reads them all.
+        due_at: When the first is or will be due; None: no change counts.
+        too_late: Changes after the cut-off, with their delay. None while a rerun is pending: it reads them too.
     """
 
     rerun: tuple[LateChange, ...]
@@ -46,16 +45,7 @@ def judge(
     arrivals: Iterable[Arrival],
     now: datetime,
 ) -> LateDataDecision:
-    """Judges the changes of the late inputs of a succeeded instance.
-
-    Args:
-        late: What its workload declares.
-        nominal: Its nominal time.
-        cut_offs: The cut-off of the feed of each late input, by the name of the input.
-        newest: The latest instance of the window of each late input, by the name of the input.
-        arrivals: The changes.
-        now: The time.
-    """
+    """Judges the changes of the late inputs of a succeeded instance; mappings are by the name of the input."""
     bound = last_check(cut_offs, newest)
     counting: list[LateChange] = []
     too_late: list[tuple[LateChange, timedelta]] = []
@@ -76,18 +66,15 @@ def judge(
 
 
 def last_check(cut_offs: Mapping[str, timedelta], newest: Mapping[str, datetime]) -> datetime:
-    """The bound: the time of the last check, when the last cut-off of all instances of the late inputs passes.
-
-    Both by the name of the input, see :func:`judge`; one input at least.
-    """
+    """Returns the bound: when the last cut-off of all late inputs passes."""
     return max(later(instance, cut_offs[name]) for name, instance in newest.items())
 
 
 def check_time(late: LateProcess, nominal: datetime, bound: datetime, came_at: datetime) -> datetime:
-    """The first check at or after ``came_at``; the bound where no other check is left before it.
+    """Returns the first check at or after ``came_at``; the bound where no other check is left before it.
 
     ``backoff`` checks at ``nominal + k * delay``, ``exp-backoff`` at ``nominal + delay * (2**k - 1)``, k = 1, 2 ...,
-    ``final`` not at all; and each once more at the bound, after which there is none. A month is 30 days long.
+    ``final`` not at all; all check once more, for the last time, at the bound. A month is 30 days long.
     """
     if late.policy == "final":
         return bound
@@ -99,7 +86,6 @@ def check_time(late: LateProcess, nominal: datetime, bound: datetime, came_at: d
 
 
 def too_late_text(workload: str, nominal: datetime, change: LateChange, after: timedelta) -> str:
-    """That a change came too late, in words."""
     said = timedelta(seconds=int(after.total_seconds()))
     return (
         f"{change.feed} {format_instant(change.instance)} changed {said} after its cut-off: "

@@ -1,4 +1,4 @@
-"""Late arrival: succeeded instances whose inputs changed are asked to run again, or are told that it is too late."""
+"""Late arrival: requests reruns of succeeded instances whose inputs changed, or reports that a change is too late."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ from falcon_assets.settings import Settings
 _INTERVAL_SECONDS = 10
 _SHOWN = 5
 _SAID_AT_ONCE = 500
-"""How many changes a tick says are too late; the next says the others."""
+"""Changes that one tick reports as too late; the next reports the others."""
 
 
 @dataclass(frozen=True)
 class LateOutlook:
-    """What was decided about late data.
+    """The decisions about late data.
 
     Attributes:
-        requested: The instances that are asked to run again, with what changed, by (workload, cluster, nominal time).
-        too_late: What came after its cut-off, in words.
-        waiting: Why instances whose inputs changed do not run again yet.
-        wake_at: The earliest time at which one of them is due; None: none waits.
+        requested: The changes for which an instance runs again, by (workload, cluster, nominal time).
+        too_late: Changes after their cut-off, in words.
+        waiting: Why instances with changed inputs do not run again yet.
+        wake_at: When the first of those is due; None: none waits.
     """
 
     requested: Mapping[ProcessKey, tuple[LateChange, ...]] = field(default_factory=dict)
@@ -58,26 +58,13 @@ class LateOutlook:
 
 @dataclass(frozen=True)
 class LateArrivalHandler:
-    """Decides what late data is read again, and says what is too late, for some workloads.
-
-    Attributes:
-        clock: Says what time it is.
-        workloads: The workloads; those to which late data does not matter are passed over.
-    """
-
     clock: Callable[[], datetime]
     workloads: Sequence[Workload]
 
     def decide(self, ledger: Ledger) -> LateOutlook:
-        """Writes down which instances are to run again, and says what came too late.
+        """Brings the ledger up to date, records reruns, and reports changes that are too late.
 
-        Several at once wait for each other; the second finds nothing to add.
-
-        Args:
-            ledger: Is brought up to date first.
-
-        Raises:
-            UnknownEntityError: a feed of a late input is not on the cluster of its workload.
+        Concurrent calls wait for each other (a lock for each pipeline); the second finds nothing to add.
         """
         cut_offs = late_inputs(self.workloads)
         if not cut_offs:
@@ -154,7 +141,7 @@ class LateArrivalHandler:
 
 
 def _request(found: changed_inputs.Changed, changes: tuple[LateChange, ...], now: datetime) -> RerunRequest:
-    """A request for these changes; an unanswered request is kept, and says what changed in the meantime."""
+    """Keeps an unanswered request, with the present changes."""
     record, before = found.record, found.request
     if before is not None and before.attempt == record.attempt:
         return replace(before, changes=changes)
@@ -162,7 +149,6 @@ def _request(found: changed_inputs.Changed, changes: tuple[LateChange, ...], now
 
 
 def _told(key: ProcessKey, request: RerunRequest) -> InstanceEvent:
-    """What receivers of notifications are told of a new request."""
     changed = ", ".join(f"{one.feed} {format_instant(one.instance)}" for one in request.changes[:_SHOWN])
     reason = f"runs again: {changed} changed"
     return InstanceEvent(EventKind.LATE, "process", *key, request.requested_at, str(request.attempt), reason)
@@ -176,12 +162,10 @@ def _named(found: changed_inputs.Changed) -> str:
 def _once_each(
     too_late: Sequence[tuple[ProcessKey, LateChange, timedelta]],
 ) -> list[tuple[ProcessKey, LateChange, timedelta]]:
-    """Each feed instance once for each instance that read it: several inputs may read the same."""
     return list({(key, change.feed, change.instance): (key, change, after) for key, change, after in too_late}.values())
 
 
 def late_arrival_sensors(store: EntityStore, settings: Settings) -> Iterator[dg.SensorDefinition]:
-    """A late-arrival sensor for each pipeline that has late inputs."""
     for pipeline, workloads in pipelines(store.workloads).items():
         if late_inputs(workloads):
             yield _sensor(pipeline, LateArrivalHandler(settings.now, workloads), partial(open_ledger, settings))

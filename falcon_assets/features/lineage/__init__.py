@@ -1,1 +1,1 @@
-"""Which versions came from which, what was made from them, and what may be forgotten."""
+"""Lineage: the versions that a version was made from, those made from it, and versions that may be forgotten."""

@@ -1,4 +1,4 @@
-"""What a version came from, what became of it, how one came from another, and why two differ."""
+"""Questions about lineage: sources of a version, its impact, the path between two versions, and their difference."""
 
 from __future__ import annotations
 
@@ -36,20 +36,16 @@ from falcon_assets.planning.version_columns import OutputColumns
 
 @dataclass(frozen=True)
 class Lineage:
-    """A version and the graph around it.
+    """A version and the graph around it, without versions of feeds that the user may not read.
 
     Attributes:
-        version: It.
-        code: What it was made with; None: not recorded.
-        lifecycle: Its lifecycle status.
-        graph: What is known of it, without versions of feeds that the user may not read.
-        hidden: How many those are.
-        columns: Of the versions, by their plans, without what comes from feeds that the user may not read.
-        column: The column of the version that is asked about; None: all of it.
-        metadata: The relations of its versions to entities, and of those; none unless asked for.
-        places: What its versions were made from, and what their runs wrote besides, that is of no feed. What they were
-            made from only where somebody goes to that.
-        through: The edges past places: what its versions were made from because runs had read that and written there.
+        code: None: not recorded.
+        hidden: How many versions were left out.
+        columns: By the plan of versions, without sources in feeds that the user may not read.
+        column: The column that was asked for; None: all.
+        metadata: Relations of versions to entities, and between those; empty unless asked for.
+        places: Undeclared reads and writes of the runs; reads only where the question goes up.
+        through: Edges that skip places: from inputs of the run that wrote there to the version whose run read there.
     """
 
     version: Version
@@ -65,27 +61,22 @@ class Lineage:
 
     @property
     def past_places(self) -> Graph:
-        """The graph with the edges past places, for whoever shows no places between versions."""
         return replace(self.graph, edges=[*self.graph.edges, *self.through])
 
     @property
     def derived(self) -> list[Version]:
-        """The other versions of the graph, the oldest first."""
         others = (one for number, one in self.graph.versions.items() if number != self.version.number)
         return sorted(others, key=lambda one: (one.seen_at or one.instance, one.number))
 
     def columns_of(self, version: Version) -> OutputColumns | None:
-        """The columns of one of its versions; None: not recorded."""
         return self.columns.get(version.plan or "")
 
     @property
     def other_nodes(self) -> list[dict[str, Any]]:
-        """In JSON, the nodes that are no versions, each once."""
         places = {one.place: one.as_node() for one in self.places}
         return [*places.values(), *(one.as_node() for one in sorted({one.target for one in self.metadata}))]
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         code = self.code.code if self.code else None
         columns = self.columns_of(self.version)
         made = columns.as_data() if columns else {"columns": None, "rows_from": None}
@@ -101,24 +92,19 @@ _Some = TypeVar("_Some", bound=Lineage)
 
 @dataclass(frozen=True)
 class Impact(Lineage):
-    """What was made from a version, or from a column of it, directly or not.
-
-    Attributes:
-        affected: Of a column: what of each version depends on it, by the number of the version.
-    """
+    """All that was made from a version or a column; ``affected`` are dependent columns by number of version."""
 
     affected: Mapping[int, Affected] = field(default_factory=dict)
 
     @property
     def recompute(self) -> list[tuple[str, str, datetime]]:
-        """The instances that made what is there now (process or replication, cluster, nominal time), in that order."""
+        """Instances (process or replication, cluster, nominal time) that made present data, in order of making."""
         made = (one for one in self.derived if one.is_present)
         return list(
             dict.fromkeys((one.process, one.cluster, one.nominal) for one in made if one.process and one.nominal)
         )
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         again = [
             {"entity": entity, "cluster": cluster, "instance": format_instant(nominal)}
             for entity, cluster, nominal in self.recompute
@@ -130,17 +116,17 @@ class Impact(Lineage):
 def show_lineage(
     installation: Installation, query: VersionQuery, *, up: bool = True, down: bool = False, depth: int | None = None
 ) -> Lineage:
-    """What the version came from and what became of it.
+    """Shows what a version was made from, and what was made from it.
 
     Args:
-        installation: Where.
-        query: Which version.
-        up: Whether to go to what it came from.
-        down: Whether to go to what was made from it.
+        installation: Its ledger.
+        query: The version.
+        up: Whether to include what it was made from.
+        down: Whether to include what was made from it.
         depth: Over how many edges; None: all.
 
     Raises:
-        UnknownEntityError: there is no such feed, or it is not there, or on several clusters and none is named.
+        UnknownEntityError: there is no such feed, not on this cluster, or on several clusters and none is named.
         UnknownInstanceError: no such version is recorded.
         DeniedError: the user may not read the feed.
     """
@@ -158,10 +144,9 @@ def show_lineage(
 
 
 def lineage_impact(installation: Installation, query: VersionQuery, column: str | None = None) -> Impact:
-    """Everything that was made from the version, or from a column of it.
+    """Returns everything made from a version, or from a column; UnknownInstanceError also for a wrong column.
 
-    Raises:
-        UnknownInstanceError: as :func:`show_lineage`, which raises the others, too; or it has no such column.
+    Raises otherwise as :func:`show_lineage`.
     """
     with installation.tables_caught_up().connect() as connection:
         version = find_version(installation, connection, query)
@@ -182,7 +167,6 @@ def lineage_impact(installation: Installation, query: VersionQuery, column: str 
 
 
 def with_metadata(installation: Installation, found: _Some) -> _Some:
-    """It with the feeds, processes and clusters of its versions, and what describes those, as the user may read."""
     who, entities = acting(installation.settings), installation.all_entities
     feeds = {name: one for name, one in entities.feeds.items() if may_read(one.acl, who)}
     processes = {name: one for name, one in entities.processes.items() if may_read(one.acl, who)}
@@ -191,10 +175,9 @@ def with_metadata(installation: Installation, found: _Some) -> _Some:
 
 
 def lineage_path(installation: Installation, start: VersionQuery, end: VersionQuery) -> Lineage:
-    """All that lies between a version and one that was made from it, directly or not.
+    """Returns all between two versions; UnknownInstanceError also where the second was not made from the first.
 
-    Raises:
-        UnknownInstanceError: as :func:`show_lineage`, which raises the others, too; or the second was not made from it.
+    Raises otherwise as :func:`show_lineage`.
     """
     with installation.tables_caught_up().connect() as connection:
         first, last = (find_version(installation, connection, one) for one in (start, end))
@@ -211,16 +194,15 @@ def lineage_path(installation: Installation, start: VersionQuery, end: VersionQu
 def lineage_diff(
     installation: Installation, query: VersionQuery, before: str | None = None, after: str | None = None
 ) -> Difference:
-    """Why two versions of an instance differ.
+    """Compares two versions of an instance; UnknownInstanceError also where there is no second version.
+
+    Raises otherwise as :func:`show_lineage`.
 
     Args:
-        installation: Where.
+        installation: Its ledger.
         query: The instance.
         before: A version of it, or its beginning; None: the one before ``after``.
         after: Likewise; None: the present one, or the last.
-
-    Raises:
-        UnknownInstanceError: as :func:`show_lineage`, which raises the others, too; or there is no other version.
     """
     with installation.tables_caught_up().connect() as connection:
 
@@ -243,13 +225,12 @@ def lineage_diff(
 
 
 def _same(installation: Installation, connection: Connection, version: Version) -> set[int]:
-    """Its rows: that of a snapshot feed may be recorded for one instance, and have been read for another."""
+    """Returns all rows of a version: a snapshot may be recorded for one instance and read for another."""
     feed = installation.all_entities.feeds.get(version.feed)
     return same_snapshot(connection, version) if feed is not None and feed.snapshot else {version.number}
 
 
 def _below(connection: Connection, starts: set[int], depth: int | None = None) -> tuple[set[int], list[Crossing]]:
-    """What was made from some versions, with themselves, and where that was through places of no feed."""
     step = None if depth is None else 1
     return reached_through(
         starts,
@@ -273,7 +254,6 @@ def _inputs(installation: Installation, connection: Connection, version: Version
 
 
 def _lineage(installation: Installation, connection: Connection, version: Version, whole: Graph) -> Lineage:
-    """A version and what the user may read of a graph around it."""
     may_read_feed = _readable(installation)
     graph = whole.only(lambda one: may_read_feed(one.feed))
     columns = {plan: one.only(may_read_feed) for plan, one in _columns_of(connection, graph).items()}
@@ -286,7 +266,6 @@ def _columns_of(connection: Connection, graph: Graph) -> dict[str, OutputColumns
 
 
 def _readable(installation: Installation) -> Callable[[str], bool]:
-    """Whether the user may read a feed, or knows it from before it was deleted."""
     who, feeds = acting(installation.settings), installation.all_entities.feeds
     return lambda feed: feed not in feeds or may_read(feeds[feed].acl, who)
 

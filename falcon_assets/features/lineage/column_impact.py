@@ -1,4 +1,4 @@
-"""What depends on a column of a version."""
+"""Impact of a column: the columns of other versions that depend on it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from falcon_assets.planning.version_columns import OutputColumns, Source
 
 @dataclass(frozen=True)
 class Affected:
-    """What of a version depends on a column of another.
+    """The dependence of a version on a column of another.
 
     Attributes:
-        columns: Those that were made from it.
-        perhaps: Those that may have been: they passed through code that Spark does not look into.
-        rows: Whether it decides which rows there are, with which all columns depend on it.
-        is_known: Whether that is all; else there is something of which nobody knows the columns on the way to it.
+        columns: Certainly made from it.
+        perhaps: Perhaps made from it: through code that Spark cannot analyze.
+        rows: Whether it decides which rows exist, so that all columns depend on it.
+        is_known: Whether this is complete; False where columns on the way are not recorded.
     """
 
     columns: frozenset[str] = frozenset()
@@ -36,26 +36,17 @@ class Affected:
 
     @property
     def words(self) -> str:
-        """It in words."""
         said = [f"perhaps {name}" for name in sorted(self.perhaps)]
         said = [*(["its rows"] if self.rows else []), *sorted(self.columns), *said]
         return ", ".join([*said, *([] if self.is_known else ["perhaps more: not all columns are recorded"])])
 
     def as_data(self) -> dict[str, Any]:
-        """It in JSON."""
         names = {"columns": sorted(self.columns), "perhaps": sorted(self.perhaps)}
         return {**names, "rows": self.rows, "known": self.is_known}
 
 
 def affected_by(graph: Graph, columns: Mapping[str, OutputColumns], start: int, column: str) -> dict[int, Affected]:
-    """What was made from a column of a version, directly or not: by version, without that one.
-
-    Args:
-        graph: What was made from the version.
-        columns: By the plan of versions; what is missing is not recorded.
-        start: The version.
-        column: Its column.
-    """
+    """Returns the dependencies on a column by number of version; ``columns`` are by plan, as far as recorded."""
     following = graph.next(up=False)
     found = {start: Affected(frozenset({column}))}
     waiting = [start]
@@ -94,7 +85,7 @@ def _next(affected: Affected, version: Version, made: Version, columns: OutputCo
 
 
 def _depends(sources: Sequence[Source], feed: str, affected: Affected, *, sure: bool) -> bool:
-    """Whether one of these columns is affected; ``sure``: certainly, else perhaps."""
+    """Decides whether one of these columns is affected: certainly with ``sure``, else perhaps."""
     names = [column for source, column in sources if source == feed]
     if sure:
         return (affected.rows and bool(names)) or any(name in affected.columns for name in names)

@@ -1,4 +1,4 @@
-"""Ways through places that are of no feed: the run of one version wrote there, that of another read it later."""
+"""Dependencies through places outside of feeds: the run of one version wrote there, that of another read it later."""
 
 from __future__ import annotations
 
@@ -15,15 +15,7 @@ from falcon_assets.planning.data_usage import is_rest
 
 @dataclass(frozen=True)
 class Touch:
-    """What the run that made a version did in places of no feed.
-
-    Attributes:
-        number: Of the version.
-        made: By which process, for which instance, in which run; a run does not read what it has yet to write.
-        at: When it was made.
-        read: The places that were read.
-        written: Those that were written.
-    """
+    """The undeclared reads and writes of a run; ``made``: it does not read what it has yet to write."""
 
     number: int
     made: tuple[str | None, datetime | None, str | None]
@@ -34,13 +26,7 @@ class Touch:
 
 @dataclass(frozen=True)
 class Crossing:
-    """A version may have been made from what the run of another had written.
-
-    Attributes:
-        reader: The number of the version that was made from the place.
-        writer: That of the first version whose run had written there: nobody knows what later ones have replaced.
-        place: What was written.
-    """
+    """An input through a place; ``writer`` is the first that wrote there, as later replacements are not known."""
 
     reader: int
     writer: int
@@ -48,7 +34,7 @@ class Crossing:
 
 
 def crossings(writers: Iterable[Touch], readers: Iterable[Touch]) -> Iterator[Crossing]:
-    """Which versions were made after what they read was written: at that place, in it, or in what it is in."""
+    """Yields the versions made after a place that they read was written: itself, a path inside it, or one around it."""
     by_place: dict[str, list[Touch]] = {}
     for one in sorted(writers, key=lambda one: (one.at, one.number)):
         for place in filter(_is_place, one.written):
@@ -85,15 +71,7 @@ def reached_through(
     readers: Callable[[], Sequence[Touch]],
     depth: int | None,
 ) -> tuple[set[int], list[Crossing]]:
-    """The versions that were made from some, also through places, with themselves; and where that was through places.
-
-    Args:
-        starts: Their numbers.
-        below: Versions, with what was made from them without such places: over one step where there is a depth.
-        writers: Those of some versions whose runs wrote such places.
-        readers: All versions whose runs read some.
-        depth: Over how many steps; None: all.
-    """
+    """Returns all made from ``starts``, also through places; ``below`` takes one step where there is a ``depth``."""
     found, waiting, crossed = set(starts), set(starts), dict[tuple[int, str], Crossing]()
     if depth is None:
         found = waiting = below(waiting)
@@ -113,7 +91,6 @@ def reached_through(
 
 
 def above_through(number: int, above: Callable[[Collection[int]], set[int]], crossed: Iterable[Crossing]) -> set[int]:
-    """What a version was made from, also through these places, with itself and those whose runs wrote there."""
     writers: dict[int, set[int]] = {}
     for one in crossed:
         writers.setdefault(one.reader, set()).add(one.writer)
@@ -125,13 +102,7 @@ def above_through(number: int, above: Callable[[Collection[int]], set[int]], cro
 
 
 def edges_through(graph: Graph, crossed: Iterable[Crossing], start: int) -> list[Edge]:
-    """The edges past the places: from what the writers were made from, as their runs had read that.
-
-    Args:
-        graph: Versions, and the other edges.
-        crossed: In the order in which they were found, so that what led to a writer comes before it.
-        start: What its own run wrote is from it.
-    """
+    """Returns edges that skip the places, from the inputs of writers; ``crossed`` must be in the order of finding."""
     read: dict[int, list[int]] = {}
     for edge in graph.edges:
         read.setdefault(edge.output, []).append(edge.input)
@@ -148,7 +119,6 @@ def edges_through(graph: Graph, crossed: Iterable[Crossing], start: int) -> list
 
 
 def places_crossed(graph: Graph, crossed: Iterable[Crossing], start: int) -> list[PlaceEdge]:
-    """The edges from the places to what was made from them, and from the start to what its own run wrote."""
     found = set[PlaceEdge]()
     versions: Mapping[int, object] = graph.versions
     for one in crossed:

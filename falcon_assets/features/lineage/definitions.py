@@ -1,4 +1,4 @@
-"""The code that versions were made with."""
+"""Recorded code of versions: definitions and workflows."""
 
 from __future__ import annotations
 
@@ -21,10 +21,7 @@ from falcon_assets.operations.installation import Installation
 
 
 def code_version(connection: Connection, version: Version) -> CodeVersion | None:
-    """The definition, with the files of its workflows, that a version was made with; None: it is not recorded.
-
-    Of a copy that is the definition of its feed.
-    """
+    """Returns the recorded code of a version, for a copy that of its feed; None: not recorded."""
     if version.process is None or version.definition is None:
         return None
     for kind, name in (("process", version.process), ("feed", version.feed)):
@@ -36,8 +33,6 @@ def code_version(connection: Connection, version: Version) -> CodeVersion | None
 
 @dataclass(frozen=True)
 class Compared:
-    """A version, and what it was made from."""
-
     version: Version
     inputs: Sequence[Version]
 
@@ -45,10 +40,7 @@ class Compared:
 def changed_definitions(
     installation: Installation, connection: Connection, before: Compared, after: Compared
 ) -> list[ChangedDefinition]:
-    """Those of the process, its cluster, its output, and the feeds and clusters of its inputs, as the user may read.
-
-    Each is taken as it was when the version was made, that of the process as the version names it.
-    """
+    """Compares readable definitions of process, output, inputs and clusters, as of the making of two versions."""
     found = []
     for kind, name in _entities(installation, (before, after)):
         history = definition_history(connection, kind, name)
@@ -87,7 +79,6 @@ def _entities(installation: Installation, both: Sequence[Compared]) -> Iterator[
 def _of_version(
     history: Sequence[DefinitionVersion], kind: str, name: str, version: Version
 ) -> DefinitionVersion | None:
-    """None: it is not recorded."""
     texts = [one for one in history if one.text is not None]
     if (kind, name) == ("process", version.process):
         return next((one for one in texts if one.version == version.definition), None)

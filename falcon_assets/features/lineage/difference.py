@@ -1,4 +1,4 @@
-"""By which keys two definitions of an entity differ."""
+"""Differences between two versions: their definitions, code, environment, columns and inputs."""
 
 from __future__ import annotations
 
@@ -15,15 +15,7 @@ from falcon_assets.planning.version_columns import OutputColumns
 
 @dataclass(frozen=True, order=True)
 class ChangedDefinition:
-    """An entity whose definition was not the same when two versions were made.
-
-    Attributes:
-        kind: cluster, feed or process.
-        name: Its name.
-        before: The version of its definition that the one was made with.
-        after: Likewise of the other.
-        keys: What differs.
-    """
+    """An entity whose definition differs; ``before`` and ``after`` are the versions of the definition."""
 
     kind: str
     name: str
@@ -33,20 +25,15 @@ class ChangedDefinition:
 
     @property
     def words(self) -> str:
-        """It in words."""
         return f"{self.kind} {self.name}: {', '.join(self.keys)}"
 
     def as_data(self) -> dict[str, Any]:
-        """It in JSON."""
         versions = {"from": self.before, "to": self.after}
         return {"kind": self.kind, "name": self.name, **versions, "keys": list(self.keys)}
 
 
 def changed_keys(before: Any, after: Any) -> tuple[str, ...]:
-    """The keys, with those that they are in and dots between, of which two definitions say something else.
-
-    What is in a list goes by its ``name``, if all that is in it have one.
-    """
+    """Returns the differing keys as dotted paths; items of a list are matched by ``name``, if all have one."""
     return tuple(_changed(before, after, ""))
 
 
@@ -74,13 +61,7 @@ Place: TypeAlias = tuple[str, str, datetime]
 
 @dataclass(frozen=True)
 class CodeVersion:
-    """What a version was made with.
-
-    Attributes:
-        definition: The version of the definition.
-        text: SHA-256 of its text.
-        workflow: SHA-256 of the files of its workflows; None: it has none.
-    """
+    """SHA-256 hashes of definition and workflow files; ``workflow`` is None without files."""
 
     definition: int
     text: str | None
@@ -88,14 +69,11 @@ class CodeVersion:
 
     @property
     def code(self) -> str:
-        """One hash of both."""
         return sha256(f"{self.text} {self.workflow}".encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class ChangedInput:
-    """An instance of which two versions were made from different versions, or one of them from none."""
-
     place: Place
     before: tuple[str, ...]
     after: tuple[str, ...]
@@ -103,16 +81,7 @@ class ChangedInput:
 
 @dataclass(frozen=True)
 class Difference:
-    """Why two versions of an instance differ.
-
-    Attributes:
-        before: The one.
-        after: The other.
-        codes: What they were made with; None: not recorded.
-        columns: What they hold, and what that was made from; None: not recorded.
-        inputs: What they were made from, where that differs.
-        definitions: The entities whose definitions differ that they were made with.
-    """
+    """The difference of two versions of an instance; None in ``codes`` and ``columns``: not recorded."""
 
     before: Version
     after: Version
@@ -123,10 +92,7 @@ class Difference:
 
     @property
     def causes(self) -> list[str]:
-        """In words: what of all that is recorded is not the same; none: everything is.
-
-        Process, definitions, workflow, environment, columns and inputs.
-        """
+        """All recorded differences in words; empty: there are none."""
         old, new = self.before, self.after
         found = []
         if old.process != new.process:
@@ -150,11 +116,9 @@ class Difference:
 
     @property
     def environment(self) -> dict[str, tuple[str, str]]:
-        """By name, what of the environment differs, as it was and as it is; nothing where one was not recorded."""
         return changed_environment(self.before.environment, self.after.environment)
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         sides = [
             {**version.as_data(), "code": code.code if code else None}
             for version, code in zip((self.before, self.after), self.codes, strict=True)
@@ -175,7 +139,7 @@ class Difference:
 
 
 def changed_environment(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> dict[str, tuple[str, str]]:
-    """By name, what of two environments differs, both ways; nothing where one was not recorded."""
+    """Returns differing values by name, before and after; empty where one environment was not recorded."""
     if old is None or new is None:
         return {}
     both = {name: (str(old.get(name, "none")), str(new.get(name, "none"))) for name in dict.fromkeys((*old, *new))}
@@ -189,15 +153,6 @@ def difference(
     columns: tuple[OutputColumns | None, OutputColumns | None] = (None, None),
     definitions: Sequence[ChangedDefinition] = (),
 ) -> Difference:
-    """Compares two versions.
-
-    Args:
-        versions: The older one first.
-        inputs: What each was made from.
-        codes: What each was made with.
-        columns: What each holds; None: not recorded.
-        definitions: The entities whose definitions differ that they were made with.
-    """
     read: list[dict[Place, tuple[str, ...]]] = []
     for side in inputs:
         found: dict[Place, tuple[str, ...]] = {}

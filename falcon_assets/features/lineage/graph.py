@@ -1,4 +1,4 @@
-"""Versions of feed instances, which of them were made from which, and what a graph of them looks like to programs."""
+"""Versions of feed instances, the graph of their dependencies, and its forms as tree, DOT and JSON."""
 
 from __future__ import annotations
 
@@ -16,31 +16,19 @@ _MADE = ("run_id", "attempt", "definition", "late", "made_by", "environment")
 
 @dataclass(frozen=True)
 class Version:
-    """A version of a feed instance on a cluster.
+    """A version of a feed instance on a cluster; None where a value is not recorded.
 
     Attributes:
-        number: Its number in the ledger.
-        status: What has become of it.
-        seen_at: Since when it was there; None: it was only read.
-        ended_at: When it was replaced or evicted.
-        ended_by: By which run; None: by what landed.
-        archived_to: Where it was archived.
-        process: Which process or replication made it; None: it landed from outside.
-        nominal: Which instance of that.
-        run_id: In which run.
-        made_at: When that made it; None: not recorded.
-        attempt: Of that instance.
-        definition: The version of the definition; None: not recorded.
-        late: Whether a late rerun made it.
-        made_by: Whose run made it, a user of the operating system; None: not recorded.
-        environment: The versions of Python and packages that it was made with; None: not recorded.
-        plan: Which columns it has, and what they were made from; None: not recorded.
-        restored_by: Who restored it, if it is there for that.
-        kept_at: Where it lies, if it was replaced and is kept.
-        places: Where it was made from what is of no feed.
-        capture: How much of what its run read and wrote is known; None: not recorded.
-        warnings: In words, how that differs from what its process declares.
-        writes: What its run wrote besides, and does not declare.
+        number: The row of the ledger.
+        seen_at: When it was first present; None: it was only read.
+        ended_by: The run that replaced it; None: data that landed did.
+        process: The process or replication that made it; None: it landed from outside.
+        plan: The key of its recorded columns.
+        kept_at: The place of a replaced version that is kept.
+        places: Undeclared reads of its run, outside of feeds.
+        capture: How much of its run's reads and writes is known.
+        warnings: Deviations of reads and writes from the definition.
+        writes: Undeclared writes of its run.
     """
 
     number: int
@@ -76,26 +64,22 @@ class Version:
 
     @property
     def id(self) -> str:
-        """``cluster/feed/instance@version``; commands take it as it is."""
+        """``cluster/feed/instance@version``, which commands accept."""
         return f"{self.cluster}/{self.feed}/{format_instant(self.instance)}@{self.version}"
 
     @property
     def is_present(self) -> bool:
-        """Whether it is what readers see."""
         return self.status is VersionStatus.AVAILABLE
 
     @property
     def exists(self) -> bool:
-        """Whether its data is there, as the present version or as one that is kept."""
         return self.is_present or self.kept_at is not None
 
     def as_node(self) -> dict[str, Any]:
-        """A node of a graph in JSON."""
         where = {"id": self.id, "cluster": self.cluster, "feed": self.feed, "instance": format_instant(self.instance)}
         return {**where, "version": self.version, "status": self.status.value, "exists": self.exists}
 
     def as_data(self) -> dict[str, Any]:
-        """Everything about it in JSON."""
         moments = {name: getattr(self, name) for name in ("seen_at", "ended_at", "made_at")}
         times = {name: moment and moment.isoformat() for name, moment in moments.items()}
         names = ("ended_by", "archived_to", "path", "bytes", "records", "files", "process", "kept_at", "restored_by")
@@ -107,16 +91,7 @@ class Version:
 
 @dataclass(frozen=True)
 class Edge:
-    """A version was made from another, both by their numbers.
-
-    Attributes:
-        output: What was made.
-        input: What it was made from.
-        process: By which process or replication.
-        run: In which run; None: nobody knows.
-        definition: With which version of the definition; None: not recorded.
-        declared: Whether the definition names the input.
-    """
+    """A version was made from another, both by number; None: not recorded; ``declared``: by the definition."""
 
     output: int
     input: int
@@ -128,18 +103,13 @@ class Edge:
 
 @dataclass(frozen=True)
 class Graph:
-    """Versions and the edges between them.
-
-    Attributes:
-        versions: By their numbers.
-        edges: Between these versions only.
-    """
+    """Versions by number, and the edges between them only."""
 
     versions: Mapping[int, Version]
     edges: Sequence[Edge]
 
     def as_data(self) -> dict[str, Any]:
-        """As JSON; edges lead from input to output."""
+        """Edges lead from input to output."""
         nodes = sorted((one.as_node() for one in self.versions.values()), key=lambda node: str(node["id"]))
         edges = [
             {
@@ -155,7 +125,7 @@ class Graph:
         return {"nodes": nodes, "edges": sorted(edges, key=lambda edge: (str(edge["from"]), str(edge["to"])))}
 
     def next(self, *, up: bool) -> dict[int, list[Edge]]:
-        """By version, the edges to what it was made from, else to what was made from it; in the order of names."""
+        """Returns the edges to inputs (``up``) or outputs by version, in the order of names."""
         found: dict[int, list[Edge]] = {}
         ids = {number: one.id for number, one in self.versions.items()}
         for edge in sorted(self.edges, key=lambda edge: ids[edge.input if up else edge.output]):
@@ -163,11 +133,10 @@ class Graph:
         return found
 
     def only(self, wanted: Callable[[Version], bool]) -> Graph:
-        """The part of it with those versions."""
         return self.among({number for number, one in self.versions.items() if wanted(one)})
 
     def merged(self, same: Collection[int], into: int) -> Graph:
-        """It with one version in place of several that are the same data, whatever was made from them."""
+        """Replaces several versions with equal data by one, with the outputs of all."""
         others = set(same) - {into}
         if not others:
             return self
@@ -176,21 +145,13 @@ class Graph:
         return Graph(versions, list({(one.output, one.input): one for one in edges if one.output in versions}.values()))
 
     def among(self, numbers: Collection[int]) -> Graph:
-        """The part of it between those versions."""
         versions = {number: one for number, one in self.versions.items() if number in numbers}
         return Graph(versions, [one for one in self.edges if one.output in versions and one.input in versions])
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a tree.
-
-    Attributes:
-        depth: How many edges lie between it and the root on this way.
-        version: It.
-        edge: By which it was come to; None: it is the root.
-        is_repeated: Whether it, and what is below it, stands above already.
-    """
+    """A line of a tree; ``edge`` is None at the root, a repeated version is not unfolded again."""
 
     depth: int
     version: Version
@@ -199,7 +160,7 @@ class Line:
 
 
 def tree(graph: Graph, root: int, *, up: bool) -> Iterator[Line]:
-    """What a version was made from, else what was made from it, as a tree; each is unfolded where it is met first."""
+    """Yields the tree of inputs (``up``) or outputs; each version is unfolded at its first place only."""
     following, seen = graph.next(up=up), set[int]()
     waiting: list[tuple[int, int, Edge | None]] = [(0, root, None)]
     while waiting:
@@ -218,14 +179,7 @@ def dot(
     places: Sequence[tuple[str, str, str]] = (),
     folders: Collection[str] = (),
 ) -> str:
-    """The graph in Graphviz' language, from inputs to outputs.
-
-    Args:
-        graph: It.
-        relations: What else there is: an id, the id of what it has to do with, and what that is called.
-        places: Edges from and to what is of no feed: two ids, and the process.
-        folders: The ids of all that is of no feed.
-    """
+    """Returns DOT; ``relations`` are (id, id, label), ``places`` (id, id, process), ``folders`` are ids of places."""
     lines = ["digraph lineage {", "  rankdir=LR;", "  node [shape=box];"]
     for one in sorted(graph.versions.values(), key=lambda one: one.id):
         style = "" if one.exists else ", style=dashed"
@@ -258,16 +212,7 @@ _Any = TypeVar("_Any")
 
 @dataclass(frozen=True)
 class Several:
-    """Versions of a feed, or instances of a process, on a cluster.
-
-    Attributes:
-        name: Of the feed or the process.
-        cluster: Where.
-        count: How many.
-        first: The earliest instance.
-        last: The latest.
-        states: How many have each status, the most first; none: they have no status.
-    """
+    """Versions of a feed, or instances of a process, on a cluster; ``states`` is empty where they have none."""
 
     name: str
     cluster: str
@@ -277,7 +222,6 @@ class Several:
     states: tuple[tuple[str, int], ...] = ()
 
     def words(self, one: str) -> str:
-        """It in words; ``one``: what one of them is called."""
         states = ", ".join(f"{many:,} {state}" for state, many in self.states)
         plural = one if self.count == 1 else f"{one}s"
         span = format_instant(self.first)
@@ -286,7 +230,6 @@ class Several:
 
 
 def versions_by_feed(versions: Iterable[Version]) -> list[Several]:
-    """Versions by feed and cluster, in the order of the names."""
     found = []
     for (feed, cluster), own in _by(versions, lambda one: (one.feed, one.cluster)).items():
         states = Counter(one.status.value for one in own).most_common()
@@ -296,7 +239,6 @@ def versions_by_feed(versions: Iterable[Version]) -> list[Several]:
 
 
 def instances_by_process(instances: Iterable[tuple[str, str, datetime]]) -> list[Several]:
-    """Instances (process, cluster, nominal time) by process and cluster, in the order of the first of each."""
     found = []
     for (process, cluster), own in _by(instances, lambda one: one[:2]).items():
         times = [nominal for _, _, nominal in own]

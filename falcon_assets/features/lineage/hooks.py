@@ -1,4 +1,4 @@
-"""What lineage brings: versions that stay because something critical was made from them."""
+"""Hooks of lineage: versions protected because a critical version was made from them."""
 
 from __future__ import annotations
 

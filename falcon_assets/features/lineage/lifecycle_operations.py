@@ -1,4 +1,4 @@
-"""Lets the graph forget versions whose data has been gone for long."""
+"""Lifecycle of versions: expiry from the graph, lifecycle status, and plans for pruning data."""
 
 from __future__ import annotations
 
@@ -37,42 +37,28 @@ from falcon_assets.planning.eviction import before as time_before
 
 @dataclass(frozen=True)
 class ExpireResult:
-    """What the graph forgot, or would.
-
-    Attributes:
-        before: What went before that time, unless something protects it.
-        dry_run: Whether nothing was done.
-        versions: The versions.
-    """
-
     before: datetime
     dry_run: bool
     versions: Sequence[Version]
 
     @property
     def by_feed(self) -> dict[tuple[str, str], int]:
-        """How many of each cluster and feed."""
         return dict(sorted(Counter((one.cluster, one.feed) for one in self.versions).items()))
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         feeds = [{"cluster": key[0], "feed": key[1], "versions": count} for key, count in self.by_feed.items()]
         told = {"before": format_instant(self.before), "dry_run": self.dry_run, "versions": len(self.versions)}
         return {"operation": "lineage expire", **told, "feeds": feeds}
 
 
 def expire_lineage(installation: Installation, request: PlainRequest) -> ExpireResult:
-    """Forgets the versions whose data has been gone for longer than FALCON_LINEAGE_RETENTION says.
+    """Forgets versions whose data has been deleted for longer than FALCON_LINEAGE_RETENTION.
 
-    Never one whose data is there or in an archive, nor one that is critical or that something critical was made from.
-
-    Args:
-        installation: Where.
-        request: Who asks, and why.
+    Data that exists or is archived, and versions that are critical or led to a critical one, are never forgotten.
 
     Raises:
         SettingsError: FALCON_LINEAGE_RETENTION is not set.
-        DeniedError: who asks may not change all of their feeds.
+        DeniedError: the user may not change all of their feeds.
     """
     settings, entities = installation.settings, installation.all_entities
     with audited(installation, "lineage expire", request) as audit:
@@ -96,18 +82,12 @@ def expire_lineage(installation: Installation, request: PlainRequest) -> ExpireR
 
 @dataclass(frozen=True)
 class VersionLifecycle:
-    """The lifecycle status of a version.
-
-    Attributes:
-        status: The status.
-        set: Who set it, when and why; None: the feed declares it, or nobody did.
-    """
+    """The lifecycle status of a version; ``set`` is None where the feed declares it, or it is the default."""
 
     status: LifecycleStatus
     set: SetStatus | None
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         found = self.set
         who = {"at": found.at.isoformat(), "actor": found.actor, "reason": found.reason} if found else None
         return {"lifecycle_status": self.status, "lifecycle_set": who}
@@ -115,16 +95,7 @@ class VersionLifecycle:
 
 @dataclass(frozen=True)
 class LifecycleResult:
-    """What came of setting the lifecycle status of a version.
-
-    Attributes:
-        version: It.
-        before: What its status was.
-        lifecycle: What it is.
-        changed: Whether anything was set.
-        dry_run: Whether nothing was done.
-        ancestors: What it was made from, however far: protected while it is critical; else none are said.
-    """
+    """The result of setting a status; a critical version protects its ``ancestors``, others have none here."""
 
     version: Version
     before: LifecycleStatus
@@ -134,7 +105,6 @@ class LifecycleResult:
     ancestors: tuple[Version, ...]
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         return {
             "operation": "lineage status",
             "changed": self.changed,
@@ -146,7 +116,6 @@ class LifecycleResult:
 
 
 def lifecycle_of(installation: Installation, connection: Connection, version: Version) -> VersionLifecycle:
-    """The lifecycle status of a version: what somebody set, else what its feed declares."""
     found, feed = status_set(connection, version), installation.all_entities.feeds.get(version.feed)
     declared: LifecycleStatus = feed.lifecycle_status if feed else "initial"
     return VersionLifecycle(found.status if found else declared, found)
@@ -155,19 +124,13 @@ def lifecycle_of(installation: Installation, connection: Connection, version: Ve
 def set_lifecycle(
     installation: Installation, query: VersionQuery, status: LifecycleStatus, request: PlainRequest
 ) -> LifecycleResult:
-    """Sets the lifecycle status of a version; it holds until another is set, whatever its feed declares.
-
-    Args:
-        installation: Where.
-        query: Which version.
-        status: Its status from now on.
-        request: Who asks, and why.
+    """Sets the lifecycle status of a version; it holds until another is set, and overrides that of the feed.
 
     Raises:
         UsageError: no reason is given.
-        UnknownEntityError: there is no such feed, or it is not there, or on several clusters and none is named.
+        UnknownEntityError: there is no such feed, not on this cluster, or on several clusters and none is named.
         UnknownInstanceError: no such version is recorded.
-        DeniedError: who asks may not change the feed.
+        DeniedError: the user may not change the feed.
     """
     with audited(installation, "lineage status", request) as audit:
         audit.about([("feed", query.feed)], [query.instance])
@@ -195,15 +158,15 @@ def _ancestors(connection: Connection, version: Version) -> tuple[Version, ...]:
 
 @dataclass(frozen=True)
 class PrunePlan:
-    """What can go, and what has to stay; a plan only.
+    """A plan of the data that can be deleted and that must stay; nothing is deleted.
 
     Attributes:
-        wanted: The versions that are to be made again.
-        impossible: Those of them that cannot be made again as it is.
-        needed: What has to stay for that.
-        protected: What stays for critical versions, itself or what was made from it.
-        goes: What can go, by feed, instance and number.
-        hidden: How many others can go, of feeds that the user may not read.
+        wanted: Must be reproducible.
+        impossible: Of those, not reproducible even now.
+        needed: Must stay for that.
+        protected: Critical, or an input of a critical version.
+        goes: Can be deleted, by feed, instance and number.
+        hidden: How many more can be, of feeds that the user may not read.
     """
 
     wanted: Sequence[Version]
@@ -215,29 +178,27 @@ class PrunePlan:
 
     @property
     def bytes(self) -> int:
-        """How much space that frees, as far as sizes are recorded."""
         return sum(one.bytes or 0 for one in self.goes)
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         names = ("wanted", "impossible", "needed", "protected", "goes")
         listed = {name: [{**one.as_node(), "bytes": one.bytes} for one in getattr(self, name)] for name in names}
         return {**listed, "bytes": self.bytes, "hidden": self.hidden}
 
 
 def prune_plan(installation: Installation, queries: Sequence[VersionQuery] = ()) -> PrunePlan:
-    """What data can go without losing the ability to make versions again; changes nothing.
+    """Plans which data can be deleted such that the queried versions stay reproducible; changes nothing.
 
-    Critical versions and what they were made from never go. A version of which it is not recorded how it was made, or
-    whose workflow was not kept, cannot be made again.
+    Critical versions and their inputs, direct or not, always stay. A version cannot be reproduced where its making is
+    not recorded, or its workflow was not kept.
 
     Args:
-        installation: Where.
-        queries: The versions that are to be made again; none: all that are critical.
+        installation: Its ledger.
+        queries: The versions that must be reproducible; none: all that are critical.
 
     Raises:
         UsageError: none is given, and none is critical.
-        UnknownEntityError: there is no such feed, or it is not there, or on several clusters and none is named.
+        UnknownEntityError: there is no such feed, not on this cluster, or on several clusters and none is named.
         UnknownInstanceError: no such version is recorded.
         DeniedError: the user may not read a feed.
     """

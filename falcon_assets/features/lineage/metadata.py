@@ -1,7 +1,4 @@
-"""What entities say of versions: feeds, processes, clusters, their owners, tags, groups and pipelines, as a graph.
-
-The relations have the labels that they have in Apache Falcon's metadata.
-"""
+"""Metadata of versions as a graph: entities, owners, tags, groups, pipelines, with the labels of Apache Falcon."""
 
 from __future__ import annotations
 
@@ -17,44 +14,26 @@ from falcon_assets.model.process import Process
 
 @dataclass(frozen=True, order=True)
 class MetadataNode:
-    """An entity, or what entities are described by.
-
-    Attributes:
-        kind: ``feed``, ``process``, ``replication``, ``cluster``, ``colo``, ``owner``,
-            ``group``, ``tag`` or ``pipeline``.
-        name: Its name; of a tag ``name=value``.
-    """
+    """An entity, or a value that describes entities; a tag is named ``name=value``."""
 
     kind: str
     name: str
 
     @property
     def id(self) -> str:
-        """Unlike that of any version."""
         return f"{self.kind}:{self.name}"
 
     def as_node(self) -> dict[str, Any]:
-        """A node of a graph in JSON."""
         return {"id": self.id, "kind": self.kind, "name": self.name}
 
 
 @dataclass(frozen=True, order=True)
 class Relation:
-    """What a version or an entity has to do with an entity or what describes it.
-
-    Attributes:
-        source: The id of the first.
-        target: The other.
-        label: ``instance-of``, ``stored-in``, ``output-of``, ``runs-on``, ``collocated``, ``owned-by``, ``grouped-as``,
-            ``classified-as`` or ``pipeline``.
-    """
-
     source: str
     target: MetadataNode
     label: str
 
     def as_edge(self) -> dict[str, Any]:
-        """An edge of a graph in JSON."""
         return {"from": self.source, "to": self.target.id, "relation": self.label}
 
 
@@ -64,14 +43,7 @@ def relations(
     processes: Mapping[str, Process],
     clusters: Mapping[str, Cluster],
 ) -> list[Relation]:
-    """The relations of versions, and of the entities that these have to do with, each once.
-
-    Args:
-        versions: Of a graph.
-        feeds: What is said of them; what is deleted is a node without relations of its own.
-        processes: Likewise.
-        clusters: Likewise.
-    """
+    """Returns relations of versions and their entities; deleted entities have none of their own."""
     found = {relation for one in versions for relation in _of_version(one)}
     for node in {one.target for one in found}:
         match node.kind:

@@ -1,4 +1,4 @@
-"""What of no feed versions were made from, and what their runs wrote besides: nodes beside those of versions."""
+"""Places outside of feeds, which runs read or wrote undeclared: nodes beside those of versions."""
 
 from __future__ import annotations
 
@@ -9,23 +9,18 @@ from typing import Any
 from falcon_assets.features.lineage.graph import Graph, Version
 
 WITH = "written-with"
-"""What a place has to do with a version whose run wrote it, where nothing is there that it was made from."""
+"""The relation of a place to the version that the same run made, where the inputs of the place are not known."""
 
 
 @dataclass(frozen=True, order=True)
 class PlaceEdge:
-    """An edge from or to what lies at a place, which no process declares.
+    """An edge from or to an undeclared place: a folder, a file or a table, as Spark names it.
 
     Attributes:
-        source: The id of what was read.
-        target: The id of what was made from it; one of the two is :func:`place_id` of the place.
-        place: A folder, a file or a table, as Spark names it.
-        process: Which process read or wrote it.
-        run: In which run; None: nobody knows.
-        definition: With which version of the definition; None: not recorded.
+        source: The id of the input.
+        target: The id of the output; either this or ``source`` is :func:`place_id` of the place.
         version: The number of the version whose run it was.
-        is_written: Whether the run wrote it, else it read it.
-        is_relation: Whether it only was written by the run that made the version, and not made from that.
+        is_relation: Whether it says only that the same run wrote both.
     """
 
     source: str
@@ -39,11 +34,9 @@ class PlaceEdge:
     is_relation: bool = False
 
     def as_node(self) -> dict[str, Any]:
-        """The place in JSON."""
         return {"id": place_id(self.place), "kind": "place", "name": self.place}
 
     def as_edge(self) -> dict[str, Any]:
-        """The edge in JSON."""
         ends = {"from": self.source, "to": self.target}
         if self.is_relation:
             return {**ends, "relation": WITH}
@@ -51,26 +44,17 @@ class PlaceEdge:
 
 
 def place_id(place: str) -> str:
-    """The id of a place in graphs; unlike that of any version."""
+    """Differs from the id of any version."""
     return f"place:{place}"
 
 
 def places_read(versions: Iterable[Version]) -> list[PlaceEdge]:
-    """From all of them that versions were made from, in the order of their names."""
     found = (_edge(one, place, place_id(place), one.id) for one in versions for place in one.places)
     return sorted(found, key=lambda one: (one.place, one.target))
 
 
 def places_written(graph: Graph, start: int | None = None) -> list[PlaceEdge]:
-    """To all of them that the runs wrote which made its versions, in the order of their names.
-
-    They come from what the run read: from the versions that are in the graph, and from places. Where there is none of
-    that, they have a relation to the version.
-
-    Args:
-        graph: It.
-        start: From which version all was made, so that what its own run wrote was not; None: it has none.
-    """
+    """Returns the edges from the inputs of runs, or else their versions, to places; without the writes of ``start``."""
     writing = {number: one for number, one in graph.versions.items() if one.writes and number != start}
     read: dict[int, list[str]] = {}
     for edge in graph.edges:
@@ -81,7 +65,6 @@ def places_written(graph: Graph, start: int | None = None) -> list[PlaceEdge]:
 
 
 def of_versions(edges: Iterable[PlaceEdge], wanted: Callable[[PlaceEdge], bool]) -> Mapping[int, list[str]]:
-    """By version, the places of those edges that are wanted, each once."""
     found: dict[int, dict[str, None]] = {}
     for one in filter(wanted, edges):
         found.setdefault(one.version, {})[one.place] = None
@@ -99,7 +82,7 @@ def _written(one: Version, read: list[str], has_places: bool) -> Iterator[PlaceE
 
 
 def _unlike(edges: Iterable[PlaceEdge]) -> list[PlaceEdge]:
-    """They without those that differ by the version only: a run makes several."""
+    """Removes edges that differ only by the version: a run makes several."""
     first: dict[tuple[Any, ...], PlaceEdge] = {}
     for one in sorted(edges, key=lambda one: one.version):
         first.setdefault((one.source, one.target, one.process, one.run, one.is_relation), one)

@@ -1,4 +1,4 @@
-"""Which versions and data can go without losing the ability to make others again; pure."""
+"""Rules for versions and data that can be deleted while others stay reproducible; pure."""
 
 from __future__ import annotations
 
@@ -14,16 +14,11 @@ from falcon_assets.planning.version_columns import VersionStatus
 def expired(
     versions: Iterable[Version], edges: Iterable[tuple[int, int]], protected: Collection[int], before: datetime
 ) -> list[Version]:
-    """Those whose data went before that time, and what was only read to make them.
+    """Returns versions whose data was deleted before a time, and those that were only read to make them.
 
-    Nothing whose data is there, in an archive too, and nothing that is protected: it is critical, or something critical
-    was made from it. What was only read has no time of its own: it goes with the last version that was made from it.
-
-    Args:
-        versions: All that are known; those that are there or in an archive, or went later, may be left out.
-        edges: What was made, and what it was made from: all to those that were only read.
-        protected: By number.
-        before: The time.
+    Existing, archived and protected versions stay. A version that was only read has no time of its own: it is deleted
+    with the last version that was made from it. ``versions`` need not contain those that stay; ``edges`` are (output,
+    input), all to versions that were only read.
     """
     known = [one for one in versions if not (one.exists or one.archived_to or one.number in protected)]
     gone = {one.number for one in known if one.ended_at and one.ended_at < before}
@@ -33,14 +28,7 @@ def expired(
 
 
 def protected(critical: Iterable[int], edges: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """The versions that are critical or that a critical one was made from, however far, and for which one each stays.
-
-    A critical version stays for itself, another for the nearest critical one, of several for the first.
-
-    Args:
-        critical: Numbers of versions.
-        edges: What was made, and what it was made from, by their numbers.
-    """
+    """Maps critical versions and all that they were made from to the nearest critical one, of several the first."""
     inputs: dict[int, list[int]] = {}
     for output, read in edges:
         inputs.setdefault(output, []).append(read)
@@ -59,12 +47,7 @@ def protected(critical: Iterable[int], edges: Iterable[tuple[int, int]]) -> dict
 
 @dataclass(frozen=True)
 class NeededVersions:
-    """What it takes to make some versions again.
-
-    Attributes:
-        stays: The versions whose data it takes, of those that exist.
-        impossible: Those of the wanted versions that nothing makes again.
-    """
+    """Versions whose data must stay, and wanted versions that cannot be made."""
 
     stays: frozenset[int]
     impossible: frozenset[int]
@@ -77,17 +60,11 @@ def needed_to_make(
     existing: Collection[int],
     staying: Collection[int],
 ) -> NeededVersions:
-    """The versions whose data must stay so that the wanted ones can be made again, and which of those cannot.
+    """Finds the versions whose data must stay so that the wanted ones can be made again.
 
-    A version can be made if its definition is recorded and each of its inputs exists or can be made. What can be made
-    need not stay: what lies between is made again, too. Costs some microseconds for each edge.
-
-    Args:
-        wanted: The versions that are to be made again, whether they exist or not.
-        edges: What was made, and what it was made from: all edges above the wanted versions.
-        makeable: The versions of which it is recorded who made them, and how.
-        existing: Those whose data is there.
-        staying: Those of them that stay anyway.
+    A version can be made if its definition is recorded (``makeable``) and each of its inputs exists or can be made.
+    Versions in between need not stay: they are made again, too. ``edges`` are (output, input), all above the wanted
+    versions; ``staying`` exist and stay in any case. Costs some microseconds for each edge.
     """
     inputs: dict[int, set[int]] = {}
     for output, read in edges:
@@ -118,7 +95,6 @@ def needed_to_make(
 
 
 def _can_be_made(inputs: Mapping[int, set[int]], there: Collection[int]) -> set[int]:
-    """What can be made from what is there, directly or not."""
     missing = Counter({number: len(read) for number, read in inputs.items()})
     outputs: dict[int, list[int]] = {}
     for number, read in inputs.items():

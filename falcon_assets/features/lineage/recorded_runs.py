@@ -1,4 +1,4 @@
-"""The SQL that a run ran, as its workflow was kept."""
+"""Recorded runs: their ends, inputs, outputs and SQL; evicted and restored versions."""
 
 from __future__ import annotations
 
@@ -24,17 +24,11 @@ from falcon_assets.planning.version_columns import OutputColumns, VersionStatus
 
 _ENGINE = "spark-sql"
 _LARGEST = 1 << 18
-"""Of larger ones, in bytes, nobody is told: they would be sent with each run."""
+"""In bytes; each run carries the text in its event."""
 
 
 def recorded_sql(connection: Connection, definition: DefinitionVersion, *, is_late: bool = False) -> str | None:
-    """The text of the workflow of a process; None: it is of another engine, was not kept, or is too large.
-
-    Args:
-        connection: The database with the versions.
-        definition: Of the process.
-        is_late: Whether it ran for late data, for which a process may have other workflows: None then.
-    """
+    """Returns the text of the workflow of a process; None: not SQL, not kept, too large, or a late rerun may differ."""
     try:
         said = recorded_data(definition.name, definition.text or "")
     except OldDefinitionError:
@@ -61,19 +55,13 @@ _ENDS = (InstanceState.SUCCEEDED, InstanceState.FAILED, InstanceState.KILLED, In
 
 @dataclass(frozen=True)
 class RunEnd:
-    """The end of an instance of a process or replication, in a run or before one had it.
+    """The end of an instance, in a run or before it had one: SUCCEEDED, FAILED, KILLED or TIMED_OUT.
 
     Attributes:
-        process: Which process or replication.
-        cluster: Where.
-        nominal: Which instance.
-        run_id: In which run of Dagster; None: no run had it when it timed out, or was killed.
-        state: SUCCEEDED, FAILED, KILLED or TIMED_OUT.
-        ended: When, on the falcon clock.
-        started: When it started; None: nobody knows any more.
+        run_id: None: the instance had none when it timed out or was killed.
+        ended: On the falcon clock.
         reason: Why it did not succeed.
-        attempt: Which attempt of the instance it was; None: not recorded.
-        definition: The version of the definition; None: not recorded.
+        definition: The version of the definition; None, as in others: not recorded.
     """
 
     process: str
@@ -89,22 +77,12 @@ class RunEnd:
 
     @property
     def succeeded(self) -> bool:
-        """Whether it did."""
         return self.state is InstanceState.SUCCEEDED
 
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A run of an instance.
-
-    Attributes:
-        end: Which, and how it ended.
-        inputs: The versions that it read.
-        outputs: The versions that it made.
-        definition: What it ran; None: not recorded.
-        columns: Of versions, by their plan.
-        sql: The text of its workflow, if that is SQL and was kept.
-    """
+    """A run of an instance; ``columns`` are by plan, None in others means not recorded."""
 
     end: RunEnd
     inputs: Sequence[Version]
@@ -116,13 +94,7 @@ class RecordedRun:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which runs, evictions and restores are asked for.
-
-    Attributes:
-        since: Those that ended then or later; None: all.
-        names: Of these processes or replications, or that wrote or removed instances of these feeds; none: all.
-        cluster: On this one; None: on all.
-    """
+    """Filters; ``since`` is of ends, ``names`` are processes, replications, or feeds that they wrote or removed."""
 
     since: datetime | None = None
     names: Collection[str] = ()
@@ -130,7 +102,7 @@ class Selection:
 
 
 def run_ends(connection: Connection, asked: Selection) -> Iterator[list[RunEnd]]:
-    """The runs that made versions, and what else instances came to last, by time; in parts."""
+    """Yields, by time and in parts, runs that made versions and the last ends of other instances."""
     same = and_(*(_INSTANCE[name] == _TABLE[name] for name in _KEY), _INSTANCE.state == InstanceState.SUCCEEDED.value)
     done = func.coalesce(func.max(_INSTANCE.ended), func.max(_TABLE.made_at), func.max(_TABLE.seen_at))
     ended = done.label("ended")
@@ -158,7 +130,7 @@ def run_ends(connection: Connection, asked: Selection) -> Iterator[list[RunEnd]]
     without = or_(timed_out, and_(_INSTANCE.state == InstanceState.KILLED.value, _INSTANCE.started.is_(None)))
 
     def of_run(name: str) -> ColumnElement[Any]:
-        """What is of an earlier run, if of any, where none had it."""
+        """Hides values of an earlier run where the last end has none."""
         return case((without, null()), else_=_INSTANCE[name]).label(name)
 
     others = select(
@@ -189,13 +161,11 @@ def _end(process: str, cluster: str, nominal: datetime, run_id: str | None, stat
 
 
 def evicted_versions(connection: Connection, asked: Selection) -> Iterator[list[Version]]:
-    """The versions that retention took, by time; in parts."""
     status = _TABLE.status == VersionStatus.EVICTED.value
     return _versions(connection, asked, _TABLE.ended_at, status)
 
 
 def restored_versions(connection: Connection, asked: Selection) -> Iterator[list[Version]]:
-    """The versions that are there because somebody restored them, by time; in parts."""
     return _versions(connection, asked, _TABLE.seen_at, _TABLE.restored_by.is_not(None))
 
 
@@ -219,17 +189,15 @@ def _place(version: Version) -> tuple[str, str, datetime, int]:
 
 
 class RunRecords:
-    """Finds what runs read and made; remembers definitions and columns, which many have in common."""
+    """Finds inputs and outputs of runs; caches definitions and columns, which many runs share."""
 
     def __init__(self, connection: Connection) -> None:
-        """Reads from this ledger."""
         self._connection = connection
         self._columns: dict[str, OutputColumns] = {}
         self._definitions: dict[tuple[str, str], dict[int, DefinitionVersion]] = {}
         self._sql: dict[tuple[str, int, bool], str | None] = {}
 
     def of(self, ends: Sequence[RunEnd]) -> list[RecordedRun]:
-        """The runs that came to these ends, in their order."""
         keys = {(one.process, one.cluster, one.nominal, one.run_id) for one in ends}
         given = rows_of(DATA_VERSIONS, {"run_id": sorted({one.run_id for one in ends if one.run_id})})
         of_runs = self._connection.execute(every_version().join(given, _TABLE.run_id == given.c.run_id))
@@ -257,7 +225,7 @@ class RunRecords:
         return {plan: self._columns[plan] for plan in plans if plan in self._columns}
 
     def _read(self, made: dict[int, Version]) -> dict[int, list[Version]]:
-        """By version, what its run read; what other runs that made the same version read is left out."""
+        """Returns the inputs of each version; those of other runs that made the same version are left out."""
         outputs = rows_of(VERSION_EDGES, {"output": list(made)})
         edges = each_following(select(VERSION_EDGES).where(_EDGE.output == outputs.c.output))
         rows = self._connection.execute(select(edges).join_from(outputs, edges, true()))
@@ -269,7 +237,7 @@ class RunRecords:
         return found
 
     def _consumed(self, end: RunEnd) -> list[Version]:
-        """What a run without outputs read, where none came after it."""
+        """Returns the inputs of a run without outputs, if it is the last of its instance."""
         last = exists().where(*(_INSTANCE[name] == getattr(end, name) for name in _KEY), _INSTANCE.ended == end.ended)
         joined = and_(
             _TABLE.cluster == _CONSUMED.input_cluster,

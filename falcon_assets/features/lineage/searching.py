@@ -1,4 +1,4 @@
-"""Asks that everything that was made from a version and is there runs again."""
+"""Search of versions by conditions, and reruns of everything that was made from a version."""
 
 from __future__ import annotations
 
@@ -35,39 +35,24 @@ from falcon_assets.planning.version_columns import VersionStatus
 
 @dataclass(frozen=True)
 class Recomputed:
-    """What came of it.
-
-    Attributes:
-        results: Of each instance that was asked for, in the order in which they were made.
-        left: Why others cannot run again.
-    """
+    """The requests in order of making, and why others (``left``) cannot run again."""
 
     results: tuple[CommandResult, ...]
     left: tuple[str, ...]
 
     @property
     def changed(self) -> int:
-        """How many instances are asked to run again, or would be."""
         return sum(one.changed for one in self.results)
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         return {"changed": self.changed, "results": [one.as_data() for one in self.results], "left": list(self.left)}
 
 
 def rerun_impact(installation: Installation, impact: Impact, request: PlainRequest) -> Recomputed:
-    """Asks for reruns of all instances that made what is there of an impact; each waits until what it reads is there.
+    """Requests reruns of all instances that made present data; each waits until its inputs are there.
 
-    One after the other, as :func:`.rerun_instances` does: where it is killed, some are asked for, and the same again
-    asks for the others.
-
-    Args:
-        installation: Where.
-        impact: What was made from a version.
-        request: Who asks, and why.
-
-    Raises:
-        DeniedError: who asks may not command one of them; those before it are asked for.
+    After a kill some are requested, and the same call requests the others. Raises DeniedError where the user may not
+    command one of them; those before it are requested.
     """
     results, left = [], []
     for entity, cluster, nominal in impact.recompute:
@@ -82,7 +67,6 @@ def rerun_impact(installation: Installation, impact: Impact, request: PlainReque
 
 _WHERE = re.compile(rf"\s*([A-Za-z_]+)\s*({'|'.join(COMPARISONS)})\s*(.*?)\s*", re.DOTALL)
 _DIGITS = 18
-"""Numbers of versions have no more."""
 _OF_FEEDS = ("owner", "tag", "group")
 _WORDS: Mapping[str, Sequence[str]] = {
     "status": (*(one.value for one in VersionStatus), "KEPT"),
@@ -90,38 +74,27 @@ _WORDS: Mapping[str, Sequence[str]] = {
     **dict.fromkeys(FLAGS, ("true", "false")),
 }
 FIELDS = dict.fromkeys((*TEXTS, *TIMES, *NUMBERS, *_WORDS, *_OF_FEEDS))
-"""What versions are searched by."""
 
 
 @dataclass(frozen=True)
 class FoundVersions:
-    """A part of the versions that were searched for, those that history mentions last first.
-
-    Attributes:
-        items: The versions.
-        next: What the next part is asked for with; None: this is the last one.
-    """
+    """A part of the versions, the latest in history first; ``next`` requests the next part, None: the end."""
 
     items: tuple[Version, ...]
     next: str | None
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         return {"items": [one.as_data() for one in self.items], "next": self.next}
 
 
 def search_lineage(
     installation: Installation, where: Iterable[str] = (), *, after: str | None = None, limit: int = 100
 ) -> FoundVersions:
-    """The versions of which everything holds that is asked for; those of feeds that one may not read are left out.
+    """Returns versions that meet all conditions, of readable feeds; ``after`` is :attr:`FoundVersions.next`.
 
-    Args:
-        installation: Where.
-        where: ``FIELD=VALUE`` with one of :data:`FIELDS`, or with ``!=``, ``>=``, ``<=``, ``>``, ``<``. In texts ``*``
-            stands for any text. Of several with ``=`` and one field any may fit, of all others all must. ``owner``,
-            ``tag`` and ``group`` are those of the feed.
-        after: What :attr:`FoundVersions.next` of the part before said.
-        limit: So many at most.
+    ``where`` are ``FIELD=VALUE`` with one of :data:`FIELDS`, or with ``!=``, ``>=``, ``<=``, ``>``, ``<``. In texts
+    ``*`` stands for any text. Of several with ``=`` and one field any may fit, of all others all must. ``owner``,
+    ``tag`` and ``group`` are those of the feed.
 
     Raises:
         QueryError: a condition cannot be understood, or there is no such part.
@@ -161,7 +134,6 @@ def _column(field: str) -> str:
 
 
 def _condition(text: str, feeds: Sequence[Feed]) -> tuple[str, str, tuple[Value, ...]]:
-    """Field, comparison and values; what is asked for of feeds becomes their names."""
     match = _WHERE.fullmatch(text)
     if match is None:
         raise QueryError(f"{printable(text)!r}: write FIELD=VALUE, or with {', '.join(COMPARISONS)}")

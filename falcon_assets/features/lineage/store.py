@@ -1,4 +1,4 @@
-"""Versions of feed instances, and what they came from and became, however far."""
+"""Queries for versions of feed instances, for the graph around them, and for conditions."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _TABLE, _EDGE = DATA_VERSIONS.c, VERSION_EDGES.c
 _FIELDS = [one.name for one in fields(Version)]
 _NAMES = [{"id": "number"}.get(one.name, one.name) for one in _COLUMNS]
 _IN_ORDER = itemgetter(*map(_NAMES.index, _FIELDS))
-"""What a version is made of, in its order: by place, as a hundred thousand are made at once."""
+"""Returns the fields of a version by position: up to a hundred thousand are built at once."""
 _STATUS, _ENVIRONMENT = map(_FIELDS.index, ("status", "environment"))
 _LISTS = [_FIELDS.index(name) for name in ("places", "warnings", "writes")]
 
 
 def versions_of_instance(connection: Connection, feed: str, instance: datetime) -> list[Version]:
-    """The versions that the instance had, on all clusters; what came last is last."""
+    """Returns the versions of an instance on all clusters, in the order of events."""
     own = (_TABLE.feed == feed, _TABLE.instance == instance)
     every = every_version().where(*own)
     return [version_of_row(row) for row in connection.execute(every.order_by(_TABLE.event_id, _TABLE.id))]
@@ -51,7 +51,7 @@ def versions_of_instance(connection: Connection, feed: str, instance: datetime) 
 def versions_made_by(
     connection: Connection, process: str, nominal: datetime, cluster: str | None = None
 ) -> list[Version]:
-    """The versions that an instance of a process made, of all its outputs, there or anywhere; the last one is last."""
+    """Returns the versions that an instance of a process made, existing or not, in the order of events."""
     own = [_TABLE.process == process, _TABLE.nominal == nominal]
     own += [] if cluster is None else [_TABLE.cluster == cluster]
     every = every_version().where(*own)
@@ -59,25 +59,17 @@ def versions_made_by(
 
 
 def every_version() -> Select[Any]:
-    """Asks for all versions, as :func:`version_of_row` takes them."""
     return select(*_COLUMNS).outerjoin_from(DATA_VERSIONS, KEPT_VERSIONS, _SAME)
 
 
 def same_snapshot(connection: Connection, version: Version) -> set[int]:
-    """The rows of a version of a snapshot feed, by their numbers: one for each instance that it was there for."""
+    """Returns the rows of a version of a snapshot feed: one for each instance for which it was present."""
     same = (_TABLE.cluster == version.cluster, _TABLE.feed == version.feed, _TABLE.version == version.version)
     return set(connection.execute(select(_TABLE.id).where(*same)).scalars())
 
 
 def reached(connection: Connection, starts: Collection[int], *, up: bool, depth: int | None = None) -> set[int]:
-    """The versions that some were made from, else those that were made from them, with themselves.
-
-    Args:
-        connection: The ledger.
-        starts: Their numbers.
-        up: Whether to go to the inputs.
-        depth: Over how many edges at most; None: all.
-    """
+    """Returns all versions that ``starts`` were made from (``up``) or that were made from them, with themselves."""
     here, there = (_EDGE.output, _EDGE.input) if up else (_EDGE.input, _EDGE.output)
     given = rows_of(DATA_VERSIONS, {"id": list(starts)})
     if depth is None:
@@ -94,28 +86,23 @@ def reached(connection: Connection, starts: Collection[int], *, up: bool, depth:
 
 
 def each_following(edges: Select[Any]) -> FromClause:
-    """The edges of one version after the other, by the index: PostgreSQL reads the whole table where it guesses wrong.
-
-    Which it does for a table that grew since it was analyzed. The offset keeps it from turning this into a join.
-    """
+    """Forces index lookups: PostgreSQL reads a table whole that grew since ANALYZE; the offset prevents a join."""
     return edges.offset(0).lateral("following")
 
 
 def versions_of_numbers(connection: Connection, numbers: Collection[int], *only: ColumnElement[bool]) -> list[Version]:
-    """These versions, in any order; ``only``: those of ``data_versions`` of which that is true."""
+    """Returns versions in any order; ``only`` are conditions on ``data_versions``."""
     given = rows_of(DATA_VERSIONS, {"id": list(numbers)})
     asked = select(*_COLUMNS).join_from(given, DATA_VERSIONS, _TABLE.id == given.c.id)
     return [version_of_row(row) for row in connection.execute(asked.outerjoin(KEPT_VERSIONS, _SAME).where(*only))]
 
 
 def existing_versions(connection: Connection) -> list[Version]:
-    """Those whose data is there, as the present version or a kept one; in any order."""
     there = or_(_TABLE.status == VersionStatus.AVAILABLE.value, KEPT_VERSIONS.c.path.is_not(None))
     return [version_of_row(row) for row in connection.execute(every_version().where(there))]
 
 
 def graph_of(connection: Connection, numbers: Collection[int]) -> Graph:
-    """These versions, and all edges between them."""
     versions = {one.number: one for one in versions_of_numbers(connection, numbers)}
     outputs = rows_of(VERSION_EDGES, {"output": list(versions)})
     inputs = rows_of(VERSION_EDGES, {"input": list(versions)}).alias("read")
@@ -129,13 +116,11 @@ def graph_of(connection: Connection, numbers: Collection[int]) -> Graph:
 
 
 def writers_of(connection: Connection, numbers: Collection[int]) -> list[Touch]:
-    """Those of some versions whose runs wrote what is of no feed."""
     given = rows_of(DATA_VERSIONS, {"id": list(numbers)})
     return _touches(connection, _TOUCHES.join(given, _TABLE.id == given.c.id).where(_TABLE.writes.is_not(None)))
 
 
 def readers_of_places(connection: Connection) -> list[Touch]:
-    """All versions whose runs read what is of no feed."""
     return _touches(connection, _TOUCHES.where(_TABLE.places.is_not(None)))
 
 
@@ -152,7 +137,6 @@ def _touches(connection: Connection, asked: Select[Any]) -> list[Touch]:
 
 
 def version_of_row(row: Any) -> Version:
-    """A row of :func:`every_version`."""
     values = list(_IN_ORDER(row))
     values[_STATUS] = VersionStatus(values[_STATUS])
     if values[_ENVIRONMENT]:
@@ -167,7 +151,7 @@ _TABLE = DATA_VERSIONS.c
 _KEY = ("cluster", "feed", "instance", "version")
 _SET = and_(*(VERSION_LIFECYCLE.c[name] == _TABLE[name] for name in _KEY))
 COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {">=": ge, "<=": le, "!=": ne, "=": eq, ">": gt, "<": lt}
-"""How a value is compared; the longer signs first, as they are read."""
+"""Longer signs precede their prefixes, as they are matched in this order."""
 TEXTS: Mapping[str, ColumnElement[Any]] = {
     "feed": _TABLE.feed,
     "cluster": _TABLE.cluster,
@@ -181,7 +165,7 @@ TEXTS: Mapping[str, ColumnElement[Any]] = {
     "restored_by": _TABLE.restored_by,
     "environment": _TABLE.environment,
 }
-"""Of these a value may hold ``*`` for any text."""
+"""Fields whose values may hold ``*`` for any text."""
 TIMES: Mapping[str, ColumnElement[Any]] = {
     name: _TABLE[name] for name in ("instance", "nominal", "seen_at", "made_at", "ended_at")
 }
@@ -196,13 +180,7 @@ FLAGS: Mapping[str, ColumnElement[Any]] = {
 
 @dataclass(frozen=True)
 class Condition:
-    """What is to be so of a version.
-
-    Attributes:
-        field: One of :data:`TEXTS`, :data:`TIMES`, :data:`NUMBERS` or :data:`FLAGS`, ``status`` or ``lifecycle``.
-        comparison: One of :data:`COMPARISONS`.
-        values: With ``=`` any of them may fit; else there is one.
-    """
+    """A condition on a version; several values only with ``=``, where any of them may fit."""
 
     field: str
     comparison: str
@@ -217,16 +195,7 @@ def search_versions(
     before: int | None,
     limit: int,
 ) -> list[Version]:
-    """The versions of which all conditions hold, those that history mentions last first.
-
-    Args:
-        connection: The ledger.
-        conditions: The conditions.
-        lifecycles: By lifecycle status, the feeds that declare another one than ``initial``.
-        hidden: Feeds whose versions are left out.
-        before: Only with smaller numbers; None: all.
-        limit: So many at most.
-    """
+    """Returns matches, the latest in history first; ``lifecycles`` are feeds by status, without ``initial``."""
     declared: ColumnElement[str] = literal("initial")
     for status, feeds in lifecycles.items():
         declared = case((_TABLE.feed.in_(list(feeds)), status), else_=declared)

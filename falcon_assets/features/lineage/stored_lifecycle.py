@@ -1,4 +1,4 @@
-"""The lifecycle statuses of versions: what feeds declare, and what people set."""
+"""Storage of lifecycle statuses: declared by feeds, or set by users; protection and expiry by them."""
 
 from __future__ import annotations
 
@@ -23,15 +23,6 @@ _TABLE, _VERSIONS = VERSION_LIFECYCLE.c, DATA_VERSIONS.c
 
 @dataclass(frozen=True)
 class SetStatus:
-    """The status of a version that somebody set.
-
-    Attributes:
-        status: The status.
-        at: When it was set, on the falcon clock.
-        actor: By whom.
-        reason: Why.
-    """
-
     status: LifecycleStatus
     at: datetime
     actor: str
@@ -39,24 +30,19 @@ class SetStatus:
 
 
 def status_set(connection: Connection, version: Version) -> SetStatus | None:
-    """The status that somebody set; None: that of its feed holds."""
+    """Returns None where that of the feed holds."""
     own = (_TABLE[name] == getattr(version, name) for name in _KEY)
     row = connection.execute(select(_TABLE.status, _TABLE.at, _TABLE.actor, _TABLE.reason).where(*own)).one_or_none()
     return SetStatus(*row) if row else None
 
 
 def set_status(connection: Connection, version: Version, status: SetStatus) -> None:
-    """Sets the status of a version; it holds until another is set, also after a rebuild."""
+    """Sets the status of a version; it holds until another is set, also after a rebuild of the ledger."""
     upsert(connection, VERSION_LIFECYCLE, [{**{name: getattr(version, name) for name in _KEY}, **vars(status)}])
 
 
 def critical_versions(connection: Connection, feeds: Collection[str]) -> list[int]:
-    """The numbers of all versions that are critical.
-
-    Args:
-        connection: The ledger.
-        feeds: Those whose versions are critical where nobody set another status.
-    """
+    """Returns the numbers of critical versions; those of ``feeds`` are critical where no other status is set."""
     same = and_(*(_TABLE[name] == _VERSIONS[name] for name in _KEY))
     by_feed = and_(_TABLE.status.is_(None), _VERSIONS.feed.in_(feeds))
     asked = select(_VERSIONS.id).outerjoin_from(DATA_VERSIONS, VERSION_LIFECYCLE, same)
@@ -69,7 +55,6 @@ _EDGE = VERSION_EDGES.c
 
 
 def edges_above(connection: Connection, numbers: Collection[int]) -> list[tuple[int, int]]:
-    """All edges from which versions came, however far: what was made, and what it was made from."""
     start = rows_of(DATA_VERSIONS, {"id": list(numbers)})
     every = select(start.c.id.label("id")).cte("above", recursive=True)
     following = each_following(select(_EDGE.input.label("id")).where(_EDGE.output == every.c.id))
@@ -80,12 +65,7 @@ def edges_above(connection: Connection, numbers: Collection[int]) -> list[tuple[
 
 
 def all_protected(connection: Connection, feeds: Collection[str]) -> Mapping[int, int]:
-    """By number, the versions that are protected, and the critical one that each is for.
-
-    Args:
-        connection: The ledger.
-        feeds: Those whose versions are critical where nobody says otherwise.
-    """
+    """Maps protected versions to the critical one that each stays for; ``feeds`` as in :func:`critical_versions`."""
     critical = critical_versions(connection, feeds)
     return protected(critical, edges_above(connection, critical)) if critical else {}
 
@@ -93,14 +73,7 @@ def all_protected(connection: Connection, feeds: Collection[str]) -> Mapping[int
 def protected_on(
     connection: Connection, cluster: str, feeds: Collection[str], critical: Collection[str]
 ) -> Mapping[str, ProtectedVersions]:
-    """What is protected of feeds on a cluster, by feed.
-
-    Args:
-        connection: The ledger.
-        cluster: The cluster.
-        feeds: The feeds.
-        critical: Those whose versions are critical where nobody says otherwise.
-    """
+    """Returns the protected versions on a cluster by feed; ``critical`` as ``feeds`` in :func:`critical_versions`."""
     reasons = all_protected(connection, critical)
     there = (DATA_VERSIONS.c.cluster == cluster, DATA_VERSIONS.c.feed.in_(feeds))
     own = versions_of_numbers(connection, reasons, *there)
@@ -119,7 +92,7 @@ def protected_on(
 
 
 def _uncollected(connection: Connection, cluster: str, versions: Sequence[Version]) -> list[Version]:
-    """Those that were only read, of instances of which nothing is known to be there: perhaps nobody collects them."""
+    """Returns versions that were only read, of instances not known to be there: their feed may have no collector."""
     read = [one for one in versions if one.status is VersionStatus.READ]
     if not read:
         return []
@@ -137,15 +110,7 @@ _KEY = ("cluster", "feed", "instance", "version")
 
 
 def expired_versions(connection: Connection, critical: Collection[str], before: datetime) -> list[Version]:
-    """The versions that have been gone since before that time, and that nothing protects.
-
-    Nobody folds until the transaction ends.
-
-    Args:
-        connection: The ledger.
-        critical: The feeds whose versions are critical where nobody says otherwise.
-        before: The time.
-    """
+    """Returns the unprotected versions deleted before a time; locks the ledger against folding until the commit."""
     lock_in_transaction(connection, LEDGER_LOCK)
     protected = all_protected(connection, critical)
     is_read_only = _VERSION.status == VersionStatus.READ.value
@@ -158,7 +123,7 @@ def expired_versions(connection: Connection, critical: Collection[str], before: 
 
 
 def forget(connection: Connection, versions: Collection[Version]) -> None:
-    """Takes versions out of the graph, in the transaction that found them: with edges, and columns of no other."""
+    """Deletes versions with edges and unused columns; in the transaction of :func:`expired_versions`."""
     for numbers in parts([one.number for one in versions]):
         connection.execute(delete(VERSION_EDGES).where(or_(_EDGE.output.in_(numbers), _EDGE.input.in_(numbers))))
         own = (VERSION_LIFECYCLE.c[name] == DATA_VERSIONS.c[name] for name in _KEY)

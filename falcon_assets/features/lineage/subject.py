@@ -1,4 +1,4 @@
-"""The version that a question about lineage is about."""
+"""Subjects of questions about lineage: a version, as the user names it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,11 @@ from falcon_assets.operations.installation import Installation
 
 @dataclass(frozen=True)
 class VersionQuery:
-    """A version of a feed instance.
+    """A version of a feed instance, perhaps of a deleted feed.
 
     Attributes:
-        feed: The feed; it may be deleted by now.
-        instance: Its nominal time.
-        cluster: Where; None: on the only cluster on which versions are recorded.
-        version: Its beginning is enough; None: the present version, or the last one.
+        cluster: None: the only one on which versions are recorded.
+        version: A prefix is enough; None: the present version, or the last one.
     """
 
     feed: str
@@ -33,12 +31,7 @@ class VersionQuery:
 
     @classmethod
     def parse(cls, text: str) -> VersionQuery:
-        """``[CLUSTER/]FEED/INSTANCE[@VERSION]``, as graphs in JSON call their nodes.
-
-        Raises:
-            UsageError: it is not of that form.
-            ExpressionError: the instance is no instant.
-        """
+        """Parses ``[CLUSTER/]FEED/INSTANCE[@VERSION]``, the ids of nodes in JSON; UsageError or ExpressionError."""
         place, _, version = text.partition("@")
         match place.split("/"):
             case [feed, instance]:
@@ -51,25 +44,13 @@ class VersionQuery:
 
 
 def find_version(installation: Installation, connection: Connection, query: VersionQuery) -> Version:
-    """The version that is asked for.
-
-    Raises:
-        UnknownEntityError: there is no such feed, or it is not there, or on several clusters and none is named.
-        UnknownInstanceError: no such version is recorded.
-        DeniedError: the user may not read the feed.
-    """
+    """Returns the present one of the versions that match, else the last; raises as :func:`.show_lineage`."""
     found = find_versions(installation, connection, query)
     return next((one for one in reversed(found) if one.is_present), found[-1])
 
 
 def find_versions(installation: Installation, connection: Connection, query: VersionQuery) -> list[Version]:
-    """All versions of the instance on the cluster that begin with what is asked for, what came last is last.
-
-    Raises:
-        UnknownEntityError: see :func:`find_version`.
-        UnknownInstanceError: none is recorded.
-        DeniedError: the user may not read the feed.
-    """
+    """Returns all versions of the instance that match, in the order of events; raises as :func:`.show_lineage`."""
     feeds = installation.all_entities.feeds
     found = versions_of_instance(connection, printable(query.feed), query.instance)  # PostgreSQL takes UTF-8 only
     if not found or query.feed in feeds:

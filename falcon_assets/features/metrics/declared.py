@@ -1,4 +1,4 @@
-"""The metrics that there are (source of the rules for names: Prometheus's "Metric and label naming")."""
+"""The metrics (source of the rules for names: Prometheus's "Metric and label naming")."""
 
 from __future__ import annotations
 
@@ -7,23 +7,12 @@ from enum import Enum
 
 
 class MetricType(str, Enum):
-    """What Prometheus may do with a metric: a gauge goes up and down, a counter only up."""
-
     GAUGE = "gauge"
     COUNTER = "counter"
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric.
-
-    Attributes:
-        name: As it is printed.
-        type: Its type.
-        help: What it says, in a sentence.
-        labels: What its samples are told apart by.
-    """
-
     name: str
     type: MetricType
     help: str
@@ -76,4 +65,4 @@ METRICS = (
     *(UP, BUILD, BEHIND, INSTANCES, WAITING, LAG, NEWEST, OPEN_BREACHES, BREACHES, REPLICATED, EVICTED),
     *(TICK_DURATION, TICK_TIME, TICK_SUCCEEDED),
 )
-"""All of them, in the order in which they are printed."""
+"""The order is that of the output."""

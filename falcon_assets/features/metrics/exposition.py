@@ -20,18 +20,15 @@ from falcon_assets.operations.installation import Installation
 
 _FAMILIES = {MetricType.GAUGE: GaugeMetricFamily, MetricType.COUNTER: CounterMetricFamily}
 _READABLE = 0o644
-"""The node exporter is another user."""
+"""The node exporter runs as another user."""
 
 
 class LedgerCollector(Collector):
-    """Reads all metrics from the ledger, whenever it is asked."""
-
     def __init__(self, installation: Installation) -> None:
-        """Reads nothing."""
         self._installation = installation
 
     def collect(self) -> Iterator[Family]:
-        """The metrics, one after the other.
+        """Reads all metrics from the ledger.
 
         Raises:
             FalconError: the definitions have problems, or the database does not answer.
@@ -54,16 +51,12 @@ class LedgerCollector(Collector):
 
 
 def metrics_text(installation: Installation) -> str:
-    """The metrics as they are now, as far as the ledger is folded; raises as :meth:`LedgerCollector.collect`."""
+    """Returns the metrics of the ledger as it is folded; raises as :meth:`LedgerCollector.collect`."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(LedgerCollector(installation))
     return generate_latest(registry).decode()
 
 
 def write_textfile(path: Path, content: str) -> None:
-    """Replaces a file in one step, so that its reader never sees a part; a file that is there stays until then.
-
-    Raises:
-        SettingsError: it cannot be written, or is no regular file.
-    """
+    """Replaces a file in one step, so that its reader never sees a part of it."""
     write_file(path, content, _READABLE)

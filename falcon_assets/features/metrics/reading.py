@@ -1,4 +1,4 @@
-"""What the ledger and Dagster say for metrics; no history is read, whatever its length."""
+"""Values of metrics from the ledger and Dagster; the cost does not depend on the length of the history."""
 
 from __future__ import annotations
 
@@ -32,10 +32,9 @@ from falcon_assets.model.sla import SlaLevel
 from falcon_assets.planning.instance_record import FeedState, InstanceState
 
 Labels: TypeAlias = tuple[str, ...]
-"""The values of the labels of a metric, in their order."""
 
 ASKED_WHY = 1_000
-"""How many instances are asked why they wait, the oldest first."""
+"""Waiting instances whose reason is determined, the oldest first."""
 NOT_ASKED = "not_asked"
 """The reason of the others."""
 _STATES = [one for one in InstanceState if one is not InstanceState.READY]  # that is WAITING, for a slot
@@ -44,22 +43,18 @@ _FEED_STATES = (FeedState.AVAILABLE, FeedState.EVICTED)
 
 @dataclass
 class Samples:
-    """Metric -> its labels -> its value."""
-
     values: dict[Metric, dict[Labels, float]] = field(default_factory=lambda: {one: {} for one in declared.METRICS})
 
     def put(self, metric: Metric, value: float, *labels: str) -> None:
-        """Sets a value."""
         self.values[metric][labels] = value
 
     def add(self, metric: Metric, number: float, *labels: str) -> None:
-        """Adds to a value."""
         own = self.values[metric]
         own[labels] = own.get(labels, 0) + number
 
 
 def read_samples(connection: Connection, store: EntityStore, now: datetime) -> Samples:
-    """All metrics at a time, of the entities of a store; of what nobody declares any more, the counters only."""
+    """Reads all metrics; entities that are not declared any more have counters only."""
     samples = Samples()
     samples.put(declared.UP, 1)
     installed = (version("falcon-assets"), version("dagster"), platform.python_version())
@@ -88,7 +83,7 @@ def read_samples(connection: Connection, store: EntityStore, now: datetime) -> S
 def _processes(
     samples: Samples, connection: Connection, store: EntityStore, known: Iterable[Total], now: datetime
 ) -> None:
-    """Instances of processes and replications by state, and why they wait; counted as ``falcon instance summary``."""
+    """Counts instances of processes and replications by state and reason, as ``falcon instance summary`` does."""
     query = InstanceQuery(filters=(("state", InstanceState.WAITING.value),), sort="instance", limit=ASKED_WHY)
     asked = asked_for(connection, store, query, now)
     kinds = {one.key: one.kind for one in asked}
@@ -119,7 +114,6 @@ def _processes(
 
 
 def _feeds(samples: Samples, connection: Connection, store: EntityStore, known: Iterable[Total], now: datetime) -> None:
-    """Instances of feeds by state, and how far the newest of each is behind."""
     numbers = {(one.entity, one.cluster, one.label): one.number for one in known}
     newest = newest_available(connection, now)
     for feed in store.feeds.values():
@@ -136,7 +130,7 @@ def _feeds(samples: Samples, connection: Connection, store: EntityStore, known: 
 
 
 def _sla(samples: Samples, connection: Connection, store: EntityStore) -> None:
-    """Breaches ever, and those of them that are open: none where an entity has no open ones any more."""
+    """Counts breaches; open ones are 0, not missing, where an entity has none left."""
     for one in breaches(connection):
         if one.cluster in store.clusters:
             labels = _breached(one)

@@ -1,1 +1,1 @@
-"""Who is told what became of instances, and when."""
+"""Notification: messages about events of instances, their receivers, and their delivery."""

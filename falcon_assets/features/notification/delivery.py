@@ -1,4 +1,4 @@
-"""Sends one message to one receiver through apprise, and tells nobody where that is."""
+"""Delivery of messages to receivers through apprise, without revealing their URLs."""
 
 from __future__ import annotations
 
@@ -31,17 +31,15 @@ _CONNECT_SECONDS, _READ_SECONDS = 10.0, 20.0
 _LOGGERS = ("apprise", "urllib3.connectionpool", "requests")
 _CODE = re.compile(r"error=(\d{3})\b")
 KEY_HEADER = "Idempotency-Key"
-"""The header with the key of the message, of mails and webhooks."""
 
 
 _CODES: ContextVar[list[str] | None] = ContextVar("codes", default=None)  # apprise passes it on to its threads
 
 
 class _Quiet(logging.Filter):
-    """Lets nothing through that is logged while a message is sent: URLs are secrets. Keeps what a server answered."""
+    """Drops records logged while a message is sent, as URLs in them are secrets; keeps codes of answers."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is of others."""
         codes = _CODES.get()
         if codes is None:
             return True
@@ -53,13 +51,7 @@ _QUIET = _Quiet()
 
 
 def send(receiver: str, environ: Mapping[str, str], message: Message) -> str:
-    """Sends the message; returns why it did not come through, "" where it did.
-
-    Args:
-        receiver: Name of the variable with the URL.
-        environ: Where it is looked up.
-        message: The message.
-    """
+    """Sends a message; returns why it failed, "" where it did not. ``receiver`` is the variable with the URL."""
     url = environ.get(receiver, "").strip()
     if not url:
         return f"the environment variable {receiver} is not set"
@@ -81,7 +73,7 @@ def send(receiver: str, environ: Mapping[str, str], message: Message) -> str:
 
 
 def has_service(url: str) -> bool:
-    """Whether apprise knows a service for the URL, which takes all that is in it; nothing is sent."""
+    """Returns whether apprise can parse the URL for one of its services; sends nothing."""
     import apprise  # noqa: PLC0415 - takes a while, and is needed only where somebody is told
 
     for name in _LOGGERS:
@@ -94,7 +86,6 @@ def has_service(url: str) -> bool:
 
 
 def _send(url: str, message: Message) -> bool | None:
-    """Whether it was sent; None: there is no such service."""
     import apprise  # noqa: PLC0415 - takes a while, and is needed only where something is sent
 
     # In this thread: those of apprise are few, and one that it waits for no longer may still send.
@@ -113,23 +104,15 @@ def _send(url: str, message: Message) -> bool | None:
 
 
 _AT_ONCE = 10_000
-"""So many events are told in one message; the next tells the others."""
+"""Events in one message; the next has the others."""
 _THREADS = 4
 _BUDGET_SECONDS = 35.0
-"""Of the 60 that Dagster gives a tick."""
+"""Of the 60 seconds of a tick of Dagster."""
 
 
 @dataclass(frozen=True)
 class Delivered:
-    """What became of a message.
-
-    Attributes:
-        receiver: Name of the variable with its URL.
-        events: How many events it tells.
-        problem: Why it did not come through; empty: it did.
-        retry_at: When the next is tried.
-        refused: How many of the events the receiver will never take: they are given up.
-    """
+    """The outcome of a message; ``problem`` is empty where it was sent, ``retry_at`` None: in the next tick."""
 
     receiver: str
     events: int
@@ -146,8 +129,6 @@ class Delivered:
 
 
 class Delivery:
-    """Sends messages to the receivers of entities on some clusters."""
-
     def __init__(
         self,
         clusters: Sequence[str],
@@ -155,15 +136,12 @@ class Delivery:
         real_now: Callable[[], datetime],
         programs: Iterable[EventReceiver],
     ) -> None:
-        """``environ`` has the URLs; ``real_now`` says the real time; ``programs`` are told in their own way."""
+        """Takes URLs from ``environ``; ``programs`` are receivers with their own protocol."""
         self._clusters, self._environ, self._now = clusters, environ, real_now
         self._programs = {one.name: one for one in programs}
 
     def deliver(self, ledger: Ledger) -> list[Delivered]:
-        """Sends each receiver that is due one message; what takes too long goes on, and is not waited for.
-
-        Returns what was sent, by receiver.
-        """
+        """Sends one message to each receiver that is due; deliveries over the time limit continue in the background."""
         with ledger.engine.begin() as connection:
             notifications.clean_up(connection, self._clusters, self._now())
             waiting = notifications.waiting(connection, self._clusters)
@@ -201,10 +179,7 @@ class Delivery:
                     queue.put(receiver)  # there may be more
 
     def _deliver(self, engine: sqlalchemy.Engine, receiver: str) -> Delivered | None:
-        """Sends one message; None: somebody else is sending, or nothing waits any more.
-
-        Between ``send`` and ``end`` nobody knows that it was sent: whoever is killed there sends it again.
-        """
+        """Sends one message; None: another process is sending, or nothing waits. A kill before ``end`` repeats it."""
         lock = f"falcon notification to {receiver}"
         with engine.connect() as connection:
             is_alone = try_lock(connection, lock)
@@ -233,5 +208,5 @@ class Delivery:
         return self._programs[receiver].at_once if receiver in self._programs else _AT_ONCE
 
     def _interval(self, receiver: str) -> timedelta:
-        """From one message to the next: people want few, programs want them soon."""
+        """Returns the pause between messages: people want few of them, programs want them soon."""
         return timedelta() if receiver in self._programs else INTERVAL

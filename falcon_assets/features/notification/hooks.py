@@ -1,4 +1,4 @@
-"""What notifications bring: events are kept for those who are to be told, a sensor tells them."""
+"""Hooks of notification: events are recorded for their receivers, and a sensor delivers them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def foreground_steps(store: EntityStore, settings: Settings) -> _Listening:
 
 @dataclass(frozen=True)
 class _Listening:
-    """The daemon tells what happens; where it has never run, nothing would be kept for it."""
+    """Only starts recording: the daemon delivers, and where it never ran, events would be lost."""
 
     store: EntityStore
     settings: Settings

@@ -1,4 +1,4 @@
-"""Parts of the list of notifications, in the database: there may be many."""
+"""Paged lists of notifications, filtered and sorted by the database."""
 
 from __future__ import annotations
 
@@ -17,30 +17,18 @@ _COLUMNS: Mapping[str, ColumnElement[Any]] = {
     name: _TABLE[name] for name in ("state", "event", "kind", "entity", "cluster", "instance", "receiver", "message")
 }
 FIELDS = tuple(name for name in _COLUMNS if name != "instance")
-"""What they can be filtered by."""
 ORDERS = ("at", *_COLUMNS)
-"""What they can be sorted by; ``at``: as they came."""
+"""``at`` is the order of arrival."""
 
 
 @dataclass(frozen=True)
 class NotificationRow:
-    """An event that a receiver is, was or could not be told.
+    """A notification and the state of its receiver; ``at`` is on the falcon clock, ``settled_at`` in real time.
 
     Attributes:
-        receiver: Name of the environment variable with the URL.
-        event: What.
-        kind: ``feed`` or ``process``.
-        entity: Of which.
-        cluster: Where.
-        instance: Which instance.
-        at: When, on the falcon clock.
-        reason: Why, in plain words.
-        state: What has become of it.
-        message: The message that tells it; None: none yet.
-        settled_at: SENT, GIVEN_UP: when, in real time.
-        failures: How often in a row the receiver could not be told anything.
-        problem: Why it could not be told last; empty: it could.
-        retry_at: When that is tried again.
+        receiver: The variable with the URL.
+        message: The key of its message; None: none yet.
+        problem: The last failure; empty: none.
     """
 
     receiver: str
@@ -67,15 +55,10 @@ def listed_notifications(
     offset: int,
     limit: int | None,
 ) -> tuple[list[NotificationRow], int]:
-    """A part of the notifications, and how many there are in all parts.
+    """Returns a part of the notifications, and the number in all parts.
 
-    Args:
-        connection: The database.
-        entities: Kind -> names; no others are listed.
-        wanted: Field -> texts in lower case of which it has one; without ``state`` and ``message`` what is not SENT.
-        sort: A field; with a '-' in front the other way round.
-        offset: How many are left out at the beginning.
-        limit: How many at most; None: all.
+    ``entities`` are kind -> names, no others are listed; ``wanted`` is field -> lower-case texts, one of which must
+    fit. Without ``state`` and ``message`` in it, SENT is left out. '-' before ``sort`` is descending.
     """
     names = [and_(_TABLE.kind == kind, _TABLE.entity.in_(own)) for kind, own in entities.items()]
     conditions = [or_(*names), *(func.lower(_COLUMNS[field]).in_(values) for field, values in wanted.items())]

@@ -1,4 +1,4 @@
-"""What receivers are, were and could not be told."""
+"""Operations on notifications: the list, and a test message."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.paging import Page, Query, known_field, require_values
 
 FIELDS = dict.fromkeys(notification_lists.FIELDS)
-"""What they can be filtered by."""
 ORDERS = dict.fromkeys(notification_lists.ORDERS)
-"""What they can be sorted by."""
 _LEGAL = {
     "state": tuple(one.value for one in NotificationState),
     "event": tuple(one.value for one in EventKind),
@@ -33,9 +31,7 @@ _LEGAL = {
 
 
 def list_notifications(installation: Installation, query: Query) -> Page[NotificationRow]:
-    """What receivers are still to be told or could not be told, or what is asked for; the latest first.
-
-    What is told of entities that the user of the operating system may not read is left out.
+    """Lists notifications of entities that the user may read, the latest first; without filters those not SENT.
 
     Raises:
         QueryError: a field is not known, or has no such value.
@@ -61,7 +57,6 @@ _KINDS = ("feed", "process")
 
 
 def notification_data(one: NotificationRow) -> dict[str, Any]:
-    """A notification as ``--json`` prints it."""
     return {
         "state": one.state.value,
         "event": one.event,
@@ -81,15 +76,15 @@ def notification_data(one: NotificationRow) -> dict[str, Any]:
 
 
 def try_receivers(installation: Installation, name: str) -> dict[str, str]:
-    """Sends a message to each receiver of the feed or process of that name, from this process; nothing is recorded.
+    """Sends a test message to each receiver of a feed or process, from this process; records nothing.
 
     Returns:
-        Name of the environment variable with the URL -> why the receiver could not be told, "" where it was.
+        The variable with the URL -> why it failed, "" where it did not.
 
     Raises:
         UnknownEntityError: there is none of that name.
-        SettingsError: nobody is told what becomes of its instances.
-        DeniedError: the user of the operating system may not read it.
+        SettingsError: it has no notification.
+        DeniedError: the user may not read it.
     """
     entity = _entity(installation, name)
     require_readable(installation, "notification test", [entity])

@@ -1,4 +1,4 @@
-"""Which events are told, to whom, when and in what words."""
+"""Rules of notification: receivers, times and texts of messages."""
 
 from __future__ import annotations
 
@@ -13,28 +13,24 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.model.notification import EventKind, Notification
 
 INTERVAL = timedelta(minutes=5)
-"""From one message to a receiver to the next: what happens meanwhile becomes one message."""
+"""Between two messages to a receiver: events of the meantime form one message."""
 GIVEN_UP_AFTER = timedelta(days=3)
-"""So long it is tried to tell an event."""
 KEPT_FOR = timedelta(days=7)
-"""So long is known what was told."""
 CALM = frozenset((EventKind.EVICTED, EventKind.SUCCEEDED))
-"""Events that nobody has to act on: they wait for one interval, so that a pass of retention becomes one message."""
+"""Events without need to act: they wait for one interval, so that a pass of retention becomes one message."""
 
 _FIRST_WAIT, _LONGEST_WAIT = timedelta(minutes=1), timedelta(minutes=15)
 
 
 @dataclass(frozen=True)
 class WaitingReceiver:
-    """What waits for a receiver.
+    """The events that wait for a receiver.
 
     Attributes:
-        receiver: Name of the environment variable with its URL.
-        oldest: Since when the oldest event waits.
-        is_urgent: Whether one of the events is not calm.
-        is_interrupted: Whether a message was begun, and nobody knows whether it was sent.
-        sent_at: When the last message was sent; None: never.
-        retry_at: When it is to be tried again, because it failed last; None: it did not.
+        receiver: The variable with the URL.
+        is_urgent: Whether an event is not in :data:`CALM`.
+        is_interrupted: Whether a begun message may or may not have been sent.
+        retry_at: After a failure; None: the last message did not fail.
     """
 
     receiver: str
@@ -46,13 +42,11 @@ class WaitingReceiver:
 
 
 def is_due(waiting: WaitingReceiver, now: datetime, interval: timedelta = INTERVAL) -> bool:
-    """Whether the receiver is sent a message now; ``interval``: from one message to the next."""
     at = due_at(waiting, interval)
     return at <= now or at - now > _LONGEST_WAIT  # else the clock was set back
 
 
 def due_at(waiting: WaitingReceiver, interval: timedelta = INTERVAL) -> datetime:
-    """When the receiver is sent a message; ``interval``: from one message to the next."""
     if waiting.retry_at is not None:
         return waiting.retry_at
     if waiting.is_interrupted:
@@ -62,12 +56,10 @@ def due_at(waiting: WaitingReceiver, interval: timedelta = INTERVAL) -> datetime
 
 
 def retry_after(failures: int) -> timedelta:
-    """How long to wait after so many failures in a row."""
     return min(_FIRST_WAIT * (1 << min(failures - 1, 10)), _LONGEST_WAIT)
 
 
 def receivers(event: EventKind, declared: Notification | None, default: Notification | None) -> Sequence[str]:
-    """Who is told such an event, each once, by the name of the variable: as the entity says, else the location."""
     notification = declared or default
     if notification is None or event not in notification.on:
         return ()
@@ -79,13 +71,7 @@ _GROUPS, _LINES, _REASON = 10, 10, 200
 
 @dataclass(frozen=True)
 class Message:
-    """A message to a receiver.
-
-    Attributes:
-        key: Names it: what is sent again, because nobody knows whether it came, has the same.
-        title: Its subject.
-        body: Plain text.
-    """
+    """A message; ``key`` is the same when it is repeated because its delivery is not known."""
 
     key: str
     title: str
@@ -93,7 +79,7 @@ class Message:
 
 
 def message_of(key: str, notices: Sequence[Notice]) -> Message:
-    """The message that tells these events to one receiver: all of them in numbers, the first ones in words."""
+    """Summarizes events for one receiver: all of them as numbers, the first ones in words."""
     if len(notices) == 1:
         title = f"falcon: {_subject(notices[0])}"
     else:
@@ -104,7 +90,6 @@ def message_of(key: str, notices: Sequence[Notice]) -> Message:
 
 
 def _counts(notices: Sequence[Notice]) -> list[str]:
-    """How many, by event, entity and reason."""
     if len(notices) == 1:
         return []
     groups = _ordered(Counter((one.happening.event.value, one.kind, one.entity, _reason(one)) for one in notices))
@@ -135,11 +120,9 @@ def _subject(one: Notice) -> str:
 
 
 def _reason(one: Notice) -> str:
-    """The first line of why, not too long."""
     first = printable(one.happening.reason.partition("\n")[0].strip())
     return first if len(first) <= _REASON else f"{first[: _REASON - 3]}..."
 
 
 def _ordered(counts: Counter) -> list:  # type: ignore[type-arg]
-    """The most frequent first."""
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -1,4 +1,4 @@
-"""Decides who is told what, and writes it down before anything is sent."""
+"""Sensors of notification: receivers of events are decided and recorded before anything is sent."""
 
 from __future__ import annotations
 
@@ -32,22 +32,14 @@ from falcon_assets.planning.workloads import Workload
 from falcon_assets.settings import Settings
 
 _AT_ONCE = 5_000
-"""So many events are taken in a tick, of each kind: the next takes the others."""
+"""Events of each kind in a tick; the next takes the others."""
 _FAILURES = (EventKind.FAILED, EventKind.TIMED_OUT)
 
 
 class NotificationRecording:
-    """What the entities on some clusters want to be told.
-
-    Attributes:
-        clusters: The clusters.
-        store: They.
-        wanted: What is told of workloads and feeds there.
-        programs: Who is told whatever entities declare.
-    """
+    """Records events for their receivers; ``programs`` receive all events, independent of declarations."""
 
     def __init__(self, store: EntityStore, settings: Settings) -> None:
-        """Finds out what is wanted."""
         self.clusters = tuple(store.clusters)
         self._settings, self.store = settings, store
         self.programs: list[EventReceiver] = hooks().event_receivers(store=store, settings=settings)
@@ -71,12 +63,12 @@ class NotificationRecording:
         return entity.notification or self._settings.notification
 
     def begin(self, ledger: Ledger, real_now: datetime) -> None:
-        """Has what happens from now on kept until it is recorded, where nobody has ever asked for it."""
+        """Starts to keep events for subjects without a subscription."""
         with ledger.engine.begin() as connection:
             notification_events.begin_to_listen(connection, self.wanted, real_now, self._settings.now())
 
     def record(self, ledger: Ledger, real_now: datetime) -> int:
-        """Takes the events that are new, and writes down who is told; in one transaction. Returns how many that are."""
+        """Takes new events and records their receivers, in one transaction; returns the number of notices."""
         ledger.catch_up()
         now = self._settings.now()
         with ledger.engine.begin() as connection:
@@ -121,10 +113,7 @@ _INTERVAL_SECONDS = 15
 
 
 def notification_sensors(store: EntityStore, settings: Settings) -> Iterator[dg.SensorDefinition]:
-    """One for all that these entities tell; none where they tell nobody.
-
-    It is named after the first cluster: a code location may have several sets of entities.
-    """
+    """Returns at most one sensor, named after the first cluster: a code location may have several sets of entities."""
     recording = NotificationRecording(store, settings)
     if recording.wanted:
         yield _sensor(op_name(min(store.clusters), "notifications"), recording, settings)

@@ -1,4 +1,4 @@
-"""Events that are to be told, until it is decided whom: kept only where somebody is to be told."""
+"""Storage of notifications: events with receivers, the messages, and the state of receivers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ _SUBJECT = (NOTIFIED.c.kind, NOTIFIED.c.name, NOTIFIED.c.cluster)
 
 
 def note(connection: Connection, happened: Sequence[InstanceEvent]) -> None:
-    """Keeps those of the events that somebody is to be told; each once."""
     told: dict[Subject, Any] = {}
     for part in parts({(one.kind, one.name, one.cluster) for one in happened}):
         for row in connection.execute(select(NOTIFIED).where(among(_SUBJECT, part))):
@@ -54,9 +53,9 @@ def listen(
     real_now: datetime,
     now: datetime,
 ) -> None:
-    """From now on keeps what is ``wanted`` on these clusters, and nothing else; nothing of the past.
+    """Keeps the ``wanted`` events of these clusters from now on, no others, and none of the past.
 
-    What nobody has asked for in days is asked for anew: its sensor was off, or it was not declared.
+    Subjects not wanted for days start anew: their sensor was off, or they were not declared.
     """
     known = {
         (row.kind, row.name, row.cluster): row
@@ -81,7 +80,7 @@ def listen(
 def begin_to_listen(
     connection: Connection, wanted: Mapping[Subject, Collection[EventKind]], real_now: datetime, now: datetime
 ) -> None:
-    """Keeps what is ``wanted`` from now on, of what nobody has listened to yet; :func:`listen` goes on with it."""
+    """As :func:`listen`, only for subjects without a subscription."""
     folded = connection.execute(select(FOLD.c.event_id)).scalar() or 0
     since = {"since_event": folded, "since": now, "seen_at": real_now}
     rows = [
@@ -93,7 +92,7 @@ def begin_to_listen(
 
 
 def take(connection: Connection, clusters: Collection[str], limit: int) -> list[InstanceEvent]:
-    """The oldest events on these clusters, which are then not kept any more."""
+    """Removes and returns the oldest events on these clusters."""
     table = NOTIFICATION_EVENTS.c
     oldest = select(table.id).where(table.cluster.in_(clusters)).order_by(table.id).limit(limit)
     gone = delete(NOTIFICATION_EVENTS).where(table.id.in_(oldest.scalar_subquery())).returning(NOTIFICATION_EVENTS)
@@ -111,18 +110,16 @@ _DELETED_AT_ONCE = 10_000
 
 
 class NotificationState(str, Enum):
-    """What has become of an event for one receiver."""
-
     PENDING = "PENDING"
     SENDING = "SENDING"
-    """It is part of a message that is being sent, or nobody knows whether it was."""
+    """Part of a message that is being sent, or whose delivery is not known after a kill."""
     SENT = "SENT"
     GIVEN_UP = "GIVEN_UP"
-    """The receiver could not be told for days."""
+    """The receiver failed for days."""
 
 
 def add(connection: Connection, notices: Sequence[Notice], now: datetime) -> int:
-    """Writes down who is to be told what; returns how many are new."""
+    """Records notices, each once; returns the number of notices."""
     rows = [
         {
             "receiver": one.receiver,
@@ -146,7 +143,7 @@ def add(connection: Connection, notices: Sequence[Notice], now: datetime) -> int
 
 
 def waiting(connection: Connection, clusters: Collection[str]) -> list[WaitingReceiver]:
-    """The receivers for whom something on these clusters waits, the one that waits longest first."""
+    """Returns receivers with waiting events, the longest waiting first."""
     calm = [one.value for one in CALM]
     statement = (
         select(
@@ -166,10 +163,9 @@ def waiting(connection: Connection, clusters: Collection[str]) -> list[WaitingRe
 
 
 def begin(connection: Connection, receiver: str, clusters: Collection[str], limit: int) -> tuple[str, list[Notice]]:
-    """Begins a message to the receiver: its name, and what it tells; nothing where nothing waits.
+    """Begins a message: returns its key and events. One that was begun and not ended is begun again, with the same key.
 
-    Whoever calls it alone may send it, and says then what became of it. What was begun before and came to no end is
-    begun again as it was, with the same name.
+    Must be called under the lock of the receiver, and followed by :func:`end`.
     """
     mine = (_TABLE.receiver == receiver, _TABLE.cluster.in_(clusters), _IS_OPEN)
     begun = select(_TABLE.message).where(*mine, _TABLE.state == NotificationState.SENDING.value).limit(1)
@@ -187,10 +183,7 @@ def begin(connection: Connection, receiver: str, clusters: Collection[str], limi
 
 
 def end(connection: Connection, receiver: str, message: str, problem: str, now: datetime) -> datetime | None:
-    """Says that a message was sent; or, where there is a ``problem``, that it was not, and returns when to try again.
-
-    What was not sent waits on, and becomes part of a message with what comes meanwhile.
-    """
+    """Ends a message; after a ``problem`` its events wait on for the returned time, and join later ones."""
     own = (_TABLE.receiver == receiver, _TABLE.message == message, _TABLE.state == NotificationState.SENDING.value)
     if not problem:
         sent = {"state": NotificationState.SENT.value, "settled_at": now}
@@ -208,14 +201,14 @@ def end(connection: Connection, receiver: str, message: str, problem: str, now: 
 
 
 def settle(connection: Connection, notices: Sequence[Notice], state: NotificationState, now: datetime) -> None:
-    """Says what became of a part of a begun message: it was taken, or never will be."""
+    """Settles a part of a begun message: the receiver took it, or never will."""
     gone = {"state": state.value, "settled_at": now}
     own = [(one.receiver, one.happening.source) for one in notices]  # which is the key of one that was begun
     connection.execute(update(NOTIFICATIONS).values(gone).where(tuple_(_TABLE.receiver, _TABLE.key).in_(own)))
 
 
 def clean_up(connection: Connection, clusters: Collection[str], now: datetime) -> int:
-    """Gives up what could not be told for days, and forgets what is settled for long; returns how many it gave up."""
+    """Gives up events undelivered for days, and deletes old settled ones; returns the number given up."""
     old = (_TABLE.cluster.in_(clusters), _IS_OPEN, _TABLE.noted_at < now - GIVEN_UP_AFTER)
     gone = {"state": NotificationState.GIVEN_UP.value, "settled_at": now}
     given_up = connection.execute(update(NOTIFICATIONS).values(gone).where(*old)).rowcount

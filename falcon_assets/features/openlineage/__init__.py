@@ -1,1 +1,1 @@
-"""Runs of instances as OpenLineage events, and how these are sent."""
+"""OpenLineage: runs of instances as events, exported or sent."""

@@ -1,4 +1,4 @@
-"""Versions of feed instances as the datasets of an event."""
+"""Versions of feed instances as datasets of OpenLineage events."""
 
 from __future__ import annotations
 
@@ -32,20 +32,18 @@ from falcon_assets.planning.data_usage import is_rest
 from falcon_assets.planning.version_columns import DIRECT, OutputColumns, Source, with_hows
 
 SOURCE = "FALCON"
-"""Who says a tag; those of people are by ``USER``."""
+"""The source of tags; those of users have ``USER``."""
 _OPAQUE = "it passed through code that Spark does not look into: more may have gone in"
 
 
 class Datasets:
-    """Names and describes the data of feeds."""
-
     def __init__(self, store: EntityStore, home: Path) -> None:
-        """``home``: where bare endpoints lie (``FALCON_HOME``)."""
+        """``home`` is the folder of bare endpoints (``FALCON_HOME``)."""
         self._store, self._home = store, home
         self._names: dict[tuple[str, str], DatasetName | None] = {}
 
     def name(self, feed: str, cluster: str, path: str | None = None) -> DatasetName:
-        """What a feed is called on a cluster; of one that is not declared there any more, what lies at the path."""
+        """Returns the name of a feed on a cluster; that of the path, where the feed is not declared there any more."""
         if (feed, cluster) not in self._names:
             self._names[feed, cluster] = self._declared(feed, cluster)
         found = self._names[feed, cluster]
@@ -54,7 +52,7 @@ class Datasets:
         return found or DatasetName(f"falcon://{cluster}", feed)
 
     def inputs(self, versions: Iterable[Version], columns: Mapping[str, OutputColumns]) -> list[InputDataset]:
-        """One for each feed and cluster, with all its instances."""
+        """Returns one dataset for each feed and cluster, with all its instances."""
         several: dict[tuple[str, str], list[Version]] = {}
         for one in versions:
             several.setdefault((one.feed, one.cluster), []).append(one)
@@ -68,14 +66,7 @@ class Datasets:
         *,
         is_gone: bool = False,
     ) -> OutputDataset:
-        """What a run made, or took away.
-
-        Args:
-            version: The version.
-            columns: By plan.
-            inputs: What the run read.
-            is_gone: Whether it took the version away.
-        """
+        """Returns a version that a run made, or, with ``is_gone``, deleted; ``columns`` are by plan."""
         name, facets = self._common([version], columns)
         own = columns.get(version.plan or "")
         if own is not None:
@@ -94,16 +85,14 @@ class Datasets:
         return OutputDataset(name.namespace, name.name, facets=facets, outputFacets=said)
 
     def at(self, path: str) -> OutputDataset:
-        """A copy that belongs to no feed, as archives are."""
+        """Returns a copy outside of feeds, such as an archive."""
         name = dataset_at(path)
         return OutputDataset(name.namespace, name.name)
 
     def read_besides(self, places: Iterable[str]) -> list[InputDataset]:
-        """What was read and belongs to no feed."""
         return [InputDataset(name.namespace, name.name) for name in _known(places)]
 
     def written_besides(self, places: Iterable[str]) -> list[OutputDataset]:
-        """What was written and belongs to no feed."""
         return [OutputDataset(name.namespace, name.name) for name in _known(places)]
 
     def _input(self, versions: list[Version], columns: Mapping[str, OutputColumns]) -> InputDataset:
@@ -190,12 +179,11 @@ def _declared_facets(feed: Feed | None, known: Mapping[str, str]) -> dict[str, A
 
 
 def _known(places: Iterable[str]) -> list[DatasetName]:
-    """The names of what lies at these places; of very many not all are recorded."""
+    """Returns the datasets at these places; of very many not all are recorded."""
     return list(dict.fromkeys(dataset_at(place) for place in sorted(places) if not is_rest(place)))
 
 
 def _subset(versions: Sequence[Version]) -> base_subset_dataset.PartitionSubsetCondition:
-    """The instances, each with its version and where it lies."""
     return base_subset_dataset.PartitionSubsetCondition(
         [
             base_subset_dataset.Partition(
@@ -211,6 +199,6 @@ def _uri(name: DatasetName) -> str:
 
 
 def _sum(numbers: Iterable[int | None]) -> int | None:
-    """None: not all are known."""
+    """Returns None where not all are known."""
     known = list(numbers)
     return sum(one for one in known if one is not None) if None not in known else None

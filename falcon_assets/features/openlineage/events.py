@@ -1,4 +1,4 @@
-"""Runs, evictions and restores as OpenLineage events: the same ones have the same ids, however often they are made."""
+"""Runs, evictions and restores as OpenLineage events: repeated exports have the same ids."""
 
 from __future__ import annotations
 
@@ -50,15 +50,13 @@ set_producer(_PRODUCER)  # of facets, to which the client gives it itself
 
 
 class RunEvents:
-    """Makes events of what the ledger says, with what these entities declare."""
-
     def __init__(self, store: EntityStore, home: Path, namespace: str) -> None:
-        """Jobs are in that ``namespace``; ``home`` is ``FALCON_HOME``."""
+        """``namespace`` is that of jobs, ``home`` is ``FALCON_HOME``."""
         self._store, self._namespace = store, namespace
         self._datasets = Datasets(store, home)
 
     def of_run(self, run: RecordedRun) -> list[RunEvent]:
-        """Its start and its end: the specification wants both. What has no start, or none known, starts as it ends."""
+        """Returns START and end, both required by the specification; an unknown start is the time of the end."""
         end, workload = run.end, self._store.workload(run.end.process, run.end.cluster)
         of_run = (end.run_id,) if end.run_id is not None else (end.state.value, end.ended)
         what = Run(self._id(*of_run, end.process, end.cluster, end.nominal), self._run_facets(run, workload))
@@ -72,14 +70,12 @@ class RunEvents:
         return [start, _event(_STATES[end.state], end.ended, what, job, inputs, outputs)]
 
     def of_eviction(self, version: Version) -> list[RunEvent]:
-        """Retention took a version, and put it into an archive perhaps."""
         kind = "ARCHIVAL" if version.archived_to else "EVICTION"
         gone = self._datasets.output(version, {}, is_gone=True)
         outputs = [gone, *([self._datasets.at(version.archived_to)] if version.archived_to else [])]
         return self._of_version(version, kind, version.ended_by, version.ended_at, {}, outputs)
 
     def of_restore(self, version: Version) -> list[RunEvent]:
-        """Somebody had a version restored."""
         who = {"user": version.restored_by or ""}
         outputs = [self._datasets.output(version, {})]
         return self._of_version(version, "RESTORE", None, version.seen_at, who, outputs)
@@ -166,7 +162,7 @@ def _run_tags(tags: Mapping[str, str]) -> tags_run.TagsRunFacet:
 
 
 def _next(workload: Workload | None, nominal: datetime) -> str | None:
-    """When the next instance begins; None: nobody knows, or it is none of what is declared now."""
+    """Returns the start of the next instance; None: not known, or the instance is not declared any more."""
     if workload is None or not workload.timeline.contains(nominal):
         return None
     timeline = workload.timeline

@@ -1,4 +1,4 @@
-"""What OpenLineage brings: a receiver of what became of instances."""
+"""Hooks of OpenLineage: a receiver of events of instances."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What data is called in OpenLineage, by its specification of names.
+"""Names of datasets by OpenLineage's specification.
 
-A feed is one dataset on each cluster, whatever instances it has: its name is where they lie, without what tells one of
-them from another. That is also how OpenLineage's own integration of Spark names the data.
+A feed is one dataset on each cluster: its name is the place of its instances, without the parts that differ between
+them. OpenLineage's own integration of Spark names the data in the same way.
 """
 
 from __future__ import annotations
@@ -22,30 +22,19 @@ from falcon_assets.planning.instance_paths import InstancePaths
 
 _VARIABLE = re.compile(r"\$\{\w+\}")
 _LEFT_OVER = re.compile(r"[\W_]*|[^=]+=[\W_]*")
-"""What is left of a folder that only a time named, or a partition key and a time."""
+"""The rest of a folder named only by a time, or by a partition key and a time."""
 _ENDS = re.compile(r"^[-_.]+|[-_.=]+$")
 _AZURE = ".dfs.core.windows.net"
 
 
 @dataclass(frozen=True)
 class DatasetName:
-    """The name of a dataset, and the namespace in which it is that."""
-
     namespace: str
     name: str
 
 
 def dataset_of(feed: Feed, cluster: Cluster, home: Path) -> DatasetName:
-    """What a feed is called on a cluster.
-
-    Args:
-        feed: The feed.
-        cluster: A cluster that it is on.
-        home: Where bare endpoints lie (``FALCON_HOME``).
-
-    Raises:
-        ExpressionError: the path template names an unknown variable or leaves its root.
-    """
+    """Returns the name of a feed on a cluster; ExpressionError where its template cannot be used."""
     paths = InstancePaths(feed, cluster)
     if feed.table_on(cluster.name):
         return _table(TableUri.parse(paths.template.text), cluster)
@@ -63,12 +52,7 @@ def dataset_of(feed: Feed, cluster: Cluster, home: Path) -> DatasetName:
 
 
 def dataset_at(url: str, account: str | None = None) -> DatasetName:
-    """What lies at a URL, or at a local path.
-
-    Args:
-        url: The URL; credentials in it are left out.
-        account: Of a store of Azure, where the URL does not name it.
-    """
+    """Returns the name of a URL without credentials, or of a local path; ``account`` is of Azure, if not in the URL."""
     known = canonical_url(url if "://" in url else f"file://{url}")
     scheme, _, rest = known.partition("://")
     host, _, path = rest.partition("/")

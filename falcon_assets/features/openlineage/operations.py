@@ -1,4 +1,4 @@
-"""Lineage for other systems, as OpenLineage events."""
+"""Export of lineage as OpenLineage events."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def export_openlineage(
     since: datetime | None = None,
     cluster: str | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Run events of OpenLineage, as JSON: of runs, evictions and restores, each of them by time.
+    """Yields run events of OpenLineage as JSON: runs, then evictions, then restores, each by time.
 
-    What was exported before has the same run ids. What one may not read is left out.
+    Repeated exports have the same run ids. Data that the user may not read is left out.
 
     Args:
-        installation: Where.
-        names: Only of these processes, and of those that wrote these feeds; none: all.
-        since: Only of what ended then or later, on the falcon clock; None: all.
-        cluster: Only on this one; None: on all.
+        installation: Its ledger.
+        names: Processes, or feeds that they wrote; empty: all.
+        since: The earliest end, on the falcon clock; None: all.
+        cluster: None: all.
 
     Raises:
         UnknownEntityError: there is no such process or feed, and none is recorded; or no such cluster.
@@ -70,7 +70,7 @@ def export_openlineage(
 
 
 def _require_known(installation: Installation, connection: Connection, names: Collection[str]) -> None:
-    """Refuses a name that is neither declared nor recorded; a deleted one has its history."""
+    """Refuses names that are neither declared nor recorded; deleted entities have their history."""
     store = installation.all_entities
     declared = {*store.feeds, *store.processes, *(one.name for one in store.workloads)}
     for name in names:
@@ -84,8 +84,6 @@ def _require_known(installation: Installation, connection: Connection, names: Co
 
 @dataclass(frozen=True)
 class _Hidden:
-    """What the user may not read."""
-
     feeds: Collection[str]
     workloads: Collection[str]
 
@@ -96,7 +94,7 @@ class _Hidden:
         return cls(feeds, {one.name for one in store.workloads if not may_read(one.entity.acl, who)})
 
     def without(self, run: RecordedRun) -> RecordedRun | None:
-        """The run without it; None: nothing of it is left."""
+        """Removes hidden data from a run; None: nothing is left."""
         inputs, outputs = ([one for one in own if one.feed not in self.feeds] for own in (run.inputs, run.outputs))
         if run.end.process in self.workloads or (run.outputs and not outputs):
             return None

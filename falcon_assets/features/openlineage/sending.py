@@ -1,4 +1,4 @@
-"""Sends events to a receiver by HTTP."""
+"""Transport of events to a receiver by HTTP."""
 
 from __future__ import annotations
 
@@ -8,27 +8,26 @@ from openlineage.client.transport.http import ApiKeyTokenProvider, HttpConfig, H
 
 _SECONDS = 10.0
 _REFUSED = frozenset({400, 413, 422})
-"""What a receiver answers that will never take an event: others do not wait for it."""
+"""Answers of a receiver that will never take an event: later events do not wait for it."""
 
 
 class NotSentError(Exception):
-    """Why an event did not come through; it may later."""
+    """An event was not delivered; a later try may succeed."""
 
 
 class LineageReceiver:
-    """A system that collects lineage; of secrets nothing is said."""
+    """A system that collects lineage; its error messages contain no secrets."""
 
     def __init__(self, url: str, api_key: str | None) -> None:
-        """``url`` is that of the service, to which its ``/api/v1/lineage`` is added; ``api_key`` is sent with all."""
         auth = ApiKeyTokenProvider({"api_key": api_key}) if api_key else TokenProvider({})
         # What fails is tried again from outside, where others do not wait for it.
         self._transport = HttpTransport(HttpConfig(f"{url}/", timeout=_SECONDS, auth=auth, retry={"total": 0}))
 
     def send(self, event: RunEvent) -> bool:
-        """Sends an event; False: the receiver will never take it.
+        """Sends an event; returns False where the receiver will never take it.
 
         Raises:
-            NotSentError: it did not come through.
+            NotSentError: it was not delivered.
         """
         try:
             answer = self._transport.emit(event)
@@ -46,5 +45,4 @@ class LineageReceiver:
         return True
 
     def close(self) -> None:
-        """Ends the connection."""
         self._transport.close()

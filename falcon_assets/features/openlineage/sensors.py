@@ -1,4 +1,4 @@
-"""What a system that collects lineage is told: each run, what retention took, and what somebody restored."""
+"""Delivery of runs, evictions and restores to a system that collects lineage."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 _WITHOUT_RUN = frozenset((EventKind.TIMED_OUT, EventKind.KILLED))
-"""What may become of an instance that no run has."""
+"""Ends of instances without a run."""
 
 
 class LineageSending:
-    """Makes events of OpenLineage of what happened and sends them (see :class:`EventReceiver`)."""
+    """Sends OpenLineage events as an :class:`EventReceiver`; repeated events have the same ids."""
 
     name = "FALCON_OPENLINEAGE_URL"
     at_once = 50  # who collects lineage takes one event after the other: so many runs are sent again if one fails
@@ -36,16 +36,13 @@ class LineageSending:
     of_feeds = frozenset((EventKind.EVICTED, EventKind.RESTORED))
 
     def __init__(self, store: EntityStore, settings: Settings) -> None:
-        """Of these entities, to the receiver of these settings."""
         self._store, self._settings = store, settings
 
     def takes(self, event: InstanceEvent) -> bool:
-        """A run of which nothing is recorded is not told."""
         known = event.event in self.of_workloads | self.of_feeds and event.run is not None
         return event.event in _WITHOUT_RUN or known
 
     def send(self, connection: Connection, notices: Sequence[Notice]) -> Sent:
-        """Sends what the notices are about, from ``connection``'s ledger; what is sent again has the same ids."""
         from falcon_assets.features.openlineage.sending import (  # noqa: PLC0415 - takes a while
             LineageReceiver,
             NotSentError,
@@ -85,14 +82,14 @@ class LineageSending:
 
 
 def _evicted(connection: Connection, one: InstanceEvent) -> list[Version]:
-    """The version that went, as it was then: it may be there again."""
+    """Returns the version as of its eviction: it may be restored by now."""
     run: Any = one.run
     gone = {"ended_at": one.at, "ended_by": run["id"], "archived_to": run["archived_to"]}
     return [replace(version, status=VersionStatus.EVICTED, **gone) for version in _versions(connection, one)]
 
 
 def _restored(connection: Connection, one: InstanceEvent) -> list[Version]:
-    """The version that came back, as it was then: it may be gone again."""
+    """Returns the version as of its restoration: it may be evicted by now."""
     run: Any = one.run
     come = {"seen_at": one.at, "restored_by": run["restored_by"]}
     return [replace(version, status=VersionStatus.AVAILABLE, **come) for version in _versions(connection, one)]

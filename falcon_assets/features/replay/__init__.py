@@ -1,1 +1,1 @@
-"""Versions that are computed once more from what they were made from, and compared."""
+"""Replay: versions are computed again from their recorded inputs, and compared."""

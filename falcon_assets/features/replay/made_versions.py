@@ -1,4 +1,4 @@
-"""What an instance of a process made, by the record: its process may be declared otherwise now, or not at all."""
+"""Recorded versions of an instance of a process, which may be declared differently now, or not at all."""
 
 from __future__ import annotations
 
@@ -19,16 +19,7 @@ from falcon_assets.planning.workloads import ProcessWorkload
 
 @dataclass(frozen=True)
 class MadeVersions:
-    """What an instance made.
-
-    Attributes:
-        process: The name of its process.
-        cluster: Where it ran.
-        instance: Its nominal time.
-        every: All its versions of all outputs; what came last is last.
-        wanted: The one of these that is asked for.
-        workload: The process there, as it is declared now; None: it is not any more.
-    """
+    """All versions of an instance in the order of events; ``workload`` is None where it is not declared any more."""
 
     process: str
     cluster: str
@@ -38,7 +29,6 @@ class MadeVersions:
     workload: ProcessWorkload | None
 
     def __str__(self) -> str:
-        """The instance in words."""
         return f"{self.process} {format_instant(self.instance)}"
 
 
@@ -50,19 +40,13 @@ def made_versions(
     cluster: str | None,
     version: str | None,
 ) -> MadeVersions:
-    """What that instance made.
+    """Finds the versions that an instance made, of its process as it is named now or was then.
 
-    Args:
-        connection: The ledger.
-        store: The entities as they are now.
-        process: Its name, now or when it made them.
-        instance: Its nominal time.
-        cluster: Where it ran; None: on the only cluster of which versions are recorded, or the only one
-            of these where it is declared.
-        version: The version of an output, or its beginning; None: the present one, or the last one that was there.
+    ``cluster`` None: the only one with versions, or of several the only one where the process is declared. ``version``
+    is that of an output, or its beginning; None: the present or the last one.
 
     Raises:
-        QueryError: what has that name is no process with outputs.
+        QueryError: there is no process with outputs of that name.
         UnknownEntityError: there never was such a process, or it made versions on several clusters and none is named.
         UnknownInstanceError: it has no such instance, or no such version is recorded.
     """

@@ -1,4 +1,4 @@
-"""What a replay came to."""
+"""The operation that replays an instance, and its result."""
 
 from __future__ import annotations
 
@@ -52,23 +52,15 @@ from falcon_assets.storage.feed_store import StoresOf
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """What came of a replay.
+    """The result of a replay.
 
     Attributes:
-        actor: Who asked.
-        reason: Why.
-        at: When, on the falcon clock.
-        process: The process.
-        cluster: Where it runs.
-        instance: Its nominal time.
-        definition: The version of its definition that made what is recorded; None: not recorded.
-        recorded: The versions that were to be reproduced, by feed.
-        environment: By name, which versions of Python and packages differ: those recorded, and those of now.
-        old: Which definitions of then, or of now for want of them, were used that are not the same.
+        at: On the falcon clock.
+        definition: The version of the recorded definition; None: not recorded.
+        environment: Name -> recorded and present version of Python and packages, where they differ.
+        old: Recorded definitions that differ from the present ones, and present ones used for want of a record.
         impossible: Why it cannot be computed any more; empty: it was.
-        outputs: How each output compares.
-        folder: Where the outputs lie that are different; empty: nowhere.
-        published: Whether they were published instead.
+        folder: The place of differing outputs; empty: none are kept.
     """
 
     actor: str
@@ -88,20 +80,18 @@ class ReplayResult:
 
     @property
     def outcome(self) -> str:
-        """``reproduced``, ``different`` or ``impossible``."""
         if self.impossible:
             return "impossible"
         return "reproduced" if all(map(self.is_reproduced, self.outputs)) else "different"
 
     def is_reproduced(self, output: ReplayedOutput) -> bool:
-        """Whether an output is as it was, as far as that can be told: where its data is gone, by its records."""
+        """Compares the data of an output, or only the number of records where the recorded data is deleted."""
         if output.comparison is not None:
             return output.comparison.is_same
         recorded = self.recorded.get(output.feed)
         return recorded is not None and recorded.records == output.records
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         return {
             "operation": "replay",
             "actor": self.actor,
@@ -133,37 +123,35 @@ class ReplayResult:
 
 
 _IMPOSSIBLE = (ExpressionError, MissingInputsError, OldDefinitionError, UnknownEntityError, UnknownInstanceError)
-"""What it needs is gone, or is not declared any more as it was."""
 
 
 def replay_instance(
     installation: Installation, request: InstanceRequest, version: str | None = None, *, publish: bool = False
 ) -> ReplayResult:
-    """Computes what made a version once more, with the definitions, code and input versions that are recorded.
+    """Computes a version again, with the recorded definitions, code and input versions, and compares the outputs.
 
-    The outputs go into a folder of their own and are compared with the recorded version: their columns and rows, or the
-    number of records where the data is gone. What is published is not touched, unless it is to be published: that is an
-    ordinary publication where the feeds of the outputs lie as they are declared now, and what it replaces is kept where
-    they keep versions. The Spark session stays open.
+    Outputs are written to a folder of their own and compared by columns and rows, or by the number of records where the
+    recorded data is deleted. Published data stays unchanged unless ``publish`` is set: then it is an ordinary
+    publication to the present place of the feeds, and replaced versions are kept where the feeds keep versions.
 
-    Process, feeds and cluster are those of then, see :func:`.recorded_world`; libraries those of now: the result says
-    which differ. The process need not be declared any more, but to publish.
+    Process, feeds and cluster are those of then, see :func:`.recorded_world`; libraries are those of now, and the
+    result has the differences. The process must be declared only for publishing. The Spark session stays open.
 
     Args:
-        installation: Where.
-        request: Whose query names the process, the instance (``start``) and, where there are several, the cluster.
+        installation: Its ledger and definitions.
+        request: Its query names the process, the instance (``start``) and, where there are several, the cluster.
         version: The version of an output, or its beginning; None: the present one.
-        publish: Whether what is computed is published, the same or not.
+        publish: Whether to publish the result, equal or not.
 
     Raises:
-        QueryError: the query names more than one instance, or something that makes no data.
-        UnknownEntityError: there never was such a process, or it is not there, or on several clusters and none is
-            named; or it is not declared any more, and is to publish.
+        QueryError: the query names more than one instance, or an entity that makes no data.
+        UnknownEntityError: there never was such a process, it is not on the cluster, or on several and none is named;
+            or it is to be published and is not declared any more.
         UnknownInstanceError: the process has no such instance, or no such version is recorded.
         WorkflowError: the workflow fails now.
         StorageError: a store refuses, or a run is writing the instance.
-        DeniedError: who asks may not read the process or its feeds, or change them where it is published.
-        SettingsError: there is no Java, no room, or no database.
+        DeniedError: the user may not read the process or its feeds, or change them where it is published.
+        SettingsError: Java, disk space or the database is missing.
     """
     settings, entities = installation.settings, installation.entities
     query = request.query
@@ -210,7 +198,6 @@ def replay_instance(
 
 
 def _publishing(made: MadeVersions) -> ProcessWorkload:
-    """What publishes, as it is declared now."""
     if made.workload is None:
         raise UnknownEntityError(
             f"process {made.process!r} is not declared on cluster {made.cluster!r} any more: it can be replayed, "

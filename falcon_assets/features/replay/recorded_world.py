@@ -1,4 +1,4 @@
-"""Everything that a version was made with, as far as it is recorded and can be had."""
+"""Definitions and stores for a replay, as far as they are recorded and still available."""
 
 from __future__ import annotations
 
@@ -26,14 +26,7 @@ from falcon_assets.storage.kinds.kind_of import kind_of
 
 @dataclass(frozen=True)
 class RecordedWorld:
-    """What an instance is computed with once more.
-
-    Attributes:
-        process: The process.
-        root: The folder that its workflows are relative to.
-        entities: The cluster and the feeds.
-        stores: The stores that the feeds lie on.
-    """
+    """The definitions and stores of a replay; workflows are relative to ``root``."""
 
     process: Process
     root: Path
@@ -42,24 +35,22 @@ class RecordedWorld:
 
     @property
     def cluster(self) -> Cluster:
-        """Where it is computed."""
         return self.entities.cluster
 
 
 def recorded_world(
     installation: Installation, made: MadeVersions, recorded: RecordedInstance, *, publish: bool
 ) -> RecordedWorld:
-    """What a version was made with: the process in the version that is recorded, cluster and feeds as they were then.
+    """Returns the process in its recorded version, with cluster and feeds as of the time when the version was made.
 
-    Windows, time zones, paths, formats, schemas, ``partitions`` and the properties that decide what comes out are of
-    then. How to get at it is of now: endpoints, storage options, the memory and the jars of Spark. Data that does not
-    lie where its feed had it then is looked for where the feed has it now. Outputs that are to be published go where
-    their readers look now, in the format that these expect.
+    Windows, time zones, paths, formats, schemas, ``partitions`` and properties that affect the result are of then;
+    access is of now: endpoints, storage options, memory and jars of Spark. Data that is not at the feed's old place is
+    searched for at its present one. Outputs to be published use the present place and format of their feeds.
 
     Raises:
-        OldDefinitionError: something was not recorded, or cannot be used any more; outputs that are to be published
-            are written by others now.
-        FalconError: a template of then does not fit the cluster.
+        OldDefinitionError: a definition was not recorded or cannot be used any more, or outputs to be published are
+            written by other processes now.
+        FalconError: a recorded template does not fit the cluster.
     """
     wanted = made.wanted
     if wanted.definition is None:
@@ -97,7 +88,7 @@ def _require_outputs(old: OldDefinitions, process: Process) -> None:
 
 
 def _lie_there(installation: Installation, cluster: Cluster, feed: Feed, versions: Mapping[datetime, Version]) -> bool:
-    """Whether all these versions of a feed lie where it has them."""
+    """Returns whether all these versions are at the place of the feed."""
     settings = installation.settings
     try:
         kind = kind_of(StoresOf(cluster, settings.home, settings.environ, roots_of(settings))(feed))

@@ -1,4 +1,4 @@
-"""What is recorded of an instance of a process that is to be computed once more: what it read, and what it made."""
+"""Recorded inputs and outputs of an instance that is replayed."""
 
 from __future__ import annotations
 
@@ -11,46 +11,28 @@ from falcon_assets.features.lineage.graph import Graph, Version
 
 @dataclass(frozen=True)
 class RecordedInstance:
-    """What one run read and made.
-
-    Attributes:
-        outputs: The versions that it made, by feed.
-        inputs: The versions that it read, by feed and instance.
-    """
+    """The versions that one run made, by feed, and read, by feed and instance."""
 
     outputs: Mapping[str, Version]
     inputs: Mapping[str, Mapping[datetime, Version]]
 
     def read_of(self, feed: str) -> RecordedInstances:
-        """The instances of a feed that it read, as windows ask for those that were available."""
         return RecordedInstances(sorted(self.inputs.get(feed, ())))
 
 
 @dataclass(frozen=True)
 class RecordedInstances:
-    """Instances that were read, oldest first."""
-
     instances: Sequence[datetime]
 
     def backwards(self, first: datetime, last: datetime) -> Iterator[datetime]:
-        """Those from ``first`` to ``last``, both included, newest first."""
         return (one for one in reversed(self.instances) if first <= one <= last)
 
     def forwards(self, first: datetime, last: datetime) -> Iterator[datetime]:
-        """The same, oldest first."""
         return (one for one in self.instances if first <= one <= last)
 
 
 def recorded_instance(graph: Graph, version: Version, made: Iterable[Version]) -> RecordedInstance:
-    """What the run read and made that made ``version``.
-
-    A version may have been made more than once, by the same content: what other runs read for it is left out.
-
-    Args:
-        graph: With the inputs of ``version``.
-        version: What is to be made again.
-        made: The versions of all outputs of the instance.
-    """
+    """Returns inputs and outputs of the run that made ``version``; other runs may have made the same content."""
     outputs = {one.feed: one for one in made if (one.run_id, one.nominal) == (version.run_id, version.nominal)}
     inputs: dict[str, dict[datetime, Version]] = {}
     for edge in graph.edges:

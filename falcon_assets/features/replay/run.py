@@ -1,4 +1,4 @@
-"""An instance of a process, computed once more from the versions that it read, to compare what that makes."""
+"""Computation of an instance of a process from recorded versions, and comparison of the results."""
 
 from __future__ import annotations
 
@@ -40,14 +40,7 @@ from falcon_assets.storage.kinds.kind_of import kind_of
 
 @dataclass(frozen=True)
 class ReplayedOutput:
-    """What came of one output.
-
-    Attributes:
-        feed: Its feed.
-        instance: Of the feed.
-        records: How many were written now.
-        comparison: With the recorded version; None: its data is gone.
-    """
+    """The result for one output; ``comparison`` is None where the recorded data is deleted."""
 
     feed: str
     instance: datetime
@@ -57,14 +50,7 @@ class ReplayedOutput:
 
 @dataclass(frozen=True)
 class Replay:
-    """Computes an instance from the versions that are recorded.
-
-    Attributes:
-        runner: With the definitions that made it.
-        nominal: The instance.
-        recorded: What it read and made.
-        folder: Where the outputs go; whatever is there goes first.
-    """
+    """Computes an instance from recorded versions; ``folder`` is deleted first."""
 
     runner: InstanceRunner
     nominal: datetime
@@ -72,12 +58,12 @@ class Replay:
     folder: Path
 
     def prepare(self) -> ReadyInstance:
-        """Plans the instance, and finds every version that it read.
+        """Plans the instance and finds every version that it read.
 
         Raises:
-            MissingInputsError: versions are gone; names them.
-            StorageError: Spark could not write to this machine, or a store cannot be read.
-            FalconError: the definition does not have the instance, or a feed of an output not that one.
+            MissingInputsError: versions are deleted; names them.
+            StorageError: Spark cannot write to this machine, or a store cannot be read.
+            FalconError: the definition does not have the instance, or a feed of an output has another one.
         """
         runner = self.runner
         if not shares_folders(runner.cluster):
@@ -123,10 +109,10 @@ class Replay:
         return ReadyInstance(plan, available, late)
 
     def compare(self, ready: ReadyInstance, session: Callable[[], SparkSession]) -> list[ReplayedOutput]:
-        """Computes the instance into :attr:`folder`, and compares; what is published is not touched.
+        """Computes the instance into :attr:`folder` and compares it; published data stays unchanged.
 
         Raises:
-            WorkflowError: the workflow failed, or what it made cannot be read.
+            WorkflowError: the workflow failed, or its output cannot be read.
             StorageError: a store cannot be read, or another process replays the instance.
         """
         self.folder.parent.mkdir(parents=True, exist_ok=True)
@@ -144,12 +130,7 @@ class Replay:
     def publish(
         self, ready: ReadyInstance, session: Callable[[], SparkSession]
     ) -> tuple[list[ReplayedOutput], InstanceResult]:
-        """Computes the instance where an ordinary publication has its outputs, compares, and publishes them.
-
-        Raises:
-            WorkflowError: as :meth:`compare`.
-            StorageError: the outputs cannot be published.
-        """
+        """Computes, compares and publishes the instance, as an ordinary publication; raises as :meth:`compare`."""
         started, data = time.monotonic(), self.runner.data(ready, session)
         with data.within_reach(ready.available) as (read, publications):
             urls = {name: publication.staging_url(name) for name, publication in publications.items()}
@@ -172,7 +153,7 @@ class Replay:
         return outputs, InstanceResult(self.nominal, self._consumed(ready), *made, undeclared=undeclared)
 
     def _place(self, feed: Feed, instance: datetime, path: str, version: str) -> str | None:
-        """Where a version lies, as its store reads it; None: nowhere any more."""
+        """Returns the place of a version for its store; None: it is deleted."""
         return kind_of(self.runner.store_of(feed)).path_of_version(feed, instance, path, version)
 
     def _computed(

@@ -1,1 +1,1 @@
-"""Copies of feeds on other clusters."""
+"""Replication: copies of feeds on other clusters."""

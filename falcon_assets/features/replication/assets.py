@@ -32,15 +32,7 @@ from falcon_assets.storage.feed_store import store_of
 
 @dataclass(frozen=True)
 class ReplicationAssets:
-    """Builds the assets of feeds on their targets.
-
-    Attributes:
-        store: The entities.
-        settings: Where everything lies.
-        partitions: How the assets of feeds are partitioned.
-        recording: Writes down which definitions were loaded.
-        copying: Told how far copies are.
-    """
+    """Builds the assets of feeds on their targets; ``copying`` receives the progress of copies."""
 
     store: EntityStore
     settings: Settings
@@ -49,10 +41,10 @@ class ReplicationAssets:
     copying: Copying
 
     def build(self, replications: Sequence[ReplicationWorkload]) -> dg.AssetsDefinition:
-        """The asset of a feed on its target, with the op that copies it from all of its sources.
+        """Builds the asset of a feed on its target.
 
-        A run that a coordinator made is for one source, any other one copies from all of them; each instance of each
-        source is copied, recorded and fails on its own.
+        A run of a coordinator copies from one source, any other run from all of them; each instance of each source is
+        copied, recorded and fails on its own.
         """
         feed, cluster = replications[0].entity, self.store.clusters[replications[0].cluster]
         executions = [self._execution(one, feed, cluster) for one in replications]

@@ -1,4 +1,4 @@
-"""Copies instances of a feed from one of its sources: pulled by the target, verified, published when all has come."""
+"""Copies of instances from a source of a feed: pulled by the target, verified, published once all sources arrived."""
 
 from __future__ import annotations
 
@@ -43,22 +43,14 @@ from falcon_assets.storage.kinds.snapshots import is_there, why_not_there
 from falcon_assets.storage.output_target import OutputTarget, output_target
 
 Copying: TypeAlias = Callable[[str, CopyProgress], object]
-"""Told about once a second how far the copy of an instance is."""
+"""Receives the progress of the copy of an instance, about once a second."""
 _SAID_EVERY_SECONDS = 5.0
 _MB = 1e6
 
 
 @dataclass(frozen=True)
 class Route:
-    """Between which places instances of a feed are copied.
-
-    Attributes:
-        replication: The replication.
-        feed: Its feed.
-        source: The store that is read.
-        target: The store that is written.
-        parts: What every source brings to the target.
-    """
+    """The source and target of a replication; ``parts`` are the contributions of all sources."""
 
     replication: ReplicationWorkload
     feed: Feed
@@ -68,15 +60,12 @@ class Route:
 
     @property
     def part(self) -> Contribution:
-        """What this source brings."""
         return next(part for part in self.parts if part.source == self.replication.reads_on)
 
     def source_path(self, instance: datetime) -> str:
-        """Where the instance is on the source."""
         return InstancePaths(self.feed, self.source.cluster).data(instance)
 
     def output(self, instance: datetime) -> OutputTarget:
-        """Where the instance goes."""
         path = InstancePaths(self.feed, self.target.cluster).data(instance)
         # What is copied into a table that is not there brings its columns with it.
         table = self.feed.table_on(self.target.cluster.name)
@@ -92,12 +81,10 @@ class ReplicationWork:
     """Copies instances in one run.
 
     Attributes:
-        route: From where to where.
-        claims: Of the run.
-        say: Told in words how far a copy is, now and then.
-        copying: Told it in numbers.
+        say: Receives the progress in words, now and then.
+        copying: Receives it in numbers.
         version: Of the definition of the feed; None: none is recorded.
-        clock: Where the feed lands on the source, the falcon clock; None: it does not.
+        clock: The falcon clock, where the feed lands on the source from outside; None: it does not.
     """
 
     route: Route
@@ -108,7 +95,6 @@ class ReplicationWork:
     clock: Clock | None
 
     def prepare(self, nominal: datetime, late: tuple[LateChange, ...] | None, evicted: Evicted) -> Prepared:
-        """See :class:`falcon_assets.instances.runs.instance_work.InstanceWork`."""
         route, path = self.route, self.route.source_path(nominal)
         asked = (kind_of(route.source), route.feed, nominal, path, self.clock)
         if not is_there(*asked):
@@ -124,19 +110,15 @@ class ReplicationWork:
         return _Copy(self, nominal, late or ())
 
     def definition(self, nominal: datetime) -> int | None:
-        """See :class:`falcon_assets.instances.runs.instance_work.InstanceWork`: the present one of the feed."""
         return self.version
 
     def is_there(self, nominal: datetime, feed: str, instance: datetime) -> bool:
-        """See :class:`falcon_assets.instances.runs.instance_work.InstanceWork`: on the source."""
         route = self.route
         return is_there(kind_of(route.source), route.feed, instance, route.source_path(instance), self.clock)
 
 
 @dataclass(frozen=True)
 class _Copy:
-    """An instance to copy."""
-
     work: ReplicationWork
     nominal: datetime
     late: tuple[LateChange, ...]
@@ -164,7 +146,7 @@ class _Copy:
         return _Copied(route, self.nominal, read, versions, result, version, late, kept)
 
     def _others(self, sources: Sequence[str]) -> dict[str, str | None]:
-        """Which versions of the other sources have come, by source."""
+        """Returns the arrived versions of the other sources, by source."""
         ledger, route = self.work.claims.ledger, self.work.route
         if len(sources) < 2:
             return {}
@@ -177,7 +159,7 @@ class _Copy:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Without rename, sources change one instance in its place, so they take turns."""
+        """Locks the instance on stores without rename: sources change it in place, so they take turns."""
         route, locks = self.work.route, self.work.claims.locks
         if Ability.RENAME not in kind_of(route.target).cannot:
             yield
@@ -205,7 +187,7 @@ class _Copy:
 
 @dataclass(frozen=True)
 class _Copied:
-    """A copied instance; ``version`` None: another source has yet to bring its part."""
+    """A copied instance; ``version`` is None while another source has yet to contribute."""
 
     route: Route
     nominal: datetime
@@ -266,7 +248,7 @@ class _Copied:
 
 
 def in_words(now: CopyProgress) -> str:
-    """``3 of 8 files, 12.5 of 40.0 MB, 6.2 MB/s``."""
+    """Returns text like ``3 of 8 files, 12.5 of 40.0 MB, 6.2 MB/s``."""
     return (
         f"{now.files} of {now.of_files} files, {now.bytes / _MB:.1f} of {now.of_bytes / _MB:.1f} MB, "
         f"{now.rate / _MB:.1f} MB/s"

@@ -1,1 +1,1 @@
-"""What goes from the clusters, what stays, and why."""
+"""Retention: plans for what is deleted from clusters and what stays, and passes that carry them out."""

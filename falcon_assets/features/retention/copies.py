@@ -1,4 +1,4 @@
-"""Copies to archives that killed passes began, of instances that stay now or go elsewhere: nobody completes them."""
+"""Unfinished copies, to archives by killed passes and to targets by replications, that nothing completes any more."""
 
 from __future__ import annotations
 
@@ -27,18 +27,9 @@ def abandon_copies(
     clusters: Collection[str],
     store_of: Callable[[str, str | None], ClusterStore],
 ) -> Iterator[tuple[Eviction, FalconError]]:
-    """Removes what is copied of earlier decisions to places where nothing goes now; nothing that is in an archive.
+    """Removes unfinished copies of earlier decisions from places that no present decision uses; archives stay.
 
-    What lies on a cluster that is not declared any more is out of reach, and is left.
-
-    Args:
-        earlier: Decisions that are not begun, but perhaps copied.
-        going: All that is to be done now.
-        clusters: Those that are declared.
-        store_of: The store of one of them at a root.
-
-    Yields:
-        The decisions of which something could not be removed, and why.
+    Copies on clusters that are not declared any more stay. Yields those that could not be removed.
     """
     wanted = {place for one in going for place in one.archive_places}
     for one in earlier:
@@ -52,11 +43,9 @@ def abandon_copies(
 
 
 class CopyVerdict(NamedTuple):
-    """What becomes of what is staged of one instance."""
-
     copy: UnfinishedCopy
     verdict: Verdict
-    """Never to archive; its instance has no locations."""
+    """Never archives; its instance has no locations."""
 
 
 def plan_copies(
@@ -66,17 +55,7 @@ def plan_copies(
     now: datetime,
     needs: Callable[[Collection[datetime]], Sequence[Need]],
 ) -> list[CopyVerdict]:
-    """The verdict on each unfinished copy of a feed whose instance is not there, oldest first.
-
-    Where the instance is there, its own verdict is on what is staged of it too.
-
-    Args:
-        unfinished: All that the target has.
-        paths: The feed and the target.
-        stored: The instances that are there.
-        now: The time of the decision.
-        needs: Who may still need some of them; asked only where there are any.
-    """
+    """Decides on each unfinished copy whose instance does not exist; copies of existing ones share their verdict."""
     there = {one.nominal for one in stored}
     found = {paths.instance(copy.path): copy for copy in unfinished}
     ours = {nominal: copy for nominal, copy in found.items() if nominal is not None and nominal not in there}
@@ -93,10 +72,7 @@ def remove_copies(
     files: ClusterStore,
     planned: Sequence[CopyVerdict],
 ) -> Iterator[tuple[CopyVerdict, FalconError | None]]:
-    """Removes what the verdicts let go, one after the other; why not, where it could not be.
-
-    No run can take up the copy meanwhile: it would wait. What a run has in hand stays.
-    """
+    """Removes copies under the locks of their instances, and yields errors; a copy in use by a run stays."""
     for one in planned:
         if one.verdict.action == "keep":
             continue
@@ -120,7 +96,7 @@ def remove_copies(
 
 
 def _deleting(verdict: Verdict) -> Verdict:
-    """What never was an instance is not archived."""
+    """A copy that never was an instance is not archived."""
     if verdict.action == "keep":
         return verdict
     return verdict._replace(action="delete", archive_to=None)

@@ -1,4 +1,4 @@
-"""What retention says of an instance that went."""
+"""Events of retention on assets."""
 
 from __future__ import annotations
 
@@ -23,22 +23,15 @@ from falcon_assets.planning.eviction import VersionVerdict
 from falcon_assets.planning.reason import Reason
 
 _SHOWN = 1000
-"""So many kept instances are named in one event."""
 
 
 class EvictionEvents:
-    """Builds the events about instances of one cluster."""
+    """Builds the events about instances of one cluster; times are on the falcon clock."""
 
     def __init__(self, feeds: Mapping[str, Feed], cluster: str, partitions: AssetPartitions) -> None:
         self._feeds, self._cluster, self._partitions = feeds, cluster, partitions
 
     def event(self, one: Eviction, at: datetime) -> dg.AssetObservation:
-        """An observation on the asset's partition.
-
-        Args:
-            one: What is done.
-            at: When, on the falcon clock.
-        """
         verdict = one.verdict
         done = f"archived to {verdict.archive_place}" if verdict.archive_place else "deleted"
         gone = FeedInstanceEvicted(
@@ -58,13 +51,6 @@ class EvictionEvents:
         return observation(names.asset_key(one.cluster, one.feed), partition, gone, description=said)
 
     def version(self, feed: str, one: VersionVerdict, at: datetime) -> dg.AssetObservation:
-        """An observation on the asset's partition: a version that was kept went.
-
-        Args:
-            feed: The feed.
-            one: What went, and why.
-            at: When, on the falcon clock.
-        """
         kept = one.kept
         gone = FeedVersionEvicted(self._cluster, feed, kept.nominal, kept.version, at, one.reason)
         said = f"version {kept.version} of {feed} {format_instant(kept.nominal)} went: {one.reason}"
@@ -72,13 +58,6 @@ class EvictionEvents:
         return observation(names.asset_key(self._cluster, feed), partition, gone, description=said)
 
     def kept(self, feed: str, kept_by: Sequence[tuple[datetime, Reason]], at: datetime) -> dg.AssetObservation:
-        """An observation on the asset: which instances have outlived their limit and stay nevertheless, and why.
-
-        Args:
-            feed: The feed.
-            kept_by: Those instances, and why.
-            at: When, on the falcon clock.
-        """
         shown = tuple(KeptInstance(nominal, str(reason), reason.as_data()) for nominal, reason in kept_by[:_SHOWN])
         kept = InstancesKept(len(kept_by), shown, at)
         said = f"{feed}: {len(kept_by)} outlived their limit and are kept"

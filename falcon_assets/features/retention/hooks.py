@@ -1,4 +1,4 @@
-"""What retention brings: a schedule and a job for each cluster, and why evicted instances are gone."""
+"""Hooks of retention: a schedule and a job for each cluster, and the reasons of evictions."""
 
 from __future__ import annotations
 

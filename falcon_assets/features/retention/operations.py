@@ -1,4 +1,4 @@
-"""What retention would do."""
+"""The operation that shows the plan of retention."""
 
 from __future__ import annotations
 
@@ -18,13 +18,7 @@ from falcon_assets.storage.feed_store import StoresOf
 def retention_plan(
     installation: Installation, feed: str | None = None, cluster: str | None = None, as_of: datetime | None = None
 ) -> list[FeedPlan]:
-    """What would go, what stays and why, per cluster and feed; changes nothing.
-
-    Args:
-        installation: Where.
-        feed: Only that feed, even if it declares no retention.
-        cluster: Only on that cluster.
-        as_of: As if it were that time; None: now.
+    """Plans retention by cluster and feed, of a named feed also without declared retention; changes nothing.
 
     Raises:
         UnknownEntityError: there is no such feed or cluster, or the feed is not on the cluster.
@@ -50,7 +44,6 @@ def retention_plan(
 
 
 def _wanted(entities: EntityStore, feed: str | None, cluster: str | None) -> list[tuple[Cluster, list[Feed]]]:
-    """The clusters, and the feeds on each."""
     clusters = [entities.cluster(cluster)] if cluster else list(entities.clusters.values())
     feeds = [entities.feed(feed)] if feed else list(entities.feeds.values())
     found = []

@@ -1,4 +1,4 @@
-"""A pass of retention over feeds: decide, write down, remove, record; the next completes a pass that was killed."""
+"""A pass of retention over feeds: decide, record, remove, report; the next completes a pass that was killed."""
 
 from __future__ import annotations
 
@@ -36,20 +36,18 @@ from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS
 
 _AT_ONCE = 100
-"""So many instances are removed before they are written down as done."""
+"""Instances removed before they are recorded as done."""
 _POLL_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
 class Passed:
-    """What a pass did.
+    """The result of a pass; after ``problems`` the next pass tries again.
 
     Attributes:
-        instances: How many instances went.
-        bytes: How much that was when it was decided.
-        problems: What could not be read or removed, and why; the next pass tries again.
-        copies: Of how many instances that never came it removed what replications had staged.
-        versions: How many versions that were replaced went.
+        bytes: Measured at the decision.
+        copies: Instances that never arrived, and whose staged data was removed.
+        versions: Removed versions that had been replaced.
     """
 
     instances: int
@@ -61,15 +59,7 @@ class Passed:
 
 @dataclass(frozen=True)
 class RetentionPass:
-    """Evicts what the retention of some feeds on a cluster lets go; only of those that are RUNNING.
-
-    Attributes:
-        store: The entities.
-        cluster: The cluster.
-        feeds: The feeds; each declares retention there.
-        settings: The clock, and where everything lies.
-        patience: For how many seconds (real time) readers may still list what was evicted from a file system.
-    """
+    """Evicts instances of RUNNING feeds on a cluster; readers may list them for ``patience`` (real) seconds."""
 
     store: EntityStore
     cluster: Cluster
@@ -78,16 +68,11 @@ class RetentionPass:
     patience: float = READERS_SECONDS
 
     def run(self, ledger: Ledger, run_id: str, record: Record) -> Passed:
-        """Goes over the feeds, one after the other; a feed with a problem delays no other.
+        """Passes over the feeds, one after the other; a feed with a problem delays no other.
 
-        Every decision is committed before anything of it is touched, and is done only after the event is recorded:
-        where a pass is killed, the next finds the decision. What is begun of it is completed, whatever became of
-        the feed; of the rest is decided anew. Passes over the same cluster wait for each other.
-
-        Args:
-            ledger: Is brought up to date before each snapshot.
-            run_id: The run of this pass.
-            record: Takes an event for each instance that went.
+        Every decision is committed before the first change, and closed only after the event is recorded: after a kill
+        the next pass finds the decision, completes it where it was begun, whatever the feed declares now, and decides
+        anew where it was not. Passes over the same cluster wait for each other (lock). ``record`` receives the events.
         """
         instances, size, others, problems = 0, 0, Counter[str](), list[str]()
         feeds = [*self.feeds, *self._with_versions_left(ledger)]
@@ -119,11 +104,7 @@ class RetentionPass:
         return Passed(instances, size, tuple(problems), others["copy"], others["version"])
 
     def has_leftovers(self, ledger: Ledger) -> bool:
-        """Whether there is work although no feed declares any.
-
-        A pass was killed before it had removed or withdrawn all that it decided on, or freed its space; or a feed that
-        has kept versions and declares none any more has some left.
-        """
+        """Returns whether work is left though no feed declares any: of a killed pass, or of versions once declared."""
         with ledger.engine.connect() as connection:
             decided = evictions.undone_feeds(connection, self.cluster.name)
         if decided or self._with_versions_left(ledger):
@@ -131,7 +112,7 @@ class RetentionPass:
         return not all(map(_is_purged, self._stores.all()))
 
     def _with_versions_left(self, ledger: Ledger) -> list[Feed]:
-        """The feeds that kept versions, declare nothing any more that a pass would be for, and have some left."""
+        """Returns RUNNING feeds with kept versions that no declared retention covers any more."""
         here = self.cluster.name
         idle = {name: one for name, one in self.store.feeds.items() if one.on(here) and cadence(one, here) is None}
         with ledger.engine.begin() as connection:
@@ -140,7 +121,7 @@ class RetentionPass:
         return [one for one in found if running[one.kind, one.name].status is Status.RUNNING]
 
     def _left_behind(self, ledger: Ledger) -> list[str]:
-        """The feeds that a killed pass was evicting, and that no pass over this cluster covers any more."""
+        """Returns feeds with open decisions of a killed pass that no pass over this cluster covers any more."""
         with ledger.engine.connect() as connection:
             names = evictions.undone_feeds(connection, self.cluster.name)
         ours, known = {feed.name for feed in self.feeds}, self.store.feeds
@@ -176,7 +157,6 @@ class RetentionPass:
             yield from self._done(ledger, feed, part, record)
 
     def _others(self, ledger: Ledger, plan: FeedPlan, record: Record) -> Iterator[tuple[str, str, FalconError | None]]:
-        """What goes beside instances: copies and versions, of which instance, and why not where one is still there."""
         for copy, error in self._copies(ledger, plan):
             yield "copy", format_instant(copy.verdict.instance.nominal), error
         for version, error in self._versions(plan, record):
@@ -188,10 +168,7 @@ class RetentionPass:
         return remove_copies(ledger, replications, plan.feed, self._stores.of(plan.feed.name), plan.copies)
 
     def _versions(self, plan: FeedPlan, record: Record) -> Iterator[tuple[VersionVerdict, FalconError | None]]:
-        """Removes versions, and records that they went.
-
-        One that a killed pass had removed and not recorded is planned again, as one that is not there any more.
-        """
+        """Removes versions, then records it; after a kill in between they are planned again, as missing."""
         going = [one for one in plan.versions if one.goes]
         paths = InstancePaths(plan.feed, self.cluster)
         for part in parts(going, _AT_ONCE):
@@ -204,7 +181,6 @@ class RetentionPass:
     def _decided(
         self, name: str, verdicts: Sequence[Verdict], run_id: str
     ) -> tuple[list[Eviction], list[tuple[Eviction, FalconError]]]:
-        """The decisions; and those that cannot be made, because an instance cannot be measured."""
         decided, refused = list[Eviction](), list[tuple[Eviction, FalconError]]()
         feed = next((one for one in self.feeds if one.name == name), None)
         entry = feed.on(self.cluster.name) if feed else None
@@ -224,7 +200,6 @@ class RetentionPass:
     def _done(
         self, ledger: Ledger, feed: str, decided: Sequence[Eviction], record: Record
     ) -> Iterator[tuple[Eviction, FalconError | None]]:
-        """Removes instances, records that they went, and says so in the decisions; why not, where something is left."""
         outcomes = list(self._removed(decided))
         gone = [one for one, error in outcomes if error is None]
         at = self.settings.now()

@@ -1,4 +1,4 @@
-"""Who still needs the instances of feeds: the processes and targets that have not read them yet, by the ledger."""
+"""Processes and targets that have yet to read instances of feeds, by the ledger."""
 
 from __future__ import annotations
 
@@ -31,26 +31,17 @@ from falcon_assets.planning.workloads import ReplicationWorkload, Workload, repl
 
 
 class _Sent(NamedTuple):
-    """What goes from the cluster to a target."""
-
     target: str
     again: PendingInstances
-    """What is on its way there again."""
+    """Instances that are copied again."""
     came: Collection[datetime]
-    """The instances that have ever come there."""
+    """Instances that ever arrived at the target."""
 
 
 class PendingReaders:
-    """Who reads what on a cluster, at a moment: a few statements for all of its feeds, and for each of their targets.
+    """The pending readers of a cluster at one moment, by a few statements; new statuses are recorded.
 
-    Args:
-        connection: To the ledger, brought up to date; statuses that are new are written down with it.
-        store: The entities.
-        cluster: The cluster.
-        feeds: Those that may be asked about.
-        now: The time.
-        with_copies: Whether :meth:`of_copies` may be asked too.
-        runs: Those that are not over.
+    :meth:`of_copies` may be called only ``with_copies``; ``runs`` are unfinished.
     """
 
     def __init__(
@@ -74,7 +65,7 @@ class PendingReaders:
         self._brought = self._brought_here(asked) if with_copies else {}
 
     def of(self, feed: Feed, asked: Collection[datetime]) -> list[Need]:
-        """Who needs instances of the feed; tells of those that are asked about."""
+        """Returns who needs instances of the feed, limited to ``asked``."""
         timeline, there = feed_timeline(feed, self._cluster.name), self._to_read.get(feed.name, set())
         readers = self._readers.get(feed.name, ())
         needs = [needed_by_readers(pending, one, timeline, there, asked) for pending, one in readers]
@@ -84,14 +75,13 @@ class PendingReaders:
         return needs
 
     def of_copies(self, feed: Feed, asked: Collection[datetime]) -> list[Need]:
-        """Why what is staged of instances of the feed must stay: who needs them, and who is to copy them yet."""
+        """Returns who needs staged instances of the feed, including replications that have yet to copy them."""
         timeline = feed_timeline(feed, self._cluster.name)
         brought = self._brought.get(feed.name, ())
         copying = [needed_by_readers(one, one.workload.inputs[0], timeline, (), asked) for one in brought]
         return [*copying, *self.of(feed, asked)]
 
     def _read(self, feeds: Container[str]) -> dict[str, list[tuple[PendingInstances, Input]]]:
-        """Feed -> the processes here that read it, and by which input."""
         here = self._cluster.name
         there = [one for one in self._store.process_workloads if one.cluster == here]
         workloads = [one for one in there if any(declared.feed in feeds for declared in one.inputs)]
@@ -118,7 +108,7 @@ class PendingReaders:
         return found
 
     def _available(self, feeds: Mapping[str, Feed]) -> dict[str, set[datetime]]:
-        """Feed -> its available instances, of those that are read by ``latest`` or ``future``."""
+        """Feed -> its available instances, if it is read by ``latest`` or ``future``."""
         spans = {}
         for name, readers in self._readers.items():
             if name in feeds and any(widest(one) is None for _, one in readers):
@@ -127,7 +117,6 @@ class PendingReaders:
         return {name: there for (_, name), there in queries.available(self._connection, spans).items()}
 
     def _sent_from_here(self, feeds: Iterable[Feed]) -> dict[str, list[_Sent]]:
-        """By the name of the feed."""
         here = self._cluster.name
         sources = [feed for feed in feeds if (entry := feed.on(here)) and entry.type == "source"]
         replications = [
@@ -148,7 +137,6 @@ class PendingReaders:
         return found
 
     def _brought_here(self, feeds: Iterable[str]) -> dict[str, list[PendingInstances]]:
-        """Feed -> what is to be copied from each of its sources."""
         copying = [one for name in feeds for one in self._store.replications_to(name, self._cluster.name)]
         found: dict[str, list[PendingInstances]] = {}
         for one, pending in self._pending_copies(copying, {one.name: self._first_open(one) for one in copying}):
@@ -158,7 +146,7 @@ class PendingReaders:
     def _pending_copies(
         self, replications: Iterable[ReplicationWorkload], first_open: Mapping[str, datetime]
     ) -> Iterator[tuple[ReplicationWorkload, PendingInstances]]:
-        """What is on its way to targets, and from ``first_open`` on what is to be: by the name of the replication."""
+        """Yields running copies to targets, and those due from ``first_open`` on, by the name of the replication."""
         for target, alike in groupby(sorted(replications, key=attrgetter("cluster")), attrgetter("cluster")):
             ours = list(alike)
             attempts = {one.name: one.retry.attempts for one in ours if one.name in first_open}
@@ -185,7 +173,7 @@ class PendingReaders:
                 )
 
     def _changed(self, workloads: Iterable[Workload], cluster: str) -> dict[str, set[datetime]]:
-        """Workload -> the instances whose late inputs changed: to be checked, and nobody said that it was too late."""
+        """Workload -> instances with changed late inputs, to be checked and not yet too late."""
         late = late_inputs(workloads) if cluster in self._store.clusters else {}
         found: dict[str, set[datetime]] = {}
         for name, _, nominal in changed_inputs.changed(self._connection, late):
@@ -193,5 +181,4 @@ class PendingReaders:
         return found
 
     def _first_open(self, workload: Workload) -> datetime:
-        """Before which all that it makes here is settled."""
         return self._progress.get(progress_key(workload), workload.timeline.start)

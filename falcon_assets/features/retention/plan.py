@@ -1,4 +1,4 @@
-"""Where the feeds of a cluster lie that retention goes over, also those that are declared no more."""
+"""Plans of retention, and the stores of the feeds concerned, also of feeds that are not declared any more."""
 
 from __future__ import annotations
 
@@ -53,13 +53,7 @@ from falcon_assets.storage.tables.table_store import TableStore
 
 @dataclass(frozen=True)
 class RetentionStores:
-    """The stores of one cluster's feeds; methods raise what a cluster or its options that cannot be used do.
-
-    Attributes:
-        store: The entities.
-        cluster: The cluster.
-        settings: Where everything lies.
-    """
+    """The stores of one cluster's feeds; methods raise where the cluster or its options cannot be used."""
 
     store: EntityStore
     cluster: Cluster
@@ -67,7 +61,6 @@ class RetentionStores:
 
     @cached_property
     def of_declared(self) -> StoresOf:
-        """The store of each feed that is declared on the cluster."""
         return StoresOf(self.cluster, *self._where, self._roots)
 
     @property
@@ -79,14 +72,13 @@ class RetentionStores:
         return roots_of(self.settings)
 
     def of(self, feed: str) -> ClusterStore:
-        """The store of a feed; where it is no more declared, the cluster's own."""
         declared = self.store.feeds.get(feed)
         if declared is not None and declared.on(self.cluster.name) is not None:
             return self.of_declared(declared)
         return ClusterStore(self.cluster, *self._where, roots=self._roots)
 
     def where(self, one: Eviction) -> ClusterStore:
-        """The store where an instance lies that is to go; its feed may be declared no more, or lie elsewhere now."""
+        """Returns the store of an instance to evict; its feed may be deleted, or have another place now."""
         files = self.of(one.feed)
         if not is_in_table(one):
             return files.without_tables
@@ -96,13 +88,12 @@ class RetentionStores:
         return TableStore(self.cluster, *self._where, table=uri, roots=self._roots)
 
     def archive(self, files: ClusterStore, cluster: str, root: str | None) -> ClusterStore:
-        """The store of an archive on that cluster, for a feed that lies in ``files``."""
         if cluster == self.cluster.name:
             return files.at(root)
         return ClusterStore(self.store.cluster(cluster), *self._where, root=root, roots=self._roots)
 
     def all(self) -> Iterator[ClusterStore]:
-        """Every store where the cluster's feeds lie; of those that cannot be used something was said already."""
+        """Yields every usable store of the cluster's feeds; unusable ones were reported before."""
         roots: dict[str | None, str] = {}
         for name, feed in self.store.feeds.items():
             if feed.on(self.cluster.name) is not None:
@@ -116,28 +107,23 @@ class RetentionStores:
 
 
 def is_in_table(one: Eviction) -> bool:
-    """Whether the instance that is to go is of a table."""
     return TableUri.is_one(one.verdict.instance.locations[0].path)
 
 
 _FEEDS_PER_SNAPSHOT = 50
-"""A snapshot has what has come to the targets of so many feeds: of more it would take much memory."""
+"""Feeds in a snapshot, which holds the arrived instances of their targets: more would need much memory."""
 _FRESH_SECONDS = 10.0
-"""A snapshot is not acted on any longer: feeds may take hours, and others begin to need what would go."""
+"""The age limit of a snapshot: feeds may take hours, and others may begin to need what is to be evicted."""
 
 
 @dataclass(frozen=True)
 class FeedPlan:
-    """The verdicts on the instances of a feed on a cluster, oldest first.
+    """The verdicts on the instances of a feed on a cluster, the oldest first; only RUNNING feeds are evicted.
 
     Attributes:
-        feed: The feed.
-        cluster: The cluster.
-        status: Of the feed: only what is RUNNING is evicted by itself.
-        verdicts: For each instance.
-        problem: Why there are none; "" where there are.
-        copies: The verdicts on what replications staged of instances that never came.
-        versions: The verdicts on what was replaced and is kept.
+        problem: Why there are no verdicts; "" where there are.
+        copies: Verdicts on staged data of instances that never arrived.
+        versions: Verdicts on replaced versions that are kept.
     """
 
     feed: Feed
@@ -150,23 +136,14 @@ class FeedPlan:
 
     @property
     def kept(self) -> list[tuple[datetime, Reason]]:
-        """The instances, and then those of versions, that would go by their date or number, and why they stay."""
+        """Instances, then those of versions, that exceed their limit, with the reasons to keep them."""
         found = [(one.instance.nominal, one.kept_by) for one in self.verdicts]
         found += [(one.kept.nominal, one.kept_by) for one in self.versions]
         return [(nominal, reason) for nominal, reason in found if reason]
 
 
 class RetentionSnapshot:
-    """What the ledger says of feeds on a cluster at a moment; each feed is planned when it is asked for.
-
-    Args:
-        connection: To the ledger, brought up to date; statuses that are new are written down with it.
-        store: The entities.
-        stores: Where feeds lie on the cluster.
-        feeds: Feeds that are on it.
-        now: The time that the plans are made for.
-        runs: Those that are not over.
-    """
+    """The state of feeds by the up-to-date ledger at one moment; records new statuses. ``runs`` are unfinished."""
 
     def __init__(
         self,
@@ -178,7 +155,6 @@ class RetentionSnapshot:
         runs: Sequence[dg.DagsterRun] = (),
     ) -> None:
         self.feeds = frozenset(feed.name for feed in feeds)
-        """Their names."""
         self._cluster = cluster = stores.cluster
         self._now = now
         self._files: dict[str, ClusterStore] = {}
@@ -216,7 +192,6 @@ class RetentionSnapshot:
                 self._protected[feed].versions.update(one.versions)
 
     def plan(self, feed: Feed) -> FeedPlan:
-        """The plan for one of the feeds."""
         status = self._status[feed.kind, feed.name]
         files = self._files.get(feed.name)
         problem = self._unreadable.get(files.root) if files else self._problems[feed.name]
@@ -242,7 +217,7 @@ class RetentionSnapshot:
         return FeedPlan(feed, self._cluster, status, tuple(verdicts), "", tuple(copies), tuple(versions))
 
     def _former_places(self, connection: Connection, feeds: Sequence[Feed]) -> dict[str, Places]:
-        """By the name of the feed: what earlier definitions made of it, which nobody evicts."""
+        """Feed -> places of its earlier definitions, which are never evicted."""
         here = self._cluster.name
         in_files = (one for one in feeds if one.on(here) and not one.snapshot and one.table_on(here) is None)
         lines = [EntityTimeline(one.kind, one.name, here, feed_timeline(one, here)) for one in in_files]
@@ -271,24 +246,13 @@ def plan_retention(
     now: datetime,
     runs: Sequence[dg.DagsterRun] = (),
 ) -> Iterator[FeedPlan]:
-    """The plan for each of those feeds, as they are asked for; arguments as :class:`RetentionSnapshot`.
-
-    A feed with a problem delays no other.
-    """
+    """Plans feeds lazily; a feed with a problem delays no other. Arguments as :class:`RetentionSnapshot`."""
     for part in parts(list(feeds), _FEEDS_PER_SNAPSHOT):
         yield from map(RetentionSnapshot(connection, store, stores, part, now, runs).plan, part)
 
 
 class RetentionPlanner:
-    """Plans feeds of a cluster one after the other, each by a snapshot that is some seconds old at most.
-
-    Args:
-        ledger: Is brought up to date before each snapshot.
-        store: The entities.
-        stores: Where feeds lie on the cluster.
-        feeds: All that will be planned, in this order.
-        clock: Says what time it is.
-    """
+    """Plans feeds of a cluster in the given order, each from a snapshot that is at most some seconds old."""
 
     def __init__(
         self,
@@ -304,7 +268,6 @@ class RetentionPlanner:
         self._until = 0.0
 
     def plan(self, name: str) -> FeedPlan:
-        """The plan for one of the feeds."""
         feed = self._feeds[name]
         if self._snapshot is None or name not in self._snapshot.feeds or time.monotonic() > self._until:
             self._snapshot = None  # where it fails, the next feed tries again
@@ -312,7 +275,6 @@ class RetentionPlanner:
         return self._snapshot.plan(feed)
 
     def _snapshot_from(self, name: str) -> RetentionSnapshot:
-        """A snapshot of that feed and those that come next."""
         following = list(self._feeds)[list(self._feeds).index(name) :][:_FEEDS_PER_SNAPSHOT]
         feeds = [self._feeds[one] for one in following]
         self._ledger.catch_up()

@@ -1,4 +1,4 @@
-"""Which feed instances must stay because an instance that runs, waits or is to run again reads them."""
+"""Rules for feed instances that must stay: running, waiting or repeated instances read them."""
 
 from __future__ import annotations
 
@@ -22,17 +22,14 @@ from falcon_assets.planning.workloads import Workload
 
 @dataclass(frozen=True)
 class PendingInstances:
-    """The instances of a workload that are due and not over; what is not due yet needs nothing.
+    """The unfinished instances of a workload that are due; future ones need nothing.
 
     Attributes:
-        workload: The workload.
-        now: The time.
-        first_open: Everything before it is settled, but for what ``records`` and ``again`` say. None: the workload is
-            not scheduled, and only what a run has in hand is pending.
-        records: What is known, by nominal time: about instances from ``first_open`` on and about those before it that
-            are not settled.
-        again: Those that are to run again for late data, asked for already or when their next check is due.
-        asked: Those that a person started a run for, and the run.
+        first_open: All before it are settled, except those in ``records`` and ``again``. None: the workload is not
+            scheduled, and only instances in a run are pending.
+        records: By nominal time, from ``first_open`` on, and earlier unsettled ones.
+        again: Late reruns, requested or expected at their next check.
+        asked: Instances for which a user started a run -> the run.
     """
 
     workload: Workload
@@ -43,7 +40,6 @@ class PendingInstances:
     asked: Mapping[datetime, str] = field(default_factory=dict)
 
     def why(self, nominal: datetime) -> str | None:
-        """What that instance is pending for, in a few words; None where it is not pending."""
         record = self.records.get(nominal)
         if record is not None and record.in_flight:
             return f"is in run {record.queued_run or record.run_id}"
@@ -58,7 +54,7 @@ class PendingInstances:
         return "has yet to run" if nominal >= self.first_open else None
 
     def first_from(self, moment: datetime) -> datetime | None:
-        """The oldest of them at or after ``moment``; None where there is none. Costs little however many there are."""
+        """Returns the oldest at or after ``moment``; None: there is none. The cost does not grow with their number."""
         at = bisect_left(self._known, moment)
         known = self._known[at] if at < len(self._known) else None
         if self.first_open is not None:
@@ -73,7 +69,6 @@ class PendingInstances:
 
     @cached_property
     def _known(self) -> list[datetime]:
-        """Those of which something is known, oldest first."""
         return sorted(
             one
             for one in {*self.records, *self.again, *self.asked}
@@ -88,19 +83,10 @@ def needed_by_readers(
     available: Collection[datetime],
     asked: Collection[datetime],
 ) -> Need:
-    """What the pending instances of a workload need of the feed of one of their inputs, optional inputs included.
+    """Returns the needs of pending instances for the feed of one of their inputs, optional inputs included.
 
-    It takes the longer the more instances are asked about or available, not the more instances are pending.
-
-    Args:
-        pending: The instances of the workload.
-        declared: One of the inputs of the workload.
-        feed: The timeline of its feed on the cluster.
-        available: The available instances of the feed, for ``latest`` and ``future``.
-        asked: Those instances of the feed that will be asked about.
-
-    Raises:
-        ExpressionError: an input window lies beyond the years 1 to 9999.
+    The cost grows with ``asked`` and ``available`` (for ``latest`` and ``future``), not with the pending instances.
+    Raises ExpressionError where an input window is outside of the years 1 to 9999.
     """
     window = widest(declared)
     needed = _Needed(sorted(filter(feed.contains, available if window is None else asked)), pending)
@@ -115,16 +101,15 @@ def needed_by_readers(
 
 @dataclass
 class _Needed:
-    """Instances of a feed, oldest first, and why some of them are needed: each for the first that reads it."""
+    """Instances of a feed, the oldest first, and the first reader of each that is needed."""
 
     instances: Sequence[datetime]
     pending: PendingInstances
     reasons: dict[datetime, NeededByProcess] = field(default_factory=dict)
     _before: range = range(0)
-    """What was needed at once before: neighbours read much the same."""
 
     def need(self, first: int, stop: int, reader: datetime) -> None:
-        """``reader`` reads the instances from ``first`` to before ``stop``."""
+        """Marks instances from ``first`` to before ``stop`` as read."""
         new = max(first, self._before.stop) if first >= self._before.start else first
         if new < stop:
             reason = NeededByProcess(self.pending.workload.name, reader, self.pending.why(reader) or "")
@@ -135,7 +120,7 @@ class _Needed:
 
 
 def _need_windows(needed: _Needed, declared: Input, feed: Timeline) -> None:
-    """What windows between two times need; goes through those readers only that may need one more instance."""
+    """Adds needs of windows between two times; visits only readers that may need a further instance."""
     pending, zone = needed.pending, needed.pending.workload.timezone
     timeline = pending.workload.timeline
     begun = timeline.start
@@ -157,7 +142,6 @@ def _need_windows(needed: _Needed, declared: Input, feed: Timeline) -> None:
 def _window(
     instances: Sequence[datetime], declared: Input, feed: Timeline, nominal: datetime, zone: str
 ) -> tuple[int, int]:
-    """Which of some instances the window of an instance needs: the first, and where they stop."""
     start = evaluate_time(declared.start.call, nominal, zone)
     end = evaluate_time(declared.end.call, nominal, zone)
     if start > end:
@@ -170,9 +154,9 @@ def _window(
 
 
 def _need_latest(needed: _Needed, first: int, last: int) -> None:
-    """What windows from ``latest(first)`` to ``latest(last)`` need now; until a window is full it needs all before it.
+    """Adds needs of windows from ``latest(first)`` to ``latest(last)``; one that is not full needs all before it.
 
-    Windows are the same from one available instance to the next: of the readers there the first is enough.
+    Windows are equal between two available instances: the first reader of each interval is enough.
     """
     there = needed.instances
     reader = needed.pending.first_from(there[0]) if there and first <= last else None
@@ -184,7 +168,7 @@ def _need_latest(needed: _Needed, first: int, last: int) -> None:
 
 
 def _need_future(needed: _Needed, feed: Timeline, first: tuple[int, ...], last: tuple[int, ...]) -> None:
-    """What windows from ``future(*first)`` to ``future(*last)`` need now; until a window is full it needs all after it.
+    """Adds needs of windows from ``future(*first)`` to ``future(*last)``; one that is not full needs all after it.
 
     Windows change where a reader passes an available instance, and where an instance comes within a limit.
     """
@@ -208,7 +192,6 @@ def _need_future(needed: _Needed, feed: Timeline, first: tuple[int, ...], last: 
 
 
 def _until(there: Sequence[datetime], feed: Timeline, stop: int) -> int:
-    """How many of some instances are before the one of that index."""
     return bisect_left(there, feed.instance(stop)) if stop < feed.count else len(there)
 
 

@@ -1,4 +1,4 @@
-"""What starts passes of retention between the ticks of their schedules: new feeds, and a simulated clock."""
+"""Jobs, schedules and sensors of retention; sensors start passes for new feeds, and by a simulated clock."""
 
 from __future__ import annotations
 
@@ -33,24 +33,13 @@ _INTERVAL_SECONDS = 30
 
 @dataclass(frozen=True)
 class PassesOf:
-    """The passes over some feeds of a cluster.
-
-    Attributes:
-        job: Whose runs they are.
-        every: Their cadence.
-        feeds: The feeds.
-    """
-
     job: dg.JobDefinition
     every: Frequency
     feeds: Sequence[Feed]
 
 
 def retention_sensor(cluster: Cluster, passes: Sequence[PassesOf], settings: Settings) -> dg.SensorDefinition:
-    """Starts passes over ``cluster`` when a feed becomes scheduled, and by the falcon clock where it is simulated.
-
-    Dagster's schedules go by the real clock, and hours are minutes or nothing on a simulated one.
-    """
+    """Starts passes for new feeds, and by a simulated clock: Dagster's schedules follow the real one."""
 
     @dg.sensor(
         name=op_name(cluster.name, "retention_at_once"),
@@ -114,21 +103,18 @@ def _at(one: PassesOf, now: datetime, clock: str) -> dg.RunRequest:
 
 
 def _is_under_way(instance: dg.DagsterInstance, job: dg.JobDefinition) -> bool:
-    """Whether a pass of the same has not ended: a fast clock must not fill the queue with passes that wait."""
+    """Returns whether a pass of this job is unfinished: a fast clock must not fill the queue."""
     return bool(instance.get_run_records(dg.RunsFilter(job_name=job.name, statuses=UNFINISHED), limit=1))
 
 
 @dataclass(frozen=True)
 class RetentionDefinitions:
-    """What retention adds to a code location."""
-
     jobs: Sequence[dg.JobDefinition]
     schedules: Sequence[dg.ScheduleDefinition]
     sensors: Sequence[dg.SensorDefinition]
 
 
 def retention_definitions(store: EntityStore, settings: Settings) -> RetentionDefinitions:
-    """Jobs, schedules and sensors for all clusters; they run unless somebody turns them off."""
     jobs: list[dg.JobDefinition] = []
     schedules: list[dg.ScheduleDefinition] = []
     sensors: list[dg.SensorDefinition] = []
@@ -159,12 +145,7 @@ def _by_cadence(feeds: Iterable[Feed], cluster: str) -> dict[Frequency, list[Fee
 
 
 def retention_job(retention: RetentionPass, every: Frequency | None) -> dg.JobDefinition:
-    """The job whose runs are passes: ``<cluster>__retention_hours_6``.
-
-    Args:
-        retention: The pass.
-        every: The cadence of its feeds; None: there are none, and it completes what others began.
-    """
+    """Builds the job of passes: ``<cluster>__retention_hours_6``; without ``every`` it completes earlier passes."""
     cluster = retention.cluster.name
     name = op_name(cluster, f"retention_{every.unit.value}_{every.count}" if every else "retention_leftovers")
     feeds = f"{every}: {', '.join(feed.name for feed in retention.feeds)}" if every else "what earlier passes left"
@@ -218,7 +199,7 @@ def _schedule(job: dg.JobDefinition, every: Frequency, clock: Clock) -> dg.Sched
 
 
 def _leftovers_schedule(job: dg.JobDefinition, retention: RetentionPass) -> dg.ScheduleDefinition:
-    """Where nothing is left a tick reads an index and lists a folder."""
+    """Without leftovers, a tick costs a read of an index and a listing of a folder."""
 
     @dg.schedule(
         name=f"{job.name}_schedule",
@@ -237,7 +218,7 @@ def _leftovers_schedule(job: dg.JobDefinition, retention: RetentionPass) -> dg.S
 
 
 def cron_for(every: Frequency) -> str:
-    """A cron line in UTC whose ticks are all instances of ``every`` since 2000, and few others."""
+    """Returns a cron line in UTC whose ticks are all instances of ``every`` since 2000, and few others."""
     cron = cron_of(pass_times(every))
     if cron is not None and not cron.exclusions:
         return cron.schedule

@@ -1,4 +1,4 @@
-"""The decisions of retention: written before anything is touched, so that the next pass completes a killed pass."""
+"""Decisions of retention, recorded before the first change, so that the next pass completes a killed one."""
 
 from __future__ import annotations
 
@@ -17,18 +17,12 @@ from falcon_assets.planning.eviction import StoredInstance, StoredLocation, Verd
 
 @dataclass(frozen=True)
 class Eviction:
-    """The decision that an instance of a feed goes from a cluster.
+    """The decision to evict an instance of a feed; sizes and time (falcon clock) are those of the decision.
 
     Attributes:
-        cluster: The cluster.
-        feed: The feed.
-        verdict: Whose ``action`` is not ``keep``.
-        flag: Name of the feed's availability flag.
-        archive_cluster: Where ``archive_to`` of the verdict lies; None: on ``cluster``.
-        files: How many files there were then, statistics and metadata included.
-        bytes: Their total size.
-        run_id: The run that decided it.
-        decided_at: When, on the falcon clock.
+        verdict: Its ``action`` is not ``keep``.
+        archive_cluster: Of the archive; None: ``cluster``.
+        files: Statistics and metadata included.
     """
 
     cluster: str
@@ -43,26 +37,25 @@ class Eviction:
 
     @property
     def instance(self) -> datetime:
-        """The instance."""
         return self.verdict.instance.nominal
 
     @property
     def archive_places(self) -> set[tuple[str, str, str]]:
-        """Where it is archived, of each location: the cluster, the URL of the root or "", and the path below it."""
+        """The archive places of all locations: cluster, URL of the root or "", path below it."""
         where = self.archive_cluster or self.cluster, self.verdict.archive_root or ""
         paths = map(self.verdict.archive_path, self.verdict.instance.locations)
         return {(*where, path) for path in paths if path is not None}
 
 
 def write_down(connection: Connection, evictions: Iterable[Eviction]) -> None:
-    """Writes decisions; each replaces an older decision about its instance."""
+    """Records decisions; each replaces an older one on its instance."""
     upsert(connection, EVICTIONS, [_values(one) for one in evictions])
 
 
 def decisions(
     connection: Connection, instances: Collection[tuple[str, str, datetime]]
 ) -> dict[Any, RemovedByRetention]:
-    """The latest decision on each instance of a feed: feed, cluster, nominal time."""
+    """Returns the latest decision by (feed, cluster, nominal time)."""
     table, found = EVICTIONS.c, {}
     key = (table.feed, table.cluster, table.instance)
     said = (table.action, table.reason, table.archive_root, table.archive_to)
@@ -74,7 +67,6 @@ def decisions(
 
 
 def undone(connection: Connection, cluster: str, feeds: Collection[str]) -> list[Eviction]:
-    """The decisions on those feeds that are not known to be done, oldest instance first."""
     table = EVICTIONS.c
     own = (table.cluster == cluster, table.feed.in_(feeds), table.done_at.is_(None))
     statement = select(EVICTIONS).where(*own).order_by(table.feed, table.instance)
@@ -82,20 +74,18 @@ def undone(connection: Connection, cluster: str, feeds: Collection[str]) -> list
 
 
 def undone_feeds(connection: Connection, cluster: str) -> list[str]:
-    """The feeds that have decisions which are not known to be done, in order."""
     table = EVICTIONS.c
     wanted = select(table.feed).distinct().where(table.cluster == cluster, table.done_at.is_(None))
     return list(connection.execute(wanted.order_by(table.feed)).scalars())
 
 
 def finish(connection: Connection, cluster: str, feed: str, instances: Iterable[datetime], at: datetime) -> None:
-    """Says that those instances are gone."""
     for part in parts(list(instances)):
         connection.execute(update(EVICTIONS).values(done_at=at).where(*_own(cluster, feed, part)))
 
 
 def withdraw(connection: Connection, cluster: str, feed: str, instances: Iterable[datetime]) -> None:
-    """Takes decisions back of which nothing was done."""
+    """Deletes decisions of which nothing was carried out."""
     for part in parts(list(instances)):
         connection.execute(delete(EVICTIONS).where(*_own(cluster, feed, part)))
 

@@ -1,1 +1,1 @@
-"""SLAs: which instances are not there, have not started or have not ended by their time."""
+"""SLAs: instances that are not available, started or ended by their deadline."""

@@ -1,4 +1,4 @@
-"""Breaches of SLAs as events that somebody is told."""
+"""Breaches of SLAs as events for notification."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from falcon_assets.model.sla import SlaLevel
 
 
 def take_breaches(connection: Connection, clusters: Collection[str], limit: int) -> list[InstanceEvent]:
-    """Breaches of SLAs that are new or met since the last time, of what is listened to; each once."""
+    """Takes breaches with subscribers that are new or met since the last call; each state once."""
     table = SLA_BREACHES.c
     key = (table.kind, table.entity, table.cluster, table.level, table.instance)
     changed = (
@@ -51,7 +51,7 @@ def breach_event(
     state: str,
     cleared_at: datetime | None,
 ) -> InstanceEvent | None:
-    """What is told of a breach that is OPEN or MET; nothing of one that nobody expects to be met any more."""
+    """Builds the event of an OPEN or MET breach; None for others."""
     until = deadline.isoformat(timespec="minutes")
     if state == "OPEN":
         reason = f"{'missed' if level.is_missed else 'in danger'}: {level.value} was over at {until}"

@@ -26,32 +26,21 @@ from falcon_assets.planning.workload_partitions import WorkloadPartitions
 from falcon_assets.settings import Settings
 
 _IN_ONE_OP = 50
-"""Each job of a code location copies the ops whose checks are of what it reads: small ones keep that cheap."""
+"""Each job of a code location copies the ops with checks of its assets: small ops keep that cheap."""
 FEED_CHECK, PROCESS_CHECK = "sla", "process_sla"
-"""Names of the checks: an asset may have both, of the feed and of the process that makes it."""
+"""An asset may have both, of the feed and of the process that makes it."""
 
 
 class _Spec(dg.AssetCheckSpec):
-    """Each job of a code location asks for the keys of all checks in it, which Dagster would make anew each time."""
+    """Caches the key: each job of a code location reads the keys of all checks, and Dagster would rebuild them."""
 
     @cached_property
     def key(self) -> dg.AssetCheckKey:
-        """Names it."""
         return dg.AssetCheckKey(self.asset_key, self.name)
 
 
 @dataclass(frozen=True)
 class SlaCheck:
-    """The check of an entity on a cluster.
-
-    Attributes:
-        kind: feed or process.
-        entity: Its name.
-        cluster: Where.
-        key: Of the asset.
-        partitions: How the asset is partitioned.
-    """
-
     kind: str
     entity: str
     cluster: str
@@ -60,18 +49,15 @@ class SlaCheck:
 
     @property
     def name(self) -> str:
-        """Of the check."""
         return FEED_CHECK if self.kind == "feed" else PROCESS_CHECK
 
     @property
     def timeline(self) -> Timeline:
-        """The partitions of the asset."""
         if isinstance(self.partitions, WorkloadPartitions):
             return self.partitions.timeline
         return self.partitions.partitions
 
     def spec(self) -> dg.AssetCheckSpec:
-        """It as Dagster shows it."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", dg.PreviewWarning)
             return _Spec(
@@ -82,14 +68,12 @@ class SlaCheck:
             )
 
     def partition_of(self, instance: datetime) -> str | None:
-        """The partition that has the instance, the last one of several; None: none has it."""
         if isinstance(self.partitions, WorkloadPartitions):
             return key_of(self.timeline, self.partitions.partition_of(instance))
         found = max(self.partitions.partitions_of(instance), default=None)
         return None if found is None else key_of(self.timeline, found)
 
     def instance_of(self, partition: str) -> datetime | None:
-        """The instance of a partition; None: there is none."""
         instant = instant_of_key(partition)
         if instant is None:
             return None
@@ -100,13 +84,7 @@ class SlaCheck:
     def evaluation(
         self, partition: str, rows: Sequence[BreachRow], *, is_over: bool = False
     ) -> dg.AssetCheckEvaluation:
-        """What it says of a partition.
-
-        Args:
-            partition: Its key.
-            rows: The breaches of its instance, of whatever state.
-            is_over: Whether its time is over, so that there will be none.
-        """
+        """Evaluates a partition by the breaches of its instance; ``is_over``: no further breach is possible."""
         is_open = [one for one in rows if one.state is BreachState.OPEN]
         is_missed = any(one.level.is_missed for one in is_open)
         severity = dg.AssetCheckSeverity.ERROR if is_missed else dg.AssetCheckSeverity.WARN
@@ -122,14 +100,11 @@ class SlaCheck:
 
 
 class SlaChecks:
-    """The checks of the entities of a store."""
-
     def __init__(self, store: EntityStore, settings: Settings) -> None:
         self._store, self._settings = store, settings
         self._partitions = AssetPartitions(store)
 
     def find(self, kind: str, entity: str, cluster: str) -> SlaCheck | None:
-        """The check of an entity on a cluster; None where it has no SLA there."""
         if kind == "process":
             workload = self._store.workload(entity, cluster)
             if workload is None or entity not in self._store.processes or self._store.processes[entity].sla is None:
@@ -142,7 +117,7 @@ class SlaChecks:
         return SlaCheck(kind, entity, cluster, key, self._partitions.of_feed(feed, cluster))
 
     def definitions(self) -> Iterator[dg.AssetChecksDefinition]:
-        """Ops of each cluster; whoever executes one in the UI is told what the ledger knows."""
+        """Yields ops of each cluster, which report the state of the ledger when a user executes a check."""
         for cluster in self._store.clusters:
             entities = [("feed", name) for name in self._store.feeds]
             entities += [("process", name) for name in self._store.processes]
@@ -185,7 +160,6 @@ def _evaluations(
 
 
 def _said(one: BreachRow) -> str:
-    """What became of a breach, in words."""
     said = f"{one.level.value} was breached at {format_instant(one.deadline)}"
     if one.state is BreachState.OPEN or one.cleared_at is None:
         return said

@@ -1,4 +1,4 @@
-"""Evaluates SLAs: which breaches are new, and which are over."""
+"""Evaluation of SLAs: new breaches, and those that are over."""
 
 from __future__ import annotations
 
@@ -39,24 +39,24 @@ from falcon_assets.planning.timeline import Timeline, feed_timeline
 from falcon_assets.planning.workloads import ProcessWorkload, not_from_outside
 
 _BUDGET = 20_000
-"""How many instances are judged at once: what is more is left for the next time."""
+"""Instances judged at once; the next evaluation continues."""
 
 
 _PAUSE_SECONDS = 120.0
-"""Whoever did not evaluate for so long was off, and collectors were off with it."""
+"""After a pause this long between evaluations, collectors count as off, too."""
 _CATCH_UP_SECONDS = 300.0
-"""So long collectors have to look once after that; then absent is what they have not found."""
+"""The time for collectors to search after such a pause; only then unrecorded data counts as absent."""
 
 
 @dataclass(frozen=True)
 class SlaOutcome:
-    """What an evaluation found.
+    """The result of an evaluation.
 
     Attributes:
-        breached: How many breaches are new, those included that were met after all.
-        cleared: How many of the older ones are over.
-        is_complete: Whether everything was judged; else there is more to do at once.
-        kept: The instances whose time is over and that kept their SLA.
+        breached: New breaches, including those met late.
+        cleared: Older breaches that are over.
+        is_complete: False: it must be repeated at once.
+        kept: Instances past their time that met their SLA.
     """
 
     breached: int
@@ -66,8 +66,6 @@ class SlaOutcome:
 
 
 class SlaEvaluation:
-    """The SLAs of the entities on a cluster."""
-
     def __init__(
         self,
         store: EntityStore,
@@ -75,9 +73,9 @@ class SlaEvaluation:
         now: Callable[[], datetime],
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Finds the deadlines; ``now`` says the time on the falcon clock, ``seconds`` how much real time passes."""
+        """``now`` is the falcon clock, ``seconds`` a monotonic clock of real time."""
         self.problems: dict[tuple[str, str], str] = {}
-        """Kind and name of what cannot be evaluated, and why."""
+        """(kind, name) -> why it cannot be evaluated."""
         self.cluster, self._now, self._seconds = cluster, now, seconds
         self._began = self._last = -math.inf
         there = [feed for feed in store.feeds.values() if feed.on(cluster) is not None]
@@ -91,9 +89,9 @@ class SlaEvaluation:
         self._is_reviewed = False
 
     def evaluate(self, ledger: Ledger) -> SlaOutcome:
-        """Records the breaches that are new, and clears those that are met, in one transaction.
+        """Records new breaches and clears those that are met, in one transaction, under the lock of the cluster.
 
-        The first time it also withdraws the breaches of what is not declared any more.
+        The first call also withdraws breaches of deadlines that are not declared any more.
         """
         ledger.catch_up()
         with ledger.engine.begin() as connection:
@@ -130,7 +128,6 @@ class SlaEvaluation:
     def _tasks(
         self, connection: Connection, evaluated: datetime | None, now: datetime
     ) -> tuple[list[tuple[Deadline, ToJudge]], bool]:
-        """What is to be judged now; and whether that is all."""
         status = statuses(connection, self._entities, now)
         judged, budget = sla_progress.judged(connection, self.cluster), _BUDGET
         looked, is_starting = last_collected(connection, self.cluster), self._is_starting()
@@ -149,7 +146,7 @@ class SlaEvaluation:
         return tasks, budget > 0
 
     def _is_starting(self) -> bool:
-        """Whether nobody evaluated for a while until a short while ago: the collectors had no time to catch up."""
+        """Returns whether evaluation resumed a short while ago: collectors had no time to catch up."""
         at = self._seconds()
         if at - self._last > _PAUSE_SECONDS:
             self._began = at
@@ -159,7 +156,6 @@ class SlaEvaluation:
     def _judge(
         self, connection: Connection, tasks: Sequence[tuple[Deadline, ToJudge]], now: datetime
     ) -> tuple[int, list[InstanceKey]]:
-        """How many breaches are new, and which instances kept their SLA."""
         spans = [
             JudgedSpan(one.key, one.timeline.instance(task.indexes[0]), one.timeline.instance(task.indexes[-1]))
             for one, task in tasks
@@ -186,7 +182,6 @@ class SlaEvaluation:
         return cleared
 
     def _withdrawn(self, connection: Connection, now: datetime) -> Iterator[Cleared]:
-        """The breaches of what is not declared any more."""
         declared: dict[DeadlineKey, Deadline] = {one.key: one for one in self.deadlines}
         for key, instances in sla_breaches.open_instances(connection, self.cluster).items():
             deadline = declared.get(key)
@@ -198,14 +193,12 @@ class SlaEvaluation:
 
 
 def scheduled_by(status: EntityStatus) -> Scheduled:
-    """When an entity of that status is scheduled."""
     if status.status is Status.RUNNING:
         return Scheduled(since=status.since)
     return Scheduled(until=status.since)
 
 
 def _instances(store: EntityStore, feed: Feed, cluster: str) -> Timeline:
-    """The instances of a feed that can come to a cluster."""
     if store.replications_to(feed.name, cluster):
         return replicated_timeline(feed, cluster) or feed_timeline(feed, cluster)
     return feed_timeline(feed, cluster)

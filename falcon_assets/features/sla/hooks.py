@@ -1,4 +1,4 @@
-"""What SLAs bring: asset checks, sensors that evaluate them, breaches to be told, and their part of ``falcon run``."""
+"""Hooks of SLAs: asset checks, sensors that evaluate them, events of breaches, and their part of ``falcon run``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of the list of breaches, in the database: years of them are cleared, and few are asked for."""
+"""Paged lists of breaches, filtered by the database: years of cleared ones may be stored."""
 
 from __future__ import annotations
 
@@ -42,8 +42,6 @@ _COLUMNS: Mapping[str, ColumnElement[Any]] = {
 
 @dataclass(frozen=True)
 class BreachRow:
-    """A breach as it stands in the ledger."""
-
     kind: str
     entity: str
     cluster: str
@@ -64,17 +62,10 @@ def listed_breaches(
     offset: int,
     limit: int | None,
 ) -> tuple[list[BreachRow], int]:
-    """A part of the breaches, and how many there are in all parts.
+    """Returns a part of the breaches up to ``now``, as the clock may be set back, and the number in all parts.
 
-    Args:
-        connection: The database.
-        entities: Kind -> names; no others are listed.
-        clusters: No others are listed.
-        wanted: Field -> texts in lower case of which it has one; without ``state`` those that are open.
-        now: None of a later time is listed: the clock was set back.
-        sort: A field; with a '-' in front the other way round.
-        offset: How many are left out at the beginning.
-        limit: How many at most; None: all.
+    ``entities`` are kind -> names, no others are listed; ``wanted`` is field -> lower-case texts, one of which must
+    fit. Without ``state`` in it, open ones are listed. '-' before ``sort`` is descending.
     """
     names = [and_(_TABLE.kind == kind, _TABLE.entity.in_(own)) for kind, own in entities.items()]
     conditions: list[ColumnElement[bool] | TextClause] = [or_(*names), _TABLE.cluster.in_(clusters)]
@@ -96,7 +87,6 @@ def listed_breaches(
 
 
 def breaches_of(connection: Connection, instances: Sequence[InstanceKey]) -> dict[InstanceKey, tuple[BreachRow, ...]]:
-    """Instance -> its breaches, by their deadlines."""
     if not instances:
         return {}
     columns = dict(zip(_INSTANCE, zip(*instances, strict=True), strict=True))
@@ -115,7 +105,7 @@ def breaches_of(connection: Connection, instances: Sequence[InstanceKey]) -> dic
 
 
 def untold_instances(connection: Connection, cluster: str, limit: int) -> list[InstanceKey]:
-    """The instances on a cluster with breaches of which Dagster was not told what they came to, the newest first."""
+    """Returns instances with breaches whose present state was not reported to Dagster, the newest first."""
     columns = [_TABLE[name] for name in _INSTANCE]
     newest = func.max(_TABLE.deadline)
     statement = select(*columns).where(_TABLE.cluster == cluster, text("told IS DISTINCT FROM state"))
@@ -124,7 +114,6 @@ def untold_instances(connection: Connection, cluster: str, limit: int) -> list[I
 
 
 def set_told(connection: Connection, told: Sequence[BreachRow]) -> None:
-    """Remembers that Dagster was told these states."""
     for one in told:
         own = (_TABLE.kind == one.kind, _TABLE.entity == one.entity, _TABLE.cluster == one.cluster)
         exactly = (_TABLE.instance == one.instance, _TABLE.level == one.level.value)
@@ -139,7 +128,6 @@ def _row(row: Any) -> BreachRow:
 
 
 def last_evaluations(connection: Connection, clusters: Collection[str]) -> dict[str, datetime]:
-    """Cluster -> when its SLAs were evaluated last."""
     table = SLA_EVALUATIONS.c
     return {
         row.cluster: row.at for row in connection.execute(select(SLA_EVALUATIONS).where(table.cluster.in_(clusters)))

@@ -1,4 +1,4 @@
-"""The breaches of SLAs that are recorded."""
+"""The operation that lists recorded breaches of SLAs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.paging import Page, Query, known_field
 
 FIELDS = dict.fromkeys(("kind", "entity", "cluster", "level", "severity", "state"))
-"""What breaches can be filtered by."""
 ORDERS = dict.fromkeys(("deadline", "instance", *FIELDS))
-"""What they can be sorted by."""
 _LEGAL = {
     "kind": ("feed", "process"),
     "level": tuple(one.value for one in SlaLevel),
@@ -29,24 +27,17 @@ _LEGAL = {
 
 @dataclass(frozen=True)
 class SlaAlerts:
-    """A part of the breaches.
-
-    Attributes:
-        page: The part.
-        evaluated: Cluster with SLAs -> when they were evaluated last, on the falcon clock; None: never.
-    """
+    """A part of the breaches; ``evaluated`` is cluster -> last evaluation on the falcon clock, None: never."""
 
     page: Page[BreachRow]
     evaluated: dict[str, datetime | None]
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         evaluated = {name: at and at.isoformat() for name, at in self.evaluated.items()}
         return {**self.page.as_data(breach_data), "evaluated": evaluated}
 
 
 def breach_data(one: BreachRow) -> dict[str, Any]:
-    """A breach as ``--json`` prints it."""
     return {
         "kind": one.kind,
         "entity": one.entity,
@@ -61,9 +52,7 @@ def breach_data(one: BreachRow) -> dict[str, Any]:
 
 
 def sla_alerts(installation: Installation, query: Query) -> SlaAlerts:
-    """The breaches that are open, or those in the states that are asked for; the newest first.
-
-    Those of entities that the user of the operating system may not read are left out.
+    """Lists breaches of entities that the user may read, the newest first; open ones, unless a state is given.
 
     Raises:
         QueryError: a field is not known, or has no such value.
@@ -89,11 +78,6 @@ def sla_alerts(installation: Installation, query: Query) -> SlaAlerts:
 
 
 def wanted_values(query: Query) -> dict[str, set[str]]:
-    """Field -> the values of which it has one, in lower case.
-
-    Raises:
-        QueryError: a field is not known, or has no such value.
-    """
     if query.sort:
         known_field(query.sort.removeprefix("-"), ORDERS)
     wanted: dict[str, set[str]] = {}

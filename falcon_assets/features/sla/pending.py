@@ -1,4 +1,4 @@
-"""The breaches of SLAs that are about to happen."""
+"""The operation that lists imminent breaches of SLAs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from falcon_assets.operations.paging import Fields, Page, Query, select
 
 @dataclass(frozen=True)
 class PendingBreach:
-    """A breach that happens unless the instance comes in time; ``left`` is the time until then."""
+    """A breach that happens unless the instance is in time; ``left`` is the time until then."""
 
     deadline: Deadline
     instance: datetime
@@ -25,11 +25,9 @@ class PendingBreach:
 
     @property
     def at(self) -> datetime:
-        """When it happens."""
         return self.deadline.of(self.instance)
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         return {
             "kind": self.deadline.kind,
             "entity": self.deadline.entity,
@@ -54,10 +52,7 @@ FIELDS: Fields[PendingBreach] = {
 
 
 def sla_pending(installation: Installation, query: Query) -> Page[PendingBreach]:
-    """The instances that are expected, have not come, and soon breach a level of their SLA; the first of them first.
-
-    Those of entities that are not scheduled, and of those that the user of the operating system may not read, are
-    left out.
+    """Lists scheduled, readable instances that soon breach a level of their SLA, the first deadline first.
 
     Raises:
         QueryError: a field is not known.

@@ -1,4 +1,4 @@
-"""The deadlines that may be seen."""
+"""Deadlines of the entities of this colo that the user may read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from falcon_assets.operations.installation import Installation
 
 
 def readable_deadlines(installation: Installation) -> list[Deadline]:
-    """Those of the entities of this colo that the user of the operating system may read."""
     entities, who, now = installation.entities, acting(installation.settings), installation.settings.now
     declared: list[Feed | Process] = [*entities.feeds.values(), *entities.processes.values()]
     readable = {(one.kind, one.name) for one in declared if may_read(one.acl, who)}

@@ -1,4 +1,4 @@
-"""SLAs: until when instances have to be there, to have started or ended, and which breach that."""
+"""Rules of SLAs: the deadlines of instances, and breaches of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from falcon_assets.planning.retries import later
 from falcon_assets.planning.timeline import Timeline
 
 LOOK_AHEAD = timedelta(minutes=15)
-"""How long before it happens a breach is pending at least (source: Falcon's feed.sla.lookAheadWindow.millis)."""
+"""The least time between announcement and breach (source: Falcon's feed.sla.lookAheadWindow.millis)."""
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
@@ -22,13 +22,8 @@ class Deadline:
     """One level of the SLA of a feed or process on a cluster.
 
     Attributes:
-        kind: feed or process.
-        entity: Its name.
-        cluster: Where.
-        level: Which level.
-        limit: How long after its nominal time an instance has time; a day is 24 hours long, a month 30 days.
-        announced: How long after its nominal time a breach of an instance is pending, unless it is met.
-        timeline: The instances.
+        limit: From the nominal time to the deadline; a day is 24 hours long, a month 30 days.
+        announced: From the nominal time until an unmet deadline is listed as pending.
     """
 
     kind: str
@@ -41,21 +36,19 @@ class Deadline:
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """Names it: kind, entity, cluster, level."""
         return self.kind, self.entity, self.cluster, self.level.value
 
     def of(self, instance: datetime) -> datetime:
-        """Until when that instance has time; what comes at this very moment is in time."""
+        """Returns the deadline of an instance; an arrival at this very moment is in time."""
         return later(instance, self.limit)
 
     def instances(self, first: datetime, before: datetime) -> range:
-        """Indexes of the instances from ``first`` on, all before ``before``."""
         last = before - timedelta.resolution if before > _BEGINNING else before
         return self.timeline.indexes(first, last) if first <= last and self.timeline.count else range(0)
 
 
 def earlier(moment: datetime, by: timedelta) -> datetime:
-    """So long before a moment; the first moment of the year 1 where that lies before it."""
+    """Subtracts; returns the first moment of the year 1 where the result would be before it."""
     try:
         return moment - by
     except OverflowError:
@@ -63,13 +56,11 @@ def earlier(moment: datetime, by: timedelta) -> datetime:
 
 
 def feed_deadlines(feed: str, cluster: str, sla: FeedSla, timeline: Timeline) -> Iterator[Deadline]:
-    """The deadlines of a feed on a cluster."""
     levels = ((SlaLevel.LOW, sla.low.length), (SlaLevel.HIGH, sla.high.length))
     return _deadlines("feed", feed, cluster, levels, timeline)
 
 
 def process_deadlines(process: str, cluster: str, sla: ProcessSla, timeline: Timeline) -> Iterator[Deadline]:
-    """The deadlines of a process on a cluster."""
     levels = ((SlaLevel.START, sla.should_start_in.length), (SlaLevel.END, sla.should_end_in.length))
     return _deadlines("process", process, cluster, levels, timeline)
 
@@ -77,7 +68,7 @@ def process_deadlines(process: str, cluster: str, sla: ProcessSla, timeline: Tim
 def _deadlines(
     kind: str, entity: str, cluster: str, levels: tuple[tuple[SlaLevel, timedelta], ...], timeline: Timeline
 ) -> Iterator[Deadline]:
-    """The second level is announced when the first one is breached, or as long before as the first one is."""
+    """The second level is announced when the first is breached, or as long before as the first one is."""
     warned: timedelta | None = None
     for level, limit in levels:
         announced = max(limit - LOOK_AHEAD, timedelta())
@@ -87,17 +78,12 @@ def _deadlines(
 
 
 _NOBODY_LOOKS = timedelta(minutes=5)
-"""When a collector has not looked for so long, what it might have found is not waited for."""
+"""Data is not waited for where its collector has not searched for so long."""
 
 
 @dataclass(frozen=True)
 class Scheduled:
-    """When an entity is scheduled; of the two times one is known.
-
-    Attributes:
-        since: It is scheduled, since then.
-        until: It is not, since then.
-    """
+    """The schedule of an entity: one of the times is set; ``since`` it is scheduled, or ``until`` then it was."""
 
     since: datetime | None = None
     until: datetime | None = None
@@ -105,36 +91,22 @@ class Scheduled:
 
 @dataclass(frozen=True)
 class Known:
-    """What an instance came to first; for a feed both times are when it landed.
-
-    Attributes:
-        started: When it started; None: it has not.
-        ended: When it succeeded; None: it has not.
-        expected: False: it is skipped or suspended, and nobody waits for it.
-    """
+    """The known times of an instance, for a feed both the landing; if not ``expected``, it never breaches."""
 
     started: datetime | None = None
     ended: datetime | None = None
     expected: bool = True
 
     def met_at(self, level: SlaLevel) -> datetime | None:
-        """When that level was met; None: it is not."""
         return self.started if level is SlaLevel.START else self.ended
 
 
 UNKNOWN = Known()
-"""Nothing has come."""
 
 
 @dataclass(frozen=True)
 class Breach:
-    """An instance that did not meet a level of its SLA.
-
-    Attributes:
-        deadline: The level.
-        instance: The instance.
-        met_at: When it was met after all; None: it is not.
-    """
+    """An instance that did not meet a level of its SLA; ``met_at`` is set where it was met late."""
 
     deadline: Deadline
     instance: datetime
@@ -142,30 +114,21 @@ class Breach:
 
     @property
     def at(self) -> datetime:
-        """When it happened."""
         return self.deadline.of(self.instance)
 
 
 @dataclass(frozen=True)
 class ToJudge:
-    """What is to be judged now.
-
-    Attributes:
-        indexes: Of the instances, in the timeline of the deadline.
-        judged: Afterwards every instance before this time is judged, or was not expected; None: nothing changes.
-    """
+    """The instances to judge; afterwards all before ``judged`` are, None: unchanged."""
 
     indexes: range = range(0)
     judged: datetime | None = None
 
 
 def seen_until(now: datetime, looked: datetime | None, *, is_starting: bool) -> datetime:
-    """Until when it is known of a feed what has landed: until somebody looked, as long as somebody still does.
+    """Returns the time up to which landings are known, given the last finished search of the collector.
 
-    Args:
-        now: The time.
-        looked: When its collector last went through all that was due; None: never, or it lands in another way.
-        is_starting: Whether everything has just begun, so that the collector may not have looked since it was off.
+    With ``is_starting``, an old search counts: the collector has not caught up since it was off.
     """
     if looked is None or looked > now or (now - looked > _NOBODY_LOOKS and not is_starting):
         return now
@@ -181,20 +144,20 @@ def to_judge(
     budget: int,
     seen: datetime | None = None,
 ) -> ToJudge:
-    """Which instances are to be judged.
+    """Returns the instances to judge.
 
-    Where a deadline is new, it holds from when its entity was scheduled, but not from before the last evaluation: an
-    SLA that is added to what runs already says nothing about the past. When the clock was set back all deadlines are
-    new, and evaluated last now; whoever keeps the breaches has each only once.
+    A new deadline holds from the start of the schedule, but not before the last evaluation: an SLA that is added later
+    does not apply to the past. When the clock was set back, all deadlines are new and last evaluated now; the storage
+    of breaches removes duplicates.
 
     Args:
         deadline: The deadline.
-        scheduled: When its entity is scheduled.
-        judged: What :attr:`ToJudge.judged` was last; None: it is new.
-        evaluated: When the deadlines of the cluster were evaluated last; None: never.
+        scheduled: The schedule of its entity.
+        judged: The last :attr:`ToJudge.judged`; None: the deadline is new.
+        evaluated: The last evaluation on the cluster; None: never.
         now: The time.
-        budget: How many instances at most; the others are left for the next time.
-        seen: What :func:`seen_until` says; None: now. What has not come by then may have come since.
+        budget: The largest number of instances; the next evaluation continues.
+        seen: The result of :func:`seen_until`; None: now. Later arrivals may be unknown.
     """
     known = now if seen is None else min(seen, now)
     if scheduled.since is not None:
@@ -221,13 +184,7 @@ def to_judge(
 
 
 def breaches(deadline: Deadline, indexes: Iterable[int], known: Mapping[datetime, Known]) -> list[Breach]:
-    """The breaches among instances whose time is over.
-
-    Args:
-        deadline: The deadline.
-        indexes: Of the instances, in its timeline.
-        known: What they came to; nothing where an instance is not named.
-    """
+    """Returns breaches among instances whose time is over; missing ones in ``known`` are unknown."""
     found = []
     for instance in dict.fromkeys(map(deadline.timeline.instance, indexes)):
         one = known.get(instance, UNKNOWN)
@@ -238,7 +195,7 @@ def breaches(deadline: Deadline, indexes: Iterable[int], known: Mapping[datetime
 
 
 def kept(deadline: Deadline, indexes: Iterable[int], known: Mapping[datetime, Known]) -> list[datetime]:
-    """The instances that met the second level in time, and with it the SLA; arguments as of :func:`breaches`."""
+    """Returns instances that met the second level, and with it the SLA, in time."""
     if not deadline.level.is_missed:
         return []
     breached = {one.instance for one in breaches(deadline, indexes, known)}
@@ -247,9 +204,5 @@ def kept(deadline: Deadline, indexes: Iterable[int], known: Mapping[datetime, Kn
 
 
 def announced(deadline: Deadline, now: datetime) -> range:
-    """Indexes of the instances of which a breach is pending, unless the deadline is met.
-
-    A breach of the second level is pending from the first deadline on, a breach of the first from a quarter of an
-    hour before it on, both not before the nominal time.
-    """
+    """Returns the indexes of instances with pending breaches, unless they met the deadline."""
     return deadline.instances(earlier(now, deadline.limit), earlier(now, deadline.announced) + timedelta.resolution)

@@ -1,4 +1,4 @@
-"""Sensors that evaluate SLAs."""
+"""Sensors that evaluate SLAs and report the results to Dagster."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ _INTERVAL_SECONDS = 15
 _TOLD_AT_ONCE = 200
 """Instances in a tick: a thousand checks take ten seconds."""
 _ROUNDS = 5
-"""In a tick at most, where there is more to judge than is judged at once."""
+"""Evaluations in a tick, where there is more to judge than fits in one."""
 
 
 def sla_sensors(store: EntityStore, settings: Settings) -> Iterator[dg.SensorDefinition]:
-    """A sensor for each cluster on which something has an SLA."""
     for cluster in store.clusters:
         evaluation = SlaEvaluation(store, cluster, settings.now)
         if evaluation.deadlines or evaluation.problems:
@@ -55,16 +54,10 @@ def _sensor(cluster: str, evaluation: SlaEvaluation, checks: SlaChecks, settings
 
 
 def tell_dagster(ledger: Ledger, checks: SlaChecks, cluster: str, kept: Sequence[InstanceKey] = ()) -> None:
-    """Evaluates the asset checks of instances whose breaches are new or over, some at a time.
+    """Reports asset checks of instances whose breaches are new or over, a limited number per call.
 
-    Whoever is killed in between tells the last one again, which says the same.
-
-    Args:
-        ledger: Knows the breaches.
-        checks: Of the entities.
-        cluster: Where.
-        kept: Instances that kept their SLA: the newest are told, once; those of a long pause may stay without an
-            evaluation.
+    After a kill the last one is reported again, with equal content. Of a long pause, ``kept`` instances may stay
+    without.
     """
     newest = sorted(kept, key=lambda one: one[-1], reverse=True)[:_TOLD_AT_ONCE]
     with ledger.engine.connect() as connection:

@@ -1,4 +1,4 @@
-"""How far SLAs are evaluated, and what instances came to; each answer is a statement or two."""
+"""Progress of the evaluation of SLAs, and breaches; each query is a statement or two."""
 
 from __future__ import annotations
 
@@ -52,57 +52,52 @@ _NOT_EXPECTED = (InstanceState.SKIPPED.value, InstanceState.SUSPENDED.value)
 
 @dataclass(frozen=True)
 class Evaluation:
-    """When the SLAs on a cluster were evaluated last, on the falcon clock, and how far the ledger was folded then."""
+    """The last evaluation on a cluster: its time on the falcon clock, and the latest folded event."""
 
     at: datetime
     event_id: int
 
 
 def last_evaluation(connection: Connection, cluster: str) -> Evaluation | None:
-    """When the SLAs on a cluster were evaluated last; None: never."""
     found = connection.execute(select(SLA_EVALUATIONS).where(SLA_EVALUATIONS.c.cluster == cluster)).first()
     return Evaluation(found.at, found.event_id) if found else None
 
 
 def set_evaluated(connection: Connection, cluster: str, done: Evaluation) -> None:
-    """Remembers an evaluation."""
     upsert(connection, SLA_EVALUATIONS, [{"cluster": cluster, "at": done.at, "event_id": done.event_id}])
 
 
 def folded(connection: Connection) -> int:
-    """Dagster's latest event that the ledger knows."""
+    """Returns the id of Dagster's latest event in the ledger."""
     return connection.execute(select(FOLD.c.event_id)).scalar() or 0
 
 
 def judged(connection: Connection, cluster: str) -> dict[DeadlineKey, datetime]:
-    """Deadline on a cluster -> before which time every instance is judged."""
+    """Deadline on a cluster -> the time before which every instance is judged."""
     found = connection.execute(select(SLA_PROGRESS).where(SLA_PROGRESS.c.cluster == cluster))
     return {(row.kind, row.entity, row.cluster, row.level): row.judged for row in found}
 
 
 def set_judged(connection: Connection, moved: Mapping[DeadlineKey, datetime]) -> None:
-    """Remembers it."""
     names = ("kind", "entity", "cluster", "level")
     rows = [{**dict(zip(names, key, strict=True)), "judged": moved[key]} for key in sorted(moved)]
     upsert(connection, SLA_PROGRESS, rows)
 
 
 def forget_judged(connection: Connection, cluster: str) -> None:
-    """All deadlines on the cluster are new: the clock was set back."""
+    """Makes all deadlines on the cluster new, after the clock was set back."""
     connection.execute(delete(SLA_PROGRESS).where(SLA_PROGRESS.c.cluster == cluster))
 
 
 @dataclass(frozen=True)
 class JudgedSpan:
-    """Instances that a deadline is judged for; both ends are included."""
-
     key: DeadlineKey
     first: datetime
     last: datetime
 
 
 def known_in(connection: Connection, spans: Sequence[JudgedSpan]) -> dict[DeadlineKey, dict[datetime, Known]]:
-    """What the instances in the spans came to; nothing about those of which nothing has come."""
+    """Returns the known times of instances in the spans; unrecorded instances are missing."""
     feeds = [one for one in spans if one.key[0] == "feed"]
     processes = [one for one in spans if one.key[0] == "process"]
     table, runs = FEED_INSTANCES.c, PROCESS_INSTANCES.c
@@ -117,14 +112,13 @@ def known_in(connection: Connection, spans: Sequence[JudgedSpan]) -> dict[Deadli
 
 
 def landed(landed_at: datetime, looked_before: datetime | None, changes: int) -> Known:
-    """What is known of a feed instance that landed: when it may have come at the earliest."""
+    """Returns the earliest possible landing: delays of collectors do not count against the SLA."""
     if looked_before is not None and not changes:  # nobody looked in between: it has the benefit of the doubt
         landed_at = min(landed_at, looked_before + MICROSECOND)
     return Known(landed_at, landed_at)
 
 
 def ran(started: datetime | None, succeeded: datetime | None, state: str) -> Known:
-    """What is known of a process instance."""
     return Known(started, succeeded, state not in _NOT_EXPECTED)
 
 
@@ -135,7 +129,7 @@ def _within(
     name: str,
     columns: tuple[ColumnElement[Any], ...],
 ) -> Iterable[tuple[DeadlineKey, Iterable[Sequence[Any]]]]:
-    """Of each span the values of these columns of its instances; the first column is the instance."""
+    """Yields for each span the values of its instances; the first column is the instance."""
     if not spans:
         return
     numbers = {number: span.key for number, span in enumerate(spans)}
@@ -168,40 +162,33 @@ _KEY = ("kind", "entity", "cluster", "level", "instance")
 
 
 class BreachState(str, Enum):
-    """What has become of a breach."""
-
     OPEN = "OPEN"
     MET = "MET"
-    """What was asked for came after all."""
+    """Met after the deadline."""
     WITHDRAWN = "WITHDRAWN"
-    """Nobody asks for it any more."""
+    """No longer declared, or the instance is skipped or suspended."""
 
 
 @dataclass(frozen=True)
 class OpenBreach:
-    """A breach that is open, and what its instance came to meanwhile."""
-
     key: BreachKey
     deadline: datetime
     known: Known
 
     @property
     def met_at(self) -> datetime | None:
-        """When it was met; None: it is not."""
         return self.known.met_at(SlaLevel(self.key[3]))
 
 
 @dataclass(frozen=True)
 class Cleared:
-    """A breach that is not open any more."""
-
     key: BreachKey
     state: BreachState
     at: datetime
 
 
 def record_breaches(connection: Connection, found: Sequence[Breach], now: datetime) -> int:
-    """Writes the breaches down, those that were met after all as well; returns how many are new."""
+    """Records breaches, including those met late; returns the number of new ones."""
     count = 0
     for part in parts(found, _CHUNK):
         columns = [*zip(*(one.deadline.key for one in part), strict=True)]
@@ -222,7 +209,7 @@ def record_breaches(connection: Connection, found: Sequence[Breach], now: dateti
 
 
 def changed_since(connection: Connection, cluster: str, event_id: int) -> list[OpenBreach]:
-    """The open breaches on a cluster whose instances have changed since that event; others are not read."""
+    """Returns open breaches whose instances changed since that event; others are not read."""
     table, feeds, runs = SLA_BREACHES.c, FEED_INSTANCES.c, PROCESS_INSTANCES.c
     of_feed = and_(
         table.kind == "feed",
@@ -256,7 +243,6 @@ def _open(row: Any, known: Known) -> OpenBreach:
 
 
 def open_instances(connection: Connection, cluster: str) -> dict[DeadlineKey, list[datetime]]:
-    """Deadline on a cluster -> the instances that breach it now."""
     table = SLA_BREACHES.c
     names = [table[name] for name in _KEY[:-1]]
     statement = select(*names, func.array_agg(table.instance)).where(table.cluster == cluster, _IS_OPEN)
@@ -265,7 +251,6 @@ def open_instances(connection: Connection, cluster: str) -> dict[DeadlineKey, li
 
 
 def clear_breaches(connection: Connection, cleared: Sequence[Cleared]) -> None:
-    """Writes down what became of open breaches."""
     for part in parts(cleared, _CHUNK):
         columns = [*zip(*(one.key for one in part), strict=True)]
         texts = dict(zip((*_KEY[:4], "state"), (*columns[:4], [one.state.value for one in part]), strict=True))
@@ -276,7 +261,7 @@ def clear_breaches(connection: Connection, cleared: Sequence[Cleared]) -> None:
 
 
 def _rows(texts: Mapping[str, Sequence[Any]], instants: Mapping[str, Sequence[Any]]) -> TableValuedAlias:
-    """Rows of arrays: VALUES would be compiled anew for each number of them."""
+    """Builds rows from arrays: VALUES would be compiled again for each number of them."""
     columns: dict[str, ColumnElement[Any]] = {
         **{name: literal(list(values), ARRAY(Text)) for name, values in texts.items()},
         **{name: literal(list(values), ARRAY(DateTime(timezone=True))) for name, values in instants.items()},

@@ -1,1 +1,1 @@
-"""Why an instance is not there: from what it lacks to what brings that, back to the causes."""
+"""Triage: causes of a missing instance, from what it lacks to what brings that."""

@@ -1,4 +1,4 @@
-"""What the search for causes asks: of the ledger, of Dagster, and of stores for a few instances."""
+"""Facts for the search for causes: from the ledger, from Dagster, and from stores for a few instances."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.snapshots import is_there, refreshed_at, why_not_there
 
 ASKED_STORES = 3
-"""Of how many instances stores are asked: each may take long."""
+"""Instances for which stores are queried: each may take long."""
 _NAMED = 3
 
 
 class TriageAnswers:
-    """Answers from what is known at a moment; make it anew for each search."""
+    """Answers from the state at one moment; must be created anew for each search."""
 
     def __init__(
         self,
@@ -59,15 +59,7 @@ class TriageAnswers:
         now: datetime,
         stores: int = ASKED_STORES,
     ) -> None:
-        """Asks nothing yet.
-
-        Args:
-            connection: The ledger, up to date, beside Dagster's tables.
-            store: The entities.
-            settings: Where stores are.
-            now: On the falcon clock.
-            stores: About how many instances stores are asked; 0: none, and a coordinator asks.
-        """
+        """``connection`` is to the up-to-date ledger with Dagster's tables; with 0 ``stores`` none is queried."""
         self._connection, self._store, self._settings, self._now = connection, store, settings, now
         self._automation = Automation(connection)
         self._runs: dict[str, KnownRun] = {}
@@ -77,27 +69,22 @@ class TriageAnswers:
         self._pending = lru_cache(maxsize=None)(self._find_pending)
 
     def instances(self, keys: Collection[Work]) -> Mapping[Work, KnownInstance]:
-        """See :class:`Answers`."""
         found = ledger.known_instances(self._connection, keys)
         self._find_runs(one.record for one in found.values())
         return {Work(*key): known for key, known in found.items()}
 
     def feed_instances(self, keys: Collection[Data]) -> Mapping[Data, KnownFeedInstance]:
-        """See :class:`Answers`."""
         return {Data(*key): one for key, one in ledger.known_feed_instances(self._connection, keys).items()}
 
     def available(self, cluster: str, feed: str, first: datetime, last: datetime) -> Collection[datetime]:
-        """See :class:`Answers`."""
         return queries.available(self._connection, {(cluster, feed): (first, last)}).get((cluster, feed), set())
 
     def newest(self, cluster: str, feed: str, until: datetime, number: int) -> Collection[datetime]:
-        """See :class:`Answers`."""
         return set(ledger.newest_available(self._connection, cluster, feed, until, number))
 
     def stretch(
         self, work: Work, feed: str, nominals: tuple[datetime, datetime], instances: tuple[datetime, datetime]
     ) -> Stretch:
-        """See :class:`Answers`."""
         key = (work.cluster, feed)
         there = queries.available(self._connection, {key: instances}).get(key, set())
         gone = queries.evicted(self._connection, {key: instances}).get(key, {})
@@ -105,16 +92,13 @@ class TriageAnswers:
         return Stretch(there, gone, stops)
 
     def newer(self, workload: Workload) -> NewerVersions | None:
-        """See :class:`Answers`."""
         return self._newer(workload)
 
     def is_scheduled(self, workload: Workload) -> bool | None:
-        """See :class:`Answers`."""
         status = self._statuses[workload.entity.kind, workload.entity.name].status
         return None if status is Status.SUSPENDED else status is Status.RUNNING
 
     def run(self, work: Work, record: InstanceRecord) -> tuple[str, Reason, tuple[Obstacle, ...]]:
-        """See :class:`Answers`."""
         run_id = record.queued_run or record.run_id or ""
         run = self._runs.get(run_id)
         if run is None:
@@ -133,7 +117,6 @@ class TriageAnswers:
         return record.state.value, RunUnderWay(run_id, f"is {run.status}"), obstacles
 
     def not_started(self, work: Work) -> tuple[Reason, tuple[Obstacle, ...]]:
-        """See :class:`Answers`."""
         workload = self._store.workload(work.workload, work.cluster)
         if workload is None:
             return LaunchPending(), ()
@@ -147,12 +130,10 @@ class TriageAnswers:
         return LaunchPending(), self._launching(work)
 
     def landings(self, keys: Collection[Data]) -> Mapping[Data, Landing]:
-        """See :class:`Answers`."""
         seen = seen_incomplete(self._connection, keys)
         return {one: self._landing(one, was_seen=one in seen) for one in keys}
 
     def not_recorded(self, cluster: str) -> tuple[Obstacle, ...]:
-        """See :class:`Answers`."""
         found = self._automation.sensor(cluster, "collector")
         # A coordinator that asks lives itself: by the daemon, or in falcon run, which needs none.
         return found if self._asks_stores else tuple(one for one in found if one.kind == "sensor")
@@ -163,7 +144,7 @@ class TriageAnswers:
         return statuses(self._connection, entities, self._now)
 
     def _launching(self, work: Work) -> tuple[Obstacle, ...]:
-        """Why the coordinator of an instance does nothing; nothing: it does."""
+        """Returns why the coordinator of an instance does nothing; empty: it works."""
         workload = self._store.workload(work.workload, work.cluster)
         pipeline = workload.pipelines[0] if workload else ""
         if not workload or locked(self._connection, [coordinator_lock(pipeline)]):
@@ -190,7 +171,6 @@ class TriageAnswers:
         return NewerVersions.of(workload, used.get(name, {}), records[name])
 
     def _find_slots(self, workload: Workload) -> tuple[int, tuple[str, ...]]:
-        """How many slots are taken, and by which instances."""
         records = ledger.in_flight(self._connection, workload.name, workload.cluster)
         self._find_runs(records)
         held: dict[str, int] = {}

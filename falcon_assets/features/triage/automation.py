@@ -1,4 +1,4 @@
-"""Whether what launches and records does so: Dagster's daemon, and the sensors."""
+"""State of Dagster's daemon and sensors, which launch and record."""
 
 from __future__ import annotations
 
@@ -23,23 +23,17 @@ from falcon_assets.history.dagster_internals.daemon import (
 from falcon_assets.planning.dagster_names import op_name
 
 SILENT_SECONDS = 120.0
-"""Each part of the daemon gives a sign of life every half minute."""
+"""Each part of the daemon sends a heartbeat every half minute."""
 _LONGEST = 300
-"""Of what is told of an error."""
 
 
 @dataclass(frozen=True)
 class Automation:
-    """What Dagster itself has written down about its daemon and its sensors; asked once, when it is needed.
-
-    Attributes:
-        connection: The database, which has Dagster's tables.
-    """
+    """Dagster's own records of its daemon and sensors; read once, on demand."""
 
     connection: Connection
 
     def daemon(self, part: str) -> tuple[Obstacle, ...]:
-        """What is wrong with a part of the daemon; nothing: it runs."""
         last = self._signs.get(part)
         silent = time.time() - last if last is not None else None
         if silent is not None and silent < SILENT_SECONDS:
@@ -48,7 +42,6 @@ class Automation:
         return (Obstacle("dagster-daemon", "daemon", "STOPPED", reason, "dagster-daemon run"),)
 
     def sensor(self, whose: str, work: str) -> tuple[Obstacle, ...]:
-        """What is wrong with the sensor of a cluster or pipeline, or with the daemon that ticks it."""
         name = op_name(whose, work)
         ours = [one for one in self._sensors if one.name == name]
         if any(one.is_stopped for one in ours):

@@ -1,4 +1,4 @@
-"""Chains of instances that read what the instance before them writes: where they begin, however long they are."""
+"""Chains of instances that read the output of earlier ones: their beginnings, whatever the length."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WAITS, _THERE, _EVICTED, _STOPS = range(4)
 _FIRST_BLOCK = 256
 _LARGEST_BLOCK = 16_384
 _KEPT = 20
-"""How many beginnings are told: the oldest of them come first in any case."""
+"""Beginnings that are returned, the oldest first."""
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,10 @@ class OwnOutput:
     """A feed that a process reads and writes in steps of equal length.
 
     Attributes:
-        feed: Its name.
         timeline: Of the process.
         data: Of the feed.
-        step: From one instance to the next.
         writes: Steps from an instance to the feed instance that it writes.
-        reads: Steps from an instance to those whose outputs it reads; all of them before it.
+        reads: Steps from an instance to those whose outputs it reads; all negative.
     """
 
     feed: str
@@ -39,16 +37,11 @@ class OwnOutput:
     reads: tuple[int, ...]
 
     def written(self, nominal: datetime) -> datetime:
-        """The feed instance that an instance writes."""
         return nominal + self.writes * self.step
 
 
 def own_output(workload: Workload) -> OwnOutput | None:
-    """How the workload reads its own output; None where it does not, or where that is not the same at any time.
-
-    Raises:
-        UnknownEntityError: one of its feeds is not on the cluster.
-    """
+    """Returns how a workload reads its own output; None: it does not, or not in the same way at all times."""
     if len(workload.own_feeds) != 1:
         return None
     (feed,) = workload.own_feeds
@@ -75,14 +68,7 @@ def _steps_together(own: Timeline, data: Timeline) -> bool:
 
 @dataclass(frozen=True)
 class Chain:
-    """Where a chain of instances begins.
-
-    Attributes:
-        begins: Instances that the one that was asked for waits for, and that wait for no output of their own; oldest
-            first.
-        evicted: Outputs that it waits for, and that retention took away.
-        between: How many others are between them.
-    """
+    """The oldest beginnings of a chain: awaited instances that wait for no own output, and evicted outputs."""
 
     begins: tuple[datetime, ...]
     evicted: tuple[datetime, ...]
@@ -90,13 +76,7 @@ class Chain:
 
 
 def beginnings(own: OwnOutput, nominal: datetime, stretch: Callable[[datetime, datetime], Stretch]) -> Chain | None:
-    """Where the chain of an instance begins; None: it lacks no output of its own.
-
-    Args:
-        own: How it reads its own output.
-        nominal: The instance.
-        stretch: Says what is known between two nominal times; it is asked for longer and longer stretches.
-    """
+    """Finds the beginnings of a chain, asking for longer and longer stretches; None: no own output is missing."""
     known, back = _Known(own, nominal, stretch), [-one for one in own.reads]
     begins, evicted, between = list[int](), list[int](), 0
     # By how many steps they are back, as all of what they read is farther back.
@@ -128,7 +108,7 @@ def beginnings(own: OwnOutput, nominal: datetime, stretch: Callable[[datetime, d
 
 
 class _Known:
-    """What is known of the instances of a chain, by how many steps back they are."""
+    """The states of a chain, by steps back from its last instance."""
 
     def __init__(self, own: OwnOutput, nominal: datetime, stretch: Callable[[datetime, datetime], Stretch]) -> None:
         self._own, self._nominal, self._ask = own, nominal, stretch
@@ -136,7 +116,7 @@ class _Known:
         self._states = bytearray([_STOPS])  # the one that is asked for
 
     def state(self, back: int) -> int:
-        """What does not exist is not waited for, as if it was there."""
+        """Instances before the first one count as there: they are not waited for."""
         while back >= len(self._states):
             self._ask_block()
         return self._states[back]

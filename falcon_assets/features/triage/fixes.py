@@ -1,4 +1,4 @@
-"""What mends a cause: commands, for one instance or for all from one to another."""
+"""Commands that fix a cause, for one instance or a range of instances."""
 
 from __future__ import annotations
 
@@ -15,14 +15,7 @@ from falcon_assets.planning.instance_record import InstanceState
 
 @dataclass(frozen=True)
 class Fix:
-    """A command, to which the instances are added that it is for.
-
-    Attributes:
-        words: It begins with these.
-        cluster: Where; None: it is about an entity as a whole.
-        state: Of several instances only those in this state; None: all.
-        needs_end: Whether it always names the last instance.
-    """
+    """A command for instances, or, without ``cluster``, for an entity; ``state`` limits a range of instances."""
 
     words: tuple[str, ...]
     cluster: str | None = None
@@ -30,7 +23,7 @@ class Fix:
     needs_end: bool = False
 
     def command(self, first: datetime, last: datetime) -> str:
-        """The command for the instances from ``first`` to ``last``, as a shell reads it."""
+        """Returns the command for the instances from ``first`` to ``last``, quoted for a shell."""
         if self.cluster is None:
             return shlex.join(self.words)
         said = [*self.words, "--start", format_instant(first)]
@@ -42,26 +35,21 @@ class Fix:
 
 
 def rerun(work: Work, state: InstanceState) -> Fix:
-    """Runs it again."""
     force = ("--force",) if state is InstanceState.SUCCEEDED else ()
     return Fix(("falcon", "instance", "rerun", work.workload, *force), work.cluster, state.value)
 
 
 def resume_instance(work: Work) -> Fix:
-    """Lets a suspended instance go on."""
     return Fix(("falcon", "instance", "resume", work.workload), work.cluster)
 
 
 def schedule(entity: Feed | Process) -> Fix:
-    """Lets it run by itself."""
     return Fix(("falcon", "entity", "schedule", entity.name, "--kind", entity.kind))
 
 
 def resume_entity(entity: Feed | Process) -> Fix:
-    """Lets it go on running by itself."""
     return Fix(("falcon", "entity", "resume", entity.name, "--kind", entity.kind))
 
 
 def collect(data: Data) -> Fix:
-    """Records what landed."""
     return Fix(("falcon", "instance", "collect", data.feed), data.cluster, needs_end=True)

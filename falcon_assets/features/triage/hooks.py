@@ -1,4 +1,4 @@
-"""What triage brings: why instances timed out, for the events that say that they did."""
+"""Hooks of triage: causes of timeouts, for their events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an instance reads: where the search for causes goes on from it."""
+"""Inputs of an instance, with which the search for causes continues."""
 
 from __future__ import annotations
 
@@ -16,15 +16,13 @@ from falcon_assets.planning.workloads import Workload
 
 @dataclass(frozen=True)
 class Needs:
-    """What an instance reads, there or not.
+    """The inputs of an instance, existing or not.
 
     Attributes:
-        inputs: Feed instances, and as what they are missing where they are.
-        works: Instances of its own process that it waits for: where its chain begins.
-        own: What those are to write.
-        between: How many are between it and those.
-        unnamed: What else it lacks that is no instance: inputs whose version was used, or is another's to use, and
-            windows in which no instance exists.
+        works: The beginnings of its chain: instances of its own process.
+        own: Their outputs.
+        between: The number of instances between it and those.
+        unnamed: Missing inputs without an instance: snapshot versions used before or by others, and empty windows.
     """
 
     inputs: tuple[tuple[Data, MissingInput], ...]
@@ -35,11 +33,11 @@ class Needs:
 
 
 def needs_of(work: Work, workload: Workload, answers: Answers, *, is_asked_for: bool = False) -> Needs:
-    """What an instance reads of required inputs; one that is asked for may use a version again.
+    """Returns the required inputs of an instance; one with a requested rerun may use a version again.
 
     Raises:
         UnknownEntityError: a feed is not on the cluster.
-        ExpressionError: a window lies beyond the years 1 to 9999.
+        ExpressionError: a window is outside of the years 1 to 9999.
     """
     inputs: list[tuple[Data, MissingInput]] = []
     empty: list[MissingInput] = []
@@ -87,10 +85,7 @@ def needs_of(work: Work, workload: Workload, answers: Answers, *, is_asked_for: 
 def _of_available(
     work: Work, workload: Workload, declared: Input, line: Timeline, answers: Answers
 ) -> list[datetime] | None:
-    """The window of ``latest`` or ``future``; where there is not enough for it the nearest instance that is missing.
-
-    None: there is not enough, and no other instance exists that could come.
-    """
+    """Returns the window of ``latest`` or ``future``; if not full, the nearest missing instance; None without one."""
     nominal, cluster = work.nominal, workload.reads_on
     if declared.start.call.name == "future":
         limits = [number for call in (declared.start.call, declared.end.call) for number in call.args[1:]]

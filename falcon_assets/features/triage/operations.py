@@ -1,4 +1,4 @@
-"""Why an instance is not there."""
+"""The operation that finds causes of a missing instance."""
 
 from __future__ import annotations
 
@@ -20,36 +20,30 @@ from falcon_assets.operations.installation import Installation
 
 @dataclass(frozen=True)
 class Triage:
-    """What was found.
-
-    Attributes:
-        cause: The instance that was asked for.
-        definition: Says which version of its definition a cause has, or will run with.
-    """
+    """The result of a triage; ``definition`` returns the version of the definition of a cause, None: not known."""
 
     cause: Cause
     definition: Callable[[Cause], int | None]
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints: the instance with ``fix`` and ``causes``, each of which is the same again."""
         return _data(self.cause, self.definition)
 
 
 def triage(
     installation: Installation, name: str, instance: datetime, cluster: str | None = None, kind: str | None = None
 ) -> Triage:
-    """Looks for the causes; entities of all colos count. Nothing is changed.
+    """Searches for causes across all colos; changes nothing.
 
     Args:
-        installation: Where.
-        name: Of a process, a feed, or a replication as lists call it.
+        installation: Its definitions and ledger.
+        name: Of a process, a feed, or a replication as in lists.
         instance: Its nominal time.
-        cluster: Where; None: on the only cluster that it is on.
+        cluster: None: the only cluster that it is on.
         kind: process or feed, where both have that name.
 
     Raises:
         UnknownEntityError, UnknownInstanceError: as :func:`find_subject`.
-        DeniedError: its ``acl`` lets only others read it.
+        DeniedError: the user may not read it.
     """
     store, now = installation.all_entities, installation.settings.now()
     subject = find_subject(store, name, instance, cluster, kind)

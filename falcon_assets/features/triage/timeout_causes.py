@@ -1,4 +1,4 @@
-"""Why instances timed out, for the events that say that they did."""
+"""Causes of timeouts, for their events."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from falcon_assets.planning.workloads import Workload
 from falcon_assets.settings import Settings
 
 TOLD = 10
-"""Of how many instances of a workload the causes are told that time out in one moment: they are mostly the same."""
+"""Instances of a workload whose causes are searched when several time out together: mostly they are equal."""
 
 
 def timeout_causes(
     ledger: Ledger, store: EntityStore, settings: Settings, workload: Workload, nominals: Iterable[datetime]
 ) -> Mapping[datetime, str]:
-    """Instance -> its causes as Markdown, of the first of those that time out now; no store is asked."""
+    """Instance -> its causes as Markdown, for the first :data:`TOLD`; no store is queried."""
     works = [Work(workload.name, workload.cluster, nominal) for nominal in islice(nominals, TOLD)]
     if not works:
         return {}

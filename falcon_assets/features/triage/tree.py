@@ -1,4 +1,4 @@
-"""The causes as a tree: equal ones are one, each is told in full once, and nothing is without bounds."""
+"""The tree of causes: equal causes are grouped, each is unfolded once, depth and breadth are limited."""
 
 from __future__ import annotations
 
@@ -17,30 +17,20 @@ from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.reason import Reason
 
 DEEPEST = 40
-"""How deep the tree is."""
 BROADEST = 10
-"""How many different causes of one instance it has."""
 
 
 @dataclass(frozen=True)
 class Cause:
-    """An instance that is not there, or something else that is in the way, and why.
+    """A missing instance, a group of equal ones, or another obstacle, and why.
 
     Attributes:
-        name: Of the process, the replication, the feed; of a sensor or a daemon.
-        kind: process, replication or feed; sensor or daemon.
-        cluster: Where; None: it is no instance.
-        first: Its nominal time; None: it is no instance.
-        last: The nominal time of the last one that is equal to it.
-        count: How many are equal, itself included.
-        state: Its state.
-        reason: Why it is in that state; None: it is there.
-        fix: The command that mends it, and those that are equal; None: it mends itself, or its causes are to be mended.
-        causes: What it lacks, and what is in its way.
-        record: What is known of its runs.
-        between: How many instances of its own process are left out between it and those that it lacks.
-        more: How many other causes of it are left out.
-        is_told: Whether its causes are told at another place above.
+        cluster: None: it is no instance.
+        reason: None: the instance exists.
+        fix: The command for the group; None: it needs none, or its causes do.
+        between: Instances of its own process that are left out between it and its causes.
+        more: The number of causes left out.
+        is_told: Whether its causes are shown at an earlier place.
     """
 
     name: str
@@ -60,7 +50,7 @@ class Cause:
 
     @property
     def unasked(self) -> str:
-        """Why a store could not be asked, of itself or the first of its causes that says so; empty: all were."""
+        """The first reason, here or below, why a store could not be queried; empty: all could."""
         own = self.reason.problem if isinstance(self.reason, NotArrived) else ""
         return own or next(filter(None, (one.unasked for one in self.causes)), "")
 
@@ -70,7 +60,6 @@ _Name: TypeAlias = tuple[str, str]
 
 
 def causes_of(search: Search, key: Key) -> Cause:
-    """The tree of what was found, from that instance on."""
     return _Causes(search).cause([key], 0)
 
 
@@ -83,7 +72,6 @@ class _Causes:
     _obstacles: set[str] = field(default_factory=set)
 
     def cause(self, keys: Sequence[Key], depth: int) -> Cause:
-        """The cause that these instances of one entity, which are in the same state for the same reasons, stand for."""
         keys = sorted(keys, key=_instant)
         key, found = keys[0], self._finding(keys[0])
         first, last = _instant(key), _instant(keys[-1])
@@ -133,7 +121,7 @@ class _Causes:
         return "replication" if workload is not None and isinstance(workload.entity, Feed) else "process"
 
     def _shape(self, key: Key) -> int:
-        """A number that instances have in common that are equal but for their times."""
+        """Returns a number shared by instances that differ only in their times."""
         typed = _typed(key)
         if typed not in self._shape_of:
             found = self._finding(key)
@@ -146,7 +134,6 @@ class _Causes:
         return self._shape_of[typed]
 
     def _below(self, keys: Iterable[Key]) -> tuple[list[Key], int]:
-        """What instances lack, each once, and how many instances of cycles were passed over."""
         works, lacking = dict[Work, None](), dict[Data, None]()
         between = 0
         for key in keys:
@@ -168,7 +155,7 @@ class _Causes:
 
     @cached_property
     def _cycles(self) -> dict[_Name, frozenset[_Name]]:
-        """Workload -> those that it waits for and that wait for it; nothing where it does not wait for itself."""
+        """Workload -> the workloads in a cycle with it; only for those in a cycle."""
         reads: dict[_Name, set[_Name]] = {}
         following = {work[:2] for work in self.search.works}
         while following:
@@ -182,7 +169,6 @@ class _Causes:
         }
 
     def _brings(self, name: _Name) -> set[_Name]:
-        """The processes and replications that bring what a workload needs."""
         entities = self.search.entities
         workload = entities.workload(*name)
         feeds = [one.feed for one in workload.inputs if not one.optional] if workload else []
@@ -195,7 +181,7 @@ class _Causes:
         return cycle is not None and any(one[:2] in cycle for one in self.search.data[data].works)
 
     def _beginnings(self, work: Work) -> tuple[list[Work], int]:
-        """Where the cycle over several processes begins that an instance is in, and how many are passed over."""
+        """Returns the beginnings of an instance's cycle over several processes, and the number of skipped instances."""
         if work[:2] not in self._cycles:
             return [], 0
         begins, seen = dict[Work, None](), {work}
@@ -231,7 +217,7 @@ def _reached(start: _Name, reads: Mapping[_Name, Collection[_Name]]) -> set[_Nam
 
 
 def _typed(key: Key) -> tuple[type, Key]:
-    """The instance of a process is not equal to that of a feed of its name."""
+    """Distinguishes instances of a process from those of a feed of the same name."""
     return type(key), key
 
 

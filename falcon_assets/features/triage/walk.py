@@ -1,4 +1,4 @@
-"""The search for causes: from an instance to what it lacks and to what brings that, a step for all at a time."""
+"""The search for causes: from an instance to what it lacks and to what brings that, in steps over many instances."""
 
 from __future__ import annotations
 
@@ -36,28 +36,20 @@ from falcon_assets.planning.workloads import Workload, makers
 
 MISSING = FeedState.MISSING.value
 DEEPEST = 300
-"""How many steps are made; a chain of instances of one process counts as one."""
+"""Steps of a search; a chain of instances of one process counts as one."""
 WIDEST = 2_000
-"""How many instances of processes and replications a step looks into."""
 _NAMED = 3
 _OF_AN_INPUT = 200
-"""How many instances that an input lacks are looked into."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What is to be said of an instance.
+    """The result for an instance; ``reason`` is None where it exists.
 
     Attributes:
-        state: Its state.
-        reason: Why it is in that state; None: it is there.
-        fix: What mends it; None: it mends itself, or what it lacks is to be mended.
-        works: The instances of processes and replications that it lacks.
-        data: The instances of feeds that it lacks.
-        obstacles: What else keeps it from coming.
-        record: What is known of its runs.
-        between: How many instances are left out between it and those of its own process that it lacks.
-        further: How many more it lacks that are not looked into.
+        fix: None: it needs none, or what it lacks does.
+        between: Instances of its own process that are left out between it and ``works``.
+        further: Missing instances that are not searched.
     """
 
     state: str
@@ -73,13 +65,7 @@ class Finding:
 
 @dataclass
 class Search:
-    """What was found, by instance.
-
-    Attributes:
-        entities: What there is.
-        answers: Who is asked.
-        now: On the falcon clock.
-    """
+    """A search and its findings by instance; ``now`` is on the falcon clock."""
 
     entities: Entities
     answers: Answers
@@ -90,7 +76,7 @@ class Search:
     _asked: set[Data] = field(default_factory=set)
 
     def run(self, works: Iterable[Work], data: Iterable[Data]) -> None:
-        """Looks into these and into what they lack, until everything is found or the search is deep enough."""
+        """Searches from these instances until everything is found or a limit is reached."""
         self._ask(data)
         self._find_data(list(data))
         wanted = [*works, *(one for of_data in data for one in self.data[of_data].works)]
@@ -143,7 +129,7 @@ class Search:
         return known is not None and known.state is FeedState.AVAILABLE
 
     def _begun(self, work: Work, known: KnownInstance) -> Finding | tuple[InstanceRecord, Workload]:
-        """What is to be said of an instance whatever it reads; of others the record as it counts."""
+        """Returns the finding for a state that does not depend on inputs; else the record to judge."""
         workload = self.entities.workload(work.workload, work.cluster)
         record, state = known.record, known.record.state
         if workload is None or not workload.timeline.contains(work.nominal):
@@ -172,7 +158,6 @@ class Search:
         return Finding(state.value, reason, fix, record=record) if reason else (record, workload)
 
     def _waiting(self, work: Work, record: InstanceRecord, workload: Workload, need: Needs) -> Finding:
-        """What is to be said of one that waits, or waited in vain."""
         lacking = [(data, missing) for data, missing in need.inputs if not self._is_there(data)]
         inputs = [missing for _, missing in lacking]
         lacks = bool(inputs or need.works or need.unnamed)
@@ -197,7 +182,6 @@ class Search:
         return Finding(record.state.value, reason, fix, *told)
 
     def _looked_into(self, lacking: Sequence[Data]) -> tuple[tuple[Data, ...], int]:
-        """Those that are looked into, the oldest of each feed, and how many are not."""
         found: dict[tuple[str, str], list[Data]] = {}
         for one in dict.fromkeys(lacking):
             found.setdefault((one.feed, one.cluster), []).append(one)
@@ -224,7 +208,6 @@ class Search:
             self.data[one] = self._landing(one, self._known.get(one), there[one])
 
     def _coming(self, one: Data, known: KnownFeedInstance | None) -> Finding | None:
-        """What is to be said of an instance that others here are to bring; None: it comes from outside."""
         bringing = [
             *self.entities.producers(one.feed, one.cluster),
             *self.entities.replications_to(one.feed, one.cluster),
@@ -266,13 +249,13 @@ class Search:
 
 
 def _is_replaced(record: InstanceRecord) -> bool:
-    """Whether a later instance wrote what it was to write: it would come to nothing again."""
+    """Returns whether a later instance wrote the output: another run would have no effect."""
     is_over = record.state in (InstanceState.TIMED_OUT, InstanceState.SKIPPED)
     return is_over and record.reason_data is not None and record.reason_data.get("kind") == NewerIsWritten.kind
 
 
 def overdue(feed: Feed, cluster: str, instance: datetime, now: datetime) -> tuple[timedelta | None, str]:
-    """How long an instance is overdue (None: it is not), and what says so."""
+    """Returns the delay (None: it is not overdue), and the rule for it."""
     sla = feed.sla_on(cluster)
     if sla is None:
         return max(now - instance, timedelta()), "its nominal time"
@@ -284,5 +267,4 @@ def overdue(feed: Feed, cluster: str, instance: datetime, now: datetime) -> tupl
 
 
 def first_line(text: str) -> str:
-    """Of what went wrong."""
     return next((line.strip() for line in text.splitlines() if line.strip()), "")

@@ -13,19 +13,16 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>|~])")
 
 
 def subject(cause: Cause) -> str:
-    """What it is about."""
     kind = "" if cause.kind == "process" else f"{cause.kind} "
     when = f" {format_instant(cause.first)}" if cause.first else ""
     return f"{kind}{cause.name}{when}" + (f" on {cause.cluster}" if cause.cluster else "")
 
 
 def reason(cause: Cause) -> str:
-    """What follows its state; empty: nothing."""
     return f": {printable(str(cause.reason))}" if cause.reason else ""
 
 
 def notes(cause: Cause) -> Iterator[str]:
-    """What there is to say beside it, but for the fix."""
     if cause.count > 1 and cause.last:
         yield f"... and {cause.count - 1:,} more like this one, the last is {format_instant(cause.last)}"
     if cause.is_told:
@@ -37,7 +34,7 @@ def notes(cause: Cause) -> Iterator[str]:
 
 
 def as_markdown(cause: Cause) -> str:
-    """The causes of an instance as nested lists, with the fixes as code; empty: there are none."""
+    """Returns nested lists, with the fixes as code; empty: there are no causes."""
     return "\n".join(line for one in cause.causes for line in _lines(one, ""))
 
 

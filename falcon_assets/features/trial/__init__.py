@@ -1,1 +1,1 @@
-"""An instance, computed to be looked at; nothing of it stays."""
+"""Trial: an instance is computed for inspection, and deleted."""

@@ -1,4 +1,4 @@
-"""Computes an instance of a process to look at what it would make; nothing is published or recorded."""
+"""The operation that computes an instance for inspection; nothing is published or recorded."""
 
 from __future__ import annotations
 
@@ -27,15 +27,12 @@ from falcon_assets.storage.feed_store import StoresOf
 
 @dataclass(frozen=True)
 class TryResult:
-    """What an instance would make."""
-
     process: str
     cluster: str
     instance: datetime
     tried: Tried
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         return {
             "process": self.process,
             "cluster": self.cluster,
@@ -51,24 +48,24 @@ class TryResult:
 def trial_of(
     installation: Installation, process: str, instance: datetime, cluster: str | None, rows: int
 ) -> Iterator[Trial]:
-    """The instance, ready to be computed from what is there now, with the definitions and workflows as they are now.
+    """Prepares an instance with present data, definitions and workflows.
 
-    Neither Dagster nor the ledger hears of it. What the workflow itself writes elsewhere, it writes.
+    Neither Dagster nor the ledger records it. Other side effects of the workflow happen.
 
     Args:
-        installation: Where.
+        installation: Its definitions.
         process: Its name.
-        instance: Its nominal time, which may lie in the future.
-        cluster: Where; None: on the only cluster that it is on.
-        rows: How many rows of each output are shown, at most.
+        instance: Its nominal time, which may be in the future.
+        cluster: None: the only cluster of the process.
+        rows: The number of rows to show of each output.
 
     Raises:
         UnknownEntityError: there is no such process, or it is on several clusters and none is named.
         UnknownInstanceError: it has no such instance.
-        MissingInputsError: inputs are not there; names them.
-        QueryError: it has no outputs: what it does cannot be undone.
-        DeniedError: who asks may not read the process or its feeds.
-        SettingsError: there is no Java, or no room.
+        MissingInputsError: inputs are missing; names them.
+        QueryError: it has no outputs: its effects cannot be undone.
+        DeniedError: the user may not read the process or its feeds.
+        SettingsError: Java or disk space is missing.
     """
     settings, entities = installation.settings, installation.entities
     workload = find_subject(entities, process, instance, cluster, "process").workload
@@ -105,7 +102,7 @@ def trial_of(
 
 
 def try_instance(installation: Installation, trial: Trial) -> TryResult:
-    """Computes it; the Spark session stays open.
+    """Computes the trial; the Spark session stays open.
 
     Raises:
         WorkflowError: the workflow failed.

@@ -1,4 +1,4 @@
-"""An instance of a process, computed into a folder of its own to be looked at; nothing of it stays."""
+"""Computation of an instance into a folder of its own, which is deleted after inspection."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LOCK = ".lock"
 
 @dataclass(frozen=True)
 class TriedColumn:
-    """A column of an output: its name and type as they are read back, and what is known of where it comes from."""
+    """A column of an output as its readers see it, with its lineage, if that is known."""
 
     name: str
     type: str
@@ -42,16 +42,7 @@ class TriedColumn:
 
 @dataclass(frozen=True)
 class TriedOutput:
-    """What an output would be.
-
-    Attributes:
-        name: In the process.
-        feed: Its feed.
-        instance: Of the feed.
-        records: How many there would be.
-        columns: As its readers would have them.
-        rows: The first of them, each value as a text; None: null.
-    """
+    """An output as its readers would see it; values in ``rows`` are texts, None for null."""
 
     name: str
     feed: str
@@ -63,8 +54,6 @@ class TriedOutput:
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of it: the outputs in the order of the process, what it really read and wrote, and how long it took."""
-
     outputs: tuple[TriedOutput, ...]
     usage: Usage
     seconds: float
@@ -72,13 +61,7 @@ class Tried:
 
 @dataclass
 class Trial:
-    """Computes an instance into a folder that goes at the end, or with the next trial where this process was killed.
-
-    Attributes:
-        runner: With the definitions.
-        ready: The instance.
-        rows: How many rows are shown, at most.
-    """
+    """Computes an instance into a folder that is deleted at the end, or after a kill by the next trial."""
 
     runner: InstanceRunner
     ready: ReadyInstance
@@ -86,12 +69,7 @@ class Trial:
     _folder: Path | None = field(default=None, init=False)
 
     def compute(self, session: Callable[[], SparkSession]) -> Tried:
-        """Computes it; what is published is not touched.
-
-        Raises:
-            WorkflowError: the workflow failed, or what it made cannot be read.
-            StorageError: a store cannot be read, or Spark cannot write to this machine.
-        """
+        """Computes the instance; published data stays unchanged. Raises as :func:`.try_instance`."""
         runner, plan, started = self.runner, self.ready.plan, time.monotonic()
         if not shares_folders(runner.cluster):
             raise StorageError(
@@ -109,13 +87,13 @@ class Trial:
         return Tried(outputs, used, time.monotonic() - started)
 
     def forget(self) -> None:
-        """Removes what was computed; also of a trial that is under way in a thread that does not answer."""
+        """Deletes the output, also of a trial in another thread that does not answer."""
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     @contextmanager
     def _own_folder(self) -> Iterator[Path]:
-        """A new folder; those of processes that were killed go first."""
+        """Creates a folder, after deleting those of killed processes."""
         place = Path(self.runner.store.working) / "tries"
         place.mkdir(parents=True, exist_ok=True)
         for one in place.iterdir():
@@ -153,7 +131,6 @@ class Trial:
                 yield TriedOutput(one.name, one.feed.name, one.instance, records[one.name], columns, rows)
 
     def _read(self, spark: SparkSession, output: OutputPlan, url: str, records: int) -> DataFrame | None:
-        """The output as its readers would have it; None: nothing was written, and nobody says what its columns are."""
         feed = output.feed
         if feed.table_on(self.runner.cluster.name):
             feed = feed.model_copy(update={"partitions": TableUri.parse(output.path).open_keys})
@@ -163,5 +140,5 @@ class Trial:
 
 
 def _shown(value: object) -> str:
-    """It as a text that a terminal may get."""
+    """Hides secrets and control characters for a terminal."""
     return visible(hidden(str(value)))

@@ -1,1 +1,1 @@
-"""Versions of feed instances that were replaced and are kept: listed, brought back."""
+"""Versions of feed instances that were replaced and are kept: listed and restored."""

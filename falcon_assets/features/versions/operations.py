@@ -1,4 +1,4 @@
-"""The versions of an instance of a feed: which there are, and where the instance lies."""
+"""Operations on versions of an instance of a feed: list and restore."""
 
 from __future__ import annotations
 
@@ -39,8 +39,6 @@ from falcon_assets.storage.output_target import output_target
 
 
 class FeedInstance(NamedTuple):
-    """An instance of a feed, and where it lies."""
-
     feed: Feed
     cluster: str
     instance: datetime
@@ -49,19 +47,11 @@ class FeedInstance(NamedTuple):
     """Below the root of the store."""
 
     def __str__(self) -> str:
-        """It in words."""
         return f"{self.feed.name} {format_instant(self.instance)} on {self.cluster}"
 
 
 class InstanceVersion(NamedTuple):
-    """A version of an instance.
-
-    Attributes:
-        version: The data version.
-        is_kept: Whether it was replaced and can be restored.
-        path: Where it lies, or lay; None: nobody knows.
-        row: What else is known of it; None: a run made it that was killed.
-    """
+    """A version of an instance; ``row`` is None where a killed run made it."""
 
     version: str
     is_kept: bool
@@ -70,11 +60,9 @@ class InstanceVersion(NamedTuple):
 
     @property
     def state(self) -> str:
-        """KEPT, or what became of it otherwise."""
         return "KEPT" if self.is_kept or self.row is None else self.row.status.value
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         row = self.row
         times = {"since": row and row.seen_at, "until": row and row.ended_at}
         return {
@@ -88,15 +76,12 @@ class InstanceVersion(NamedTuple):
 
 @dataclass(frozen=True)
 class InstanceVersions:
-    """The versions that an instance of a feed has had, that which came last first."""
-
     feed: str
     cluster: str
     instance: datetime
     versions: tuple[InstanceVersion, ...]
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         items = [one.as_data() for one in self.versions]
         own = {"feed": self.feed, "cluster": self.cluster, "instance": format_instant(self.instance)}
         return {**own, "items": items, "total": len(items), "next": None}
@@ -105,7 +90,6 @@ class InstanceVersions:
 def find_feed_instance(
     entities: EntityStore, settings: Settings, name: str, instance: datetime, cluster: str | None
 ) -> FeedInstance:
-    """An instance of a feed; arguments and errors as :func:`instance_versions`."""
     where = find_subject(entities, name, instance, cluster, "feed").cluster
     feed, there = entities.feed(name), entities.cluster(where)
     storage = kind_of(store_of(feed, there, settings.home, settings.environ, roots=roots_of(settings)))
@@ -115,18 +99,14 @@ def find_feed_instance(
 def instance_versions(
     installation: Installation, feed: str, instance: datetime, cluster: str | None = None
 ) -> InstanceVersions:
-    """Every version that an instance is known to have had, and which of them can be restored.
+    """Lists every version that an instance is known to have had, and whether it can be restored.
 
-    Args:
-        installation: Where.
-        feed: The feed.
-        instance: The nominal time.
-        cluster: Where it is; None: on the only cluster of the feed.
+    ``cluster`` is None for the only cluster of the feed.
 
     Raises:
-        UnknownEntityError: there is no such feed, or it is not there, or on several and none is named.
+        UnknownEntityError: there is no such feed, not on this cluster, or on several and none is named.
         UnknownInstanceError: the feed has no such instance there.
-        DeniedError: who asks may not read the feed.
+        DeniedError: the user may not read the feed.
         StorageError: the store cannot be read.
     """
     found = find_feed_instance(installation.entities, installation.settings, feed, instance, cluster)
@@ -148,20 +128,9 @@ def instance_versions(
 
 @dataclass(frozen=True)
 class RestoreResult:
-    """What came of restoring a version of an instance.
+    """The result of restoring a version; ``before`` is the present one before, as far as the ledger knows.
 
-    Attributes:
-        actor: Who asked.
-        reason: Why.
-        at: When, on the falcon clock.
-        dry_run: Whether nothing was done.
-        changed: Whether another version was there before, or is until it is done.
-        feed: The feed.
-        cluster: The cluster.
-        instance: The nominal time.
-        version: What was asked for.
-        before: What was there before, as far as the ledger knows; None: nothing.
-        path: Where the instance lies.
+    ``changed``: whether another version was present before, or is until it is done; ``at`` is on the falcon clock.
     """
 
     actor: str
@@ -177,28 +146,27 @@ class RestoreResult:
     path: str
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         times = {"at": self.at.isoformat(), "instance": format_instant(self.instance)}
         return {"operation": "restore", **asdict(self), **times}
 
 
 def restore_instance(installation: Installation, version: str, request: InstanceRequest) -> RestoreResult:
-    """Makes a version of an instance that was replaced the present one again, by an ordinary publication.
+    """Makes a replaced version of an instance the present one again, by an ordinary publication.
 
-    What it replaces is kept in its turn. Who has read the instance finds late data, as after any publication. Asked for
-    twice, it is done once; where it was killed, the same again completes it.
+    The replaced version is kept. Readers of the instance find late data, as after any publication. A repeated request
+    changes nothing; after a kill it completes the first.
 
     Args:
-        installation: Where.
-        version: The data version, or the beginning of one that is there or kept.
-        request: Whose query names the feed, the instance (``start``) and, where there are several, the cluster.
+        installation: Its definitions and ledger.
+        version: The data version, or the beginning of a present or kept one.
+        request: Its query names the feed, the instance (``start``) and, where there are several, the cluster.
 
     Raises:
-        QueryError: the query names more than one instance, or several versions begin so.
-        UnknownEntityError: there is no such feed, or it is not there, or on several and none is named.
+        QueryError: the query names more than one instance, or several versions have this beginning.
+        UnknownEntityError: there is no such feed, not on this cluster, or on several and none is named.
         UnknownInstanceError: the feed has no such instance there.
         StorageError: the version is not kept, a run is writing the instance, or the store refuses.
-        DeniedError: who asks may not change the feed.
+        DeniedError: the user may not change the feed.
     """
     ledger, now = installation.ledger, installation.settings.now()
     with audited(installation, "instance restore", request) as audit:
@@ -224,7 +192,7 @@ def restore_instance(installation: Installation, version: str, request: Instance
 
 
 def _whole(version: str, before: str | None, found: FeedInstance) -> str:
-    """The one that is there, or kept, and begins so; where none does, the store says what there is."""
+    """Completes a version; returns it unchanged where none matches, so that the store lists what there is."""
     kept = {one.version for one in found.storage.kept_versions(found.feed.name, found.instance)}
     if version in kept:
         return version
@@ -244,11 +212,7 @@ def _asked_for(installation: Installation, query: InstanceQuery) -> FeedInstance
 
 @contextmanager
 def _alone(installation: Installation, found: FeedInstance) -> Iterator[None]:
-    """Keeps runs away that would write the instance.
-
-    Raises:
-        StorageError: one does.
-    """
+    """Excludes runs that would write the instance; StorageError where one does."""
     writers = writers_of(installation.entities, found.feed, found.cluster, found.instance)
     locks = sorted(instance_lock(workload.name, found.cluster, nominal) for workload, nominal in writers)
     with all_taken(installation.ledger.engine, locks) as is_ours:

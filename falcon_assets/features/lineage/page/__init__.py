@@ -15,9 +15,9 @@ from falcon_assets.features.lineage.asking import Lineage
 from falcon_assets.features.lineage.places import WITH
 
 LARGEST = 5000
-"""So many versions are drawn at most: with more, browsers are slow and people see nothing."""
+"""The largest number of versions on a page: browsers become slow with more, and the page unreadable."""
 _SCRIPT = [f"script/{one}.js" for one in ["data", "layout", "groups", "drawing", "view", "columns", "details", "start"]]
-"""One script: each part knows those before it."""
+"""Each part uses those before it."""
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -52,7 +52,7 @@ _PAGE = """<!DOCTYPE html>
 
 
 def page_of(found: Lineage) -> str:
-    """The page, in ASCII. Whatever names, paths and versions hold, they are text in it, and no script.
+    """Returns the page in ASCII; names, paths and versions in it are text and never a script.
 
     Raises:
         UsageError: the graph has more than :data:`LARGEST` versions.
@@ -100,12 +100,11 @@ def page_of(found: Lineage) -> str:
 
 
 def _in_script(data: Mapping[str, Any]) -> str:
-    """JSON that does not end the element which it stands in."""
+    """Escapes JSON such that it cannot end its element."""
     return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _allowed(text: str) -> str:
-    """How a content security policy names what may be run or applied."""
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
