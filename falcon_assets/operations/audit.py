@@ -34,8 +34,8 @@ ORDERS = dict.fromkeys(_COLUMNS)
 class AuditEntry:
     """An entry of the audit; ``at`` is on the falcon clock, ``recorded`` in real time.
 
-    ``os_user`` is the user of the process, who may act for ``principal``. ``entities`` are kind and name, as far as
-    known. ``instances`` is their number, None: it was about entities. ``message``: why it was denied or failed.
+    ``os_user`` is the user of the process, who may act for ``principal``. ``instances`` is their number, None: it was
+    about entities. ``message``: why it was denied or failed.
     """
 
     at: datetime
@@ -94,7 +94,12 @@ _LIMIT = 100
 
 
 def list_audit(installation: Installation, query: Query | None = None) -> Page[AuditEntry]:
-    """Returns a page, the latest first and 100 entries by default; fields are :data:`FILTERS` and :data:`ORDERS`."""
+    """Returns a page of the audit, by default the latest 100 entries.
+
+    Raises:
+        QueryError: a field is neither in :data:`FILTERS` nor in :data:`ORDERS`.
+        SettingsError: the database cannot be reached.
+    """
     asked = query or Query()
     for field, _ in asked.filters:
         known_field(field, FILTERS)

@@ -89,6 +89,8 @@ class Audit:
 
 @dataclass(frozen=True)
 class PlainRequest:
+    """A request of the user of the operating system, without a reason."""
+
     actor: str | None = None
     reason: str = ""
     dry_run: bool = False

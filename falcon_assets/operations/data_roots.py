@@ -84,5 +84,5 @@ _GUARDS: dict[tuple[Path, str | None], RootGuard] = {}
 
 
 def roots_of(settings: Settings) -> RootGuard:
-    """One guard per process, so that roots stay those that were used before."""
+    """The process's one guard against roots of stores other than those used before."""
     return _GUARDS.setdefault((settings.home, settings.database_url), RootGuard(LedgerBook(settings)))

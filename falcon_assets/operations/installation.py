@@ -87,7 +87,7 @@ class Installation:
             yield connection
 
     def set_clock(self, *, anew: bool) -> None:
-        """Sets the database to the settings' clock, with ``anew`` also after another simulated one; SettingsError."""
+        """Sets the database to the settings' clock, ``anew`` also after another simulated one; raises SettingsError."""
         from falcon_assets.history.platform.open_ledger import set_clock  # noqa: PLC0415 - takes seconds
 
         set_clock(self.settings, anew=anew)
@@ -97,7 +97,10 @@ class Installation:
 def open_installation(
     settings: Settings | None = None, instance: DagsterInstance | None = None
 ) -> Iterator[Installation]:
-    """Opens ``settings``, else those of the environment, and closes what it opened, not a given ``instance``."""
+    """Opens an installation (``settings`` None: as in the environment), and closes what it opened, not ``instance``.
+
+    Raises SettingsError where a variable of the environment is malformed.
+    """
     with ExitStack() as opened:
         installation = Installation(load_settings() if settings is None else settings, opened)
         if instance is not None:

@@ -15,10 +15,7 @@ _NO_SHELLS = ("", "nologin", "false", "sync")
 
 
 def other_users() -> list[str]:
-    """Users besides root and the present one who can log in here, and reach Dagster's webserver without a login.
-
-    Users of directories that do not list them are not found.
-    """
+    """Users besides root and the present one who can log in here, unless their directory does not list its users."""
     return sorted(
         {
             one.pw_name

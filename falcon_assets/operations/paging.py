@@ -20,10 +20,10 @@ TAG = "tag"
 
 @dataclass(frozen=True)
 class Query:
-    """A page of a list.
+    """Filters, sorts and pages a list.
 
     Of several ``filters`` with one field any may fit, of different fields all must; of several tags all must (source:
-    Apache Falcon). ``sort`` None is the order of the definitions, '-' in front reverses.
+    Apache Falcon). ``sort`` None is the order of the definitions, '-' in front reverses. ``limit`` None: all.
     """
 
     filters: tuple[tuple[str, str], ...] = ()

@@ -202,7 +202,6 @@ class Usage:
 
     @property
     def warnings(self) -> list[str]:
-        """Breaches and unread inputs; a few of each, and how many more there are."""
         unread = [f"does not read its input {name}" for name in self.not_read]
         return [*_some(self.breaches), *_some(unread)]
 

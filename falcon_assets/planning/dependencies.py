@@ -19,7 +19,6 @@ Edge: TypeAlias = tuple[Node, Node]
 
 
 def own_feeds(inputs: Iterable[Input], outputs: Iterable[Output]) -> frozenset[str]:
-    """Feeds both read and written: each instance needs the one before it."""
     return frozenset(one.feed for one in inputs) & {one.feed for one in outputs}
 
 

@@ -47,7 +47,7 @@ def pass_times(every: Frequency) -> Timeline:
 
 
 def first_pass_over(feed: Feed, cluster: str, nominal: datetime, now: datetime) -> datetime | None:
-    """The first pass that takes the instance; of one dated after now, with ``future: delete``, the next one."""
+    """The first pass that takes the instance, None: none; of one dated after now, with ``future: delete``, the next."""
     every, entry = cadence(feed, cluster), feed.on(cluster)
     if every is None or entry is None or entry.retention is None:
         return None
@@ -80,6 +80,7 @@ class StoredLocation(NamedTuple):
     prefix: str
     """Folders left empty are deleted up to it, and it stays."""
     root: str | None = None
+    """URL; None: the cluster's own store."""
 
     @property
     def place(self) -> str:
@@ -182,6 +183,7 @@ class StoredVersion(NamedTuple):
     nominal: datetime
     version: str
     path: str
+    """Below the root of the instance's store; empty: it does not exist any more."""
     prefix: str
 
 
@@ -202,7 +204,7 @@ def plan_versions(
     evicted: Collection[datetime],
     protected: Mapping[tuple[datetime, str], Reason],
 ) -> list[VersionVerdict]:
-    """By instance, the last replaced first; versions without an entry in ``replaced`` count as replaced just now."""
+    """By instance, the last replaced first; those of killed runs, not in ``replaced``, count as replaced just now."""
     oldest = before(now, rule.for_, zone) if rule and rule.for_ else None
     there = {(one.nominal, one.version): one for one in found}
     last_first = sorted(sorted(there), key=lambda key: replaced.get(key) or _LAST, reverse=True)

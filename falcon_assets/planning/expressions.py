@@ -101,7 +101,6 @@ class Shift:
 
     @property
     def floored_months(self) -> int:
-        """Months to the latest whole month at or before it; for short shifts only."""
         return self.months - (self.time < _ZERO)
 
     @property

@@ -77,11 +77,8 @@ def latest_instances(
     before that. ``future(0,limit)`` is the first available instance at or after ``nominal``, ``future(1,limit)`` the
     available one after that, both among the first ``limit`` existing instances. A window has the available ones between
     its ends; one that starts at a time has every existing instance from there on, available or not, and looks back for
-    its end no further than that.
-
-    Returns:
-        None where not enough instances are available (yet); empty where ``start`` lies after ``end``, or where the feed
-            has no instance from the start on.
+    its end no further than that. None where not enough instances are available (yet); empty where ``start`` lies after
+    ``end``, or where the feed has no instance from the start on. Raises ExpressionError for windows of times.
     """
     if declared.start.call.kind is Kind.TIME:
         return _up_to_latest(declared, timeline, nominal, available, timezone)
@@ -159,7 +156,6 @@ class ReaderSpan(NamedTuple):
     last: datetime
     """Included; before ``first``: there is none."""
     is_exact: bool
-    """Whether every instance of the process in the span reads it."""
 
 
 def reader_span(declared: Input, process: Timeline, feed: Timeline, timezone: str, instance: datetime) -> ReaderSpan:

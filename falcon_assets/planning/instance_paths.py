@@ -31,7 +31,6 @@ class Place(NamedTuple):
     root: str | None
     """URL, of a whole URL its part up to the first time variable, else the last step; None: the cluster's own store."""
     template: PathTemplate
-    """Below the root, normalised; only time variables are left in it."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ class InstancePaths:
 
     @cached_property
     def prefix(self) -> str:
-        """The folder above the first time variable, which holds all data of the feed and nothing else."""
+        """The folder above the first time variable: all data of the feed is in it, nothing above it is the feed's."""
         if self.feed.table_on(self.cluster.name):
             return self.template.text.partition("#")[0]
         return self.template.fixed_prefix({}) or "/"

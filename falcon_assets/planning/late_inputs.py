@@ -39,7 +39,10 @@ def late_inputs(workloads: Iterable[Workload]) -> dict[tuple[str, str, str], tim
 
 
 def late_workflow(process: Process, changes: Collection[LateChange] | None) -> Workflow:
-    """The workflow of the first changed input that declares one, else the process's; empty: any input may differ."""
+    """The workflow of the first changed late input that declares one, else that of the process.
+
+    ``changes`` None: this is no late rerun; empty: not known, so any late input may have changed.
+    """
     if changes is None or process.late_process is None:
         return process.workflow
     changed = {one.input for one in changes}

@@ -29,10 +29,12 @@ class ReplicationOptions:
     order: Order = "FIFO"
     """Which ready instance is copied first; LAST_ONLY drops all but the newest."""
     timeout: Frequency | None = None
+    """None: as for a process."""
     max_maps: int = 20
+    """Tasks of one copy; 20 is distcp's default."""
     map_bandwidth: float | None = None
+    """Mebibytes per second of each task; None: no limit."""
     overwrite: bool = False
-    """Copies files that are equal too."""
     ignore_errors: bool = False
     """Publishes instances although some files could not be copied."""
     skip_checksum: bool = False
@@ -65,7 +67,6 @@ def replication_options(properties: Mapping[str, str]) -> ReplicationOptions:
 
 
 def option_problems(properties: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yields property and message."""
     for name, value in properties.items():
         if name in _KNOWN:
             try:
@@ -177,7 +178,7 @@ def contributions(feed: Feed, target: str, clusters: Mapping[str, Cluster]) -> t
 
 
 def common_timeline(feed: Feed, source: str, target: str) -> Timeline | None:
-    """None where there are none: steps of one length either all meet or never."""
+    """None: they share no instance (steps of one length all meet or never). Raises UnknownEntityError off a cluster."""
     theirs, ours = feed_timeline(feed, source), feed_timeline(feed, target)
     end = min(theirs.end, ours.end)
     found = ours.indexes(max(theirs.start, ours.start), end)

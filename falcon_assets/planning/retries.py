@@ -22,7 +22,6 @@ def settled(record: InstanceRecord, retry: Retry) -> bool:
 
 
 def is_final(record: InstanceRecord, retry: Retry, request: RerunRequest | None) -> bool:
-    """Whether the outcome stays: no retry follows, also not for the request."""
     begun = request is not None and _has_begun(request, record)
     return settled(_counted_anew(request, record) if request is not None and begun else record, retry)
 
@@ -39,7 +38,7 @@ def opens_at(record: InstanceRecord, retry: Retry) -> datetime | None:
 
 
 def is_alive(request: RerunRequest, record: InstanceRecord, retry: Retry) -> bool:
-    """Until the instance is over again, by a later attempt or because it timed out."""
+    """True until the instance is over again, by a later attempt or because it timed out."""
     return not (_has_begun(request, record) and settled(_counted_anew(request, record), retry))
 
 

@@ -180,7 +180,6 @@ def _shift_of(way: Sequence[Step]) -> int | None:
 
 
 def _follow(way: Sequence[Step], nominal: datetime) -> datetime | None:
-    """None where the way leads out of a validity."""
     moment: datetime | None = nominal
     try:
         for step in way:

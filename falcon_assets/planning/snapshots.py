@@ -23,7 +23,7 @@ def refresh_time(modified: datetime, clock: Clock) -> datetime:
 def unrecorded_windows(
     line: Timeline, now: datetime, newest: datetime | None, count: int
 ) -> list[tuple[datetime, datetime]]:
-    """Windows (ends included) that may hold unrecorded instances: those by hand, or a later validity, leave gaps."""
+    """Windows (ends included) that may hold unrecorded instances: records by hand and earlier starts leave gaps."""
     is_whole = newest is not None and count > line.index_at_or_before(newest) - line.first
     first = newest if newest is not None and is_whole else line.start
     return [(first, now)] if first <= now else []

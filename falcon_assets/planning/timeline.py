@@ -106,7 +106,10 @@ class Timeline:
     first: int = 0
 
     def instance(self, k: int) -> datetime:
-        """``k`` may exceed the validity; times in a gap move forward by it, ambiguous ones are the first occurrence."""
+        """``k`` may exceed the validity; raises OverflowError beyond the years 1 to 9999.
+
+        A wall-clock time inside a spring gap moves forward by the gap, an ambiguous time means its first occurrence.
+        """
         if self.frequency.is_absolute:
             return self.start + k * self.frequency.length
         # Instance 0 is the declared start itself, even where it names the second occurrence of an ambiguous time.
@@ -144,7 +147,6 @@ class Timeline:
         return index
 
     def at_or_before(self, moment: datetime) -> datetime | None:
-        """The latest existing instance; None before the first."""
         index = min(self.index_at_or_before(moment), self.count - 1)
         return self.instance(index) if index >= self.first else None
 
@@ -180,7 +182,11 @@ class Timeline:
         return self.instance(self.count - 1) if self.count > self.first else None
 
     def cut(self, indexes: range) -> Timeline:
-        """Starts at the first of these instances, unless steps from there lead elsewhere (28 February for the 31st)."""
+        """Keeps these instances only, with indexes of their own.
+
+        It starts at the first of them, unless steps from there lead elsewhere (28 February for the 31st); then at one
+        before it, which does not exist.
+        """
         if not indexes:
             return replace(self, end=self.start, first=0)
         end = self.instance(indexes.stop) if indexes.stop < self.count else self.end
@@ -211,7 +217,6 @@ class Timeline:
             return moment.replace(tzinfo=None)
 
     def _estimate(self, wall: datetime) -> int:
-        """An index whose wall-clock time is within a step or two of ``wall``."""
         if self.frequency.unit is TimeUnit.MONTHS:
             return whole_months_between(self._anchor, wall) // self.frequency.count
         return (wall - self._anchor) // self.frequency.length

@@ -165,7 +165,6 @@ def _meets_every_day(process: Timeline, feed: Timeline, changes: frozenset[Offse
 
 
 def _keep_order(process: Timeline, feed: Timeline, first: Shift, last: Shift, changes: frozenset[OffsetChange]) -> bool:
-    """Whether instances and ends of windows are in the same order on the wall and in absolute time."""
     clock = _clock(process)
     clocks = {point % _DAY for point in (clock, _clock(feed), clock + first.time, clock + last.time)}
     return len(clocks) == 1 or not any(change.touches(point, point) for change in changes for point in clocks)
@@ -192,7 +191,7 @@ def _clock(timeline: Timeline) -> timedelta:
 
 @lru_cache(maxsize=65536)
 def index_shift(nominal: Timeline, feed: Timeline, call: Call, timezone: str) -> int | None:
-    """Index of the feed instance at or before ``call`` minus that of the process instance; None where it varies."""
+    """Index at or before ``call`` in the feed minus the process's; None where it varies. Raises ExpressionError."""
     if nominal.frequency != feed.frequency:
         return None
     if not (nominal.frequency.is_absolute and absolute_shift(call) is not None):

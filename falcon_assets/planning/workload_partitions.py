@@ -10,9 +10,11 @@ from falcon_assets.planning.timeline import Timeline
 
 @dataclass(frozen=True)
 class WorkloadPartitions:
-    """``shift``: index of an output minus index of the instance that writes it; None: partitioned by its own instances.
+    """The partitions of a workload's assets.
 
-    ``at_once`` is one where several instances write one output instance.
+    They are those of the outputs where one instance makes exactly one of each, else its own. ``shift`` is the index of
+    an output minus that of the instance that writes it; None: own timeline. ``at_once`` is one where several instances
+    write one output instance.
     """
 
     nominal: Timeline
@@ -21,7 +23,6 @@ class WorkloadPartitions:
     at_once: int
 
     def nominal_of(self, partition: datetime) -> datetime:
-        """May lie outside the validity."""
         if self.shift is None:
             return partition
         index = self.timeline.index_at_or_before(partition)

@@ -249,7 +249,7 @@ def makers(
 
 
 def not_from_outside(feed: Feed, cluster: str, producers: Sequence[Workload]) -> str | None:
-    """Why no data lands on the cluster from outside, which would bypass the producers; None: it does."""
+    """Why nothing lands there from outside, given its producers; None: it does."""
     writers = ", ".join(repr(process.name) for process in producers)
     if writers:
         return f"process {writers} writes it on cluster {cluster!r}: materialize the partition to have it written anew"

@@ -68,17 +68,9 @@ class ClusterSnapshot:
     ) -> None:
         """Reads the ledger.
 
-        Args:
-            connection: The database.
-            cluster: The cluster.
-            members: Its workloads.
-            status: Of the entities.
-            unfinished: Runs that are not over.
-            now: The time.
-            until: No instance after it matters.
-            reruns: The requests on the cluster.
-            since: Workload -> no instance before it matters; None: settled instances do not.
-            producers: Returns the situations of the workloads that write a feed on a cluster; None: unknown.
+        ``since`` maps workloads to the time before which no instance matters, None: settled ones do not; no instance
+        after ``until`` matters. ``producers`` returns the situations of the workloads that write a feed on a cluster;
+        None: unknown.
         """
         self._connection, self._cluster, self._status, self._now, self._until = connection, cluster, status, now, until
         self._progress = queries.progress(connection, cluster)

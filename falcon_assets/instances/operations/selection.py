@@ -32,7 +32,13 @@ from falcon_assets.planning.workloads import Workload
 
 @dataclass(frozen=True)
 class InstanceRequest:
-    """Selects by ``query`` without its page (``after``, ``limit``); ``dry_run`` only reports what would change."""
+    """A request for a command on instances.
+
+    Attributes:
+        query: Its page (``after``, ``limit``) is ignored.
+        actor: None: the user of the operating system.
+        dry_run: Only report what would change.
+    """
 
     query: InstanceQuery
     actor: str | None = None

@@ -32,7 +32,7 @@ from falcon_assets.planning.reason import Reason
 from falcon_assets.planning.retries import later, reopened
 
 LONGEST_LAUNCH = 100
-"""Instances of one run."""
+"""Most instances of one run."""
 
 Ready: TypeAlias = Sequence[tuple[int, datetime]]
 """In the order of the workload: index in the timeline, and nominal time."""

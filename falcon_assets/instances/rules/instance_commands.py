@@ -26,7 +26,7 @@ AFTER = {
     InstanceCommand.SUSPEND: InstanceState.SUSPENDED,
     InstanceCommand.RESUME: InstanceState.WAITING,
 }
-"""A rerun is only requested."""
+"""Without RERUN, which is only requested."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def never(thing: object) -> None: ...
 
 
 def settled_since(at: Situation, nominal: datetime, lacking: MissingInput) -> datetime | None:
-    """When all producers of a missing input ended without it; None: one still may make it; unknown: ``nominal``."""
+    """When the last producer ended without the input (``nominal`` if not known); None: one may still make it."""
     latest = nominal
     for producer, made_by in _makers(at, nominal, lacking):
         record = producer.records.get(made_by)

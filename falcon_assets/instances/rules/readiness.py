@@ -51,7 +51,7 @@ def missing_input(name: str, feed: Feed, instance: datetime | str) -> MissingInp
 
 @dataclass(frozen=True)
 class Readiness:
-    """Expensive to make, cheap to use often."""
+    """Keep it: everything that depends on the workload alone is cached."""
 
     workload: Workload
 

@@ -239,7 +239,7 @@ def gives_up(at: Situation, nominal: datetime, record: InstanceRecord | None) ->
 
 
 def _given_up_in_earnest(at: Situation, nominal: datetime, until: datetime) -> datetime | None:
-    """Extends that time by one from the end of the last producer; None: not before that end, or a collection."""
+    """Extends ``until`` to a full timeout after the last producer ended; None: it has not, or a collection is due."""
     for lacking in at.missing(nominal):
         if lacking.instance in at.pending_reruns.by_feed.get(lacking.feed, {}):
             return None

@@ -77,8 +77,8 @@ class WorkloadExecution:
         """Runs every instance of the run's partitions, ``parallel`` at a time, and records each as it is published.
 
         Raises:
-            dagster.Failure: with instances and reasons: some failed, or wait in a run by hand; the others are done. Or
-                all were stopped or wait: the run must not look successful.
+            dagster.Failure: some instances failed, or wait in a run by hand (the others are done); or all were stopped
+                or wait: the run must not look successful.
         """
         ledger = self.open_ledger(context.instance)
         with instance_claims(context, ledger, self.workload.name, self.workload.cluster) as claims:

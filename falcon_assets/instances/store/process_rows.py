@@ -72,7 +72,7 @@ class _ProcessRows(InstanceRows[InstanceState, InstanceRecord]):
         """Orders by a column (``started`` or ``attempt``), then entity, cluster and nominal time.
 
         Requested reruns count as WAITING. Instances never started are last, at the end of time (descending: its
-        beginning). ``after`` is the key of the last row of the page before.
+        beginning). ``after`` has the value and the key of the last row of the page before.
         """
         if not spans or states == frozenset():
             return []

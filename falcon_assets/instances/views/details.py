@@ -61,11 +61,8 @@ def instance_details(
 ) -> InstanceDetails:
     """Plans the instance, and checks in the stores of its feeds which data exists.
 
-    Args:
-        installation: Where.
-        name: Of the process, of the replication as lists call it, or of the feed that is replicated.
-        instance: A nominal time; it may lie in the future.
-        cluster: None: the only cluster of the process, or the only target.
+    ``name`` is that of a process, of a replication as lists call it, or of a replicated feed. ``instance`` may lie in
+    the future. ``cluster`` None: the only one, or the only target.
 
     Raises:
         UnknownEntityError: unknown name or cluster, or on several clusters and none is named.

@@ -139,7 +139,12 @@ def all_instances(installation: Installation, query: InstanceQuery) -> Iterator[
 
 
 def instance_status(installation: Installation, query: InstanceQuery) -> InstancePage:
-    """Raises as :func:`list_instances`, and UnknownInstanceError where a single instance does not exist."""
+    """Returns the instances of a time span, or a single one.
+
+    Raises:
+        UnknownInstanceError: the query is for a single instance, which does not exist.
+        UnknownEntityError, QueryError: as :func:`list_instances`.
+    """
     page = list_instances(installation, query)
     if query.alone and query.start and not page.total and not query.filters:
         raise UnknownInstanceError(f"{query.name} has no instance {format_instant(query.start)}")
@@ -153,7 +158,7 @@ def latest(query: InstanceQuery) -> InstanceQuery:
 
 
 def summarize_instances(installation: Installation, query: InstanceQuery) -> list[InstanceCounts]:
-    """Raises as :func:`list_instances`."""
+    """Counts the instances of a query by state; raises as :func:`list_instances`."""
     store = installation.all_entities.in_colo(query.colo) if query.colo else installation.entities
     with installation.tables_caught_up().begin() as connection:
         asked = readable(installation, store, query, asked_for(connection, store, query, installation.settings.now()))
