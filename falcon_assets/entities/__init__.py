@@ -1,1 +1,1 @@
-"""What is known of entities beyond their definitions: status, versions of definitions, workflows."""
+"""State of entities beyond their definitions: status, versions of definitions, workflows."""

@@ -1,4 +1,4 @@
-"""Which version of its definition an instance runs with (source: Apache Falcon)."""
+"""Versions of definitions, and the one that an instance runs with (source: Apache Falcon)."""
 
 from __future__ import annotations
 
@@ -23,23 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class VersionSince:
-    """A version of a definition, and since when it has held, on the falcon clock."""
+    """``since`` is on the falcon clock."""
 
     number: int
     since: datetime
 
 
 def version_for(nominal: datetime, scheduled_since: datetime | None, versions: Sequence[VersionSince]) -> int:
-    """The version that an instance runs with.
-
-    It is the one that held at the nominal time; for instances of the time before the entity was scheduled the one that
-    held when it was. An entity that never was scheduled is still being written: its instances run with the present one.
-
-    Args:
-        nominal: The nominal time of the instance.
-        scheduled_since: When the entity was scheduled first, on the falcon clock; None: it never was.
-        versions: All versions, the oldest first; one at least.
-    """
+    """Returns the version at the nominal time or the first schedule, if later; without a schedule, the present one."""
     if scheduled_since is None:
         return versions[-1].number
     at = max(nominal, scheduled_since)
@@ -52,19 +43,11 @@ _LOAD = "load"
 
 @dataclass(frozen=True)
 class DefinitionVersion:
-    """A definition that an entity has had.
+    """A version of a definition.
 
-    Attributes:
-        kind: Of the entity.
-        name: Of the entity.
-        version: Its number, from 1.
-        text: As it was stored, with stars for secrets; None: the entity was deleted.
-        text_hash: SHA-256 of the text.
-        workflow_hash: SHA-256 of the files of its workflows; None: it has none.
-        since: When it was taken up, on the falcon clock.
-        operation: The command that brought it; ``load``: it was found in the tree.
-        actor: The user who gave the command, or whose process found it.
-        reason: In the words of who gave the command.
+    ``text`` is stored with stars for secrets, None: the entity was deleted; ``text_hash`` and ``workflow_hash`` are
+    SHA-256, the latter of the files of its workflows, None: it has none. ``since`` is on the falcon clock;
+    ``operation`` is ``load`` for changes found in the tree.
     """
 
     kind: str
@@ -81,15 +64,7 @@ class DefinitionVersion:
 
 @dataclass(frozen=True)
 class Recorder:
-    """Who writes versions down, and why.
-
-    Attributes:
-        actor: The user of the operating system.
-        operation: The command that changed the tree.
-        reason: Why.
-        keys: The entities that the command changed: only those are written down; of a load, all.
-        anew: Whether those are written down although nothing in them has changed.
-    """
+    """``keys``: only these are recorded, except by a load; ``anew``: also where nothing in them changed."""
 
     actor: str
     operation: str = _LOAD
@@ -99,14 +74,11 @@ class Recorder:
 
 
 def record_definitions(engine: Engine, root: Path, now: datetime, recorder: Recorder) -> int:
-    """Writes down what is new in the tree since the last time; the number of versions.
+    """Records the changes of the tree since the last time, and returns the number of versions.
 
-    One statement and no parsing where nothing is. Several processes may do it at once: whoever comes last has read the
-    tree last.
-
-    Raises:
-        InvalidDefinitionsError: the definitions have problems; nothing is written down.
-        DefinitionStoreError: a change of the tree that was interrupted cannot be finished.
+    One statement and no parsing where nothing changed; under a lock, so that each process has read the latest tree.
+    Raises InvalidDefinitionsError (nothing is recorded), and DefinitionStoreError where an interrupted change of the
+    tree cannot be finished.
     """
     from falcon_assets.catalog.definition_texts import read_definition_texts  # noqa: PLC0415 - it parses; who reads a list need not
 
@@ -134,12 +106,7 @@ def record_definitions(engine: Engine, root: Path, now: datetime, recorder: Reco
 
 
 def unrecorded_versions(connection: Connection, root: Path) -> dict[Key, int]:
-    """The versions that the next load writes down, by the entities that have changed; nothing is written.
-
-    Raises:
-        InvalidDefinitionsError: the definitions have problems.
-        DefinitionStoreError: a change of the tree that was interrupted cannot be finished.
-    """
+    """The versions that the next load would record; writes nothing, raises as :func:`record_definitions`."""
     if not root.is_dir() or _is_recorded(connection, root):
         return {}
     from falcon_assets.catalog.definition_texts import read_definition_texts  # noqa: PLC0415 - it parses; who reads a list need not
@@ -149,7 +116,6 @@ def unrecorded_versions(connection: Connection, root: Path) -> dict[Key, int]:
 
 
 def _files_of(connection: Connection, texts: DefinitionTexts) -> dict[tuple[str, int], tuple[WorkflowFile, ...]]:
-    """The files of the workflows of what is recorded as it is now, by process and version."""
     latest = _latest(connection)
     return {
         (key[1], latest[key].version): one.files
@@ -163,7 +129,6 @@ def _hashes(one: Any) -> tuple[str | None, str | None]:
 
 
 def definition_history(connection: Connection, kind: str, name: str) -> list[DefinitionVersion]:
-    """The versions of an entity, the oldest first; none where none was recorded."""
     table = DEFINITION_VERSIONS
     found = connection.execute(
         select(table).where(table.c.kind == kind, table.c.name == name).order_by(table.c.version)
@@ -172,14 +137,12 @@ def definition_history(connection: Connection, kind: str, name: str) -> list[Def
 
 
 def definition_version(connection: Connection, kind: str, name: str, version: int) -> DefinitionVersion:
-    """A version that is recorded."""
     table = DEFINITION_VERSIONS
     wanted = select(table).where(table.c.kind == kind, table.c.name == name, table.c.version == version)
     return DefinitionVersion(**connection.execute(wanted).one()._mapping)
 
 
 def recorded_kinds(connection: Connection, name: str) -> list[str]:
-    """The kinds of which an entity of that name was recorded."""
     table = DEFINITION_VERSIONS
     found = connection.execute(select(table.c.kind).where(table.c.name == name).distinct().order_by(table.c.kind))
     return list(found.scalars())
@@ -203,7 +166,6 @@ def _name_of(root: Path) -> str:
 def _new_rows(
     connection: Connection, root: Path, texts: DefinitionTexts, recorder: Recorder
 ) -> Iterator[dict[str, Any]]:
-    """What differs from the latest versions, or is to be recorded anew; what a command names was perhaps deleted."""
     latest = _latest(connection)
 
     def row(key: Key, text: str | None, hashes: tuple[str | None, str | None]) -> dict[str, Any]:
@@ -229,7 +191,7 @@ def _latest(connection: Connection) -> dict[Key, Any]:
 
 
 def _gone(connection: Connection, root: Path) -> set[Key]:
-    """What was in this tree, and is in no other of this database."""
+    """Entities that were in this tree, and are in no other of this database."""
     before: set[Key] = set()
     elsewhere: set[Key] = set()
     for row in connection.execute(select(DEFINITION_TREES.c.root, DEFINITION_TREES.c.entities)):
@@ -239,32 +201,24 @@ def _gone(connection: Connection, root: Path) -> set[Key]:
 
 @dataclass(frozen=True)
 class EntityVersions:
-    """The versions of an entity since it was submitted, the oldest first.
-
-    Attributes:
-        versions: None of them is a deletion.
-        scheduled_since: When the entity was scheduled first; None: it never was.
-    """
+    """Versions since the entity was last submitted, oldest first, none a deletion; ``scheduled_since`` None: never."""
 
     versions: tuple[VersionSince, ...] = ()
     scheduled_since: datetime | None = None
 
     @property
     def present(self) -> int | None:
-        """The present version; None: none is recorded."""
         return self.versions[-1].number if self.versions else None
 
     def of(self, nominal: datetime) -> int | None:
-        """The version that the instance runs with; None: none is recorded."""
         return version_for(nominal, self.scheduled_since, self.versions) if self.versions else None
 
     def at(self, moment: datetime) -> int | None:
-        """The latest version of that time; None: none is that old."""
         return next((one.number for one in reversed(self.versions) if one.since <= moment), None)
 
 
 def versions_of(connection: Connection, entities: Collection[Key]) -> Mapping[Key, EntityVersions]:
-    """The versions of each entity, by kind and name; of an entity without a recorded one there is nothing."""
+    """By kind and name; entities without recorded versions are left out."""
     table, status = DEFINITION_VERSIONS.c, ENTITY_STATUS.c
     joined = DEFINITION_VERSIONS.outerjoin(ENTITY_STATUS, and_(table.kind == status.kind, table.name == status.name))
     deleted = table.text_hash.is_(None).label("deleted")

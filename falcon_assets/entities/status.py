@@ -1,4 +1,4 @@
-"""What is scheduled: the status of entities, from their definitions unless a command changed it."""
+"""Status of entities: from their definitions unless a command changed it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from falcon_assets.model.process import Process
 
 
 class Status(str, Enum):
-    """The states of an entity (source: Apache Falcon)."""
+    """Source: Apache Falcon."""
 
     SUBMITTED = "SUBMITTED"
     RUNNING = "RUNNING"
@@ -26,14 +26,7 @@ class Status(str, Enum):
 
 @dataclass(frozen=True)
 class EntityStatus:
-    """The status of a feed or process.
-
-    Attributes:
-        status: The status.
-        since: When it came to it, on the falcon clock.
-        commanded: Whether by a command; else by ``schedule:`` in the definition.
-        scheduled_since: When it was scheduled first; None: it never was.
-    """
+    """``since`` is on the falcon clock; ``commanded`` False: by ``schedule:`` in the definition."""
 
     status: Status
     since: datetime
@@ -44,7 +37,7 @@ class EntityStatus:
 def statuses(
     connection: Connection, entities: Iterable[Feed | Process], now: datetime
 ) -> Mapping[tuple[str, str], EntityStatus]:
-    """(kind, name) -> status of each entity; what is new or has another ``schedule:`` is written down as of ``now``."""
+    """By (kind, name); records new entities and changes of ``schedule:`` as of ``now``."""
     known = {
         (row.kind, row.name): EntityStatus(Status(row.status), row.since, row.commanded, row.scheduled_since)
         for row in connection.execute(select(ENTITY_STATUS))
@@ -65,7 +58,7 @@ def statuses(
 
 
 def command(connection: Connection, entity: Feed | Process, status: Status, now: datetime) -> EntityStatus:
-    """Gives the entity a status that its definition no longer changes."""
+    """Sets a status that the definition no longer changes."""
     before = statuses(connection, [entity], now)[entity.kind, entity.name]
     since = before.since if before.status is status else now
     after = EntityStatus(status, since, True, before.scheduled_since or _scheduled(status, now))
@@ -76,7 +69,6 @@ def command(connection: Connection, entity: Feed | Process, status: Status, now:
 def scheduled_since(
     connection: Connection, entities: Collection[tuple[str, str]]
 ) -> Mapping[tuple[str, str], datetime]:
-    """Since when those of the entities have been scheduled that ever were, by kind and name."""
     table = ENTITY_STATUS.c
     wanted = (tuple_(table.kind, table.name).in_(list(entities)), table.scheduled_since.is_not(None))
     found = connection.execute(select(table.kind, table.name, table.scheduled_since).where(*wanted))
@@ -84,7 +76,7 @@ def scheduled_since(
 
 
 def forget(connection: Connection, kind: str, name: str) -> None:
-    """Forgets the status of an entity that is not defined any more; one of that name begins with what it declares."""
+    """A new entity of that name starts with its declared status."""
     connection.execute(delete(ENTITY_STATUS).where(ENTITY_STATUS.c.kind == kind, ENTITY_STATUS.c.name == name))
 
 
@@ -105,8 +97,6 @@ def _write(
 
 
 class Command(str, Enum):
-    """What can be told to an entity."""
-
     SCHEDULE = "schedule"
     SUSPEND = "suspend"
     RESUME = "resume"
@@ -122,18 +112,14 @@ _PARTICIPLES = {Command.SCHEDULE: "scheduled", Command.SUSPEND: "suspended", Com
 
 @dataclass(frozen=True)
 class StatusChange:
-    """What became of a command; ``before`` and ``after`` are the same where there was nothing to do."""
+    """``before`` and ``after`` are equal where nothing was to be done."""
 
     before: EntityStatus
     after: EntityStatus
 
 
 def transition(status: Status, asked: Command) -> Status:
-    """The status after the command; the same where the entity has it already.
-
-    Raises:
-        EntityStatusError: the command does not fit that status.
-    """
+    """The same status where the entity has it already; raises EntityStatusError where the command does not fit."""
     needed, result = _TRANSITIONS[asked]
     if status not in (needed, result):
         fitting = [one.value for one, (first, last) in _TRANSITIONS.items() if (first, last) == (status, result)]
@@ -143,17 +129,7 @@ def transition(status: Status, asked: Command) -> Status:
 
 
 def apply_command(connection: Connection, entity: Feed | Process, asked: Command, now: datetime) -> StatusChange:
-    """Gives the entity the status that the command leads to; commands at once follow each other.
-
-    Args:
-        connection: In a transaction; the entity is locked until its end.
-        entity: As it is declared now.
-        asked: The command.
-        now: The time on the falcon clock.
-
-    Raises:
-        EntityStatusError: the command does not fit the status of the entity; nothing is changed.
-    """
+    """Locks the entity until the transaction ends; raises EntityStatusError where the command does not fit."""
     statuses(connection, [entity], now)  # afterwards there is a row to lock
     own = (ENTITY_STATUS.c.kind == entity.kind, ENTITY_STATUS.c.name == entity.name)
     row = connection.execute(select(ENTITY_STATUS).where(*own).with_for_update()).one()

@@ -1,4 +1,4 @@
-"""The files of workflows as they were in each version of a process: kept, and read again part by part."""
+"""Files of workflows, kept for each version of a process and read in parts."""
 
 from __future__ import annotations
 
@@ -22,10 +22,7 @@ _OUTSIDE = "its path leads out of the folder of the definitions"
 
 
 def keep_workflows(connection: Connection, root: Path, of: Mapping[tuple[str, int], Sequence[WorkflowFile]]) -> None:
-    """Keeps the files of (process, version), but for versions whose files are kept already; each content once.
-
-    What cannot be kept is noted with the reason. The caller has the lock of the versions of definitions.
-    """
+    """Stores each content once; a file that cannot be stored is recorded with the reason; the caller holds the lock."""
     new = dict(of)
     for known in parts(of):
         own = (WORKFLOW_FILES.c.process, WORKFLOW_FILES.c.version)
@@ -48,21 +45,19 @@ def keep_workflows(connection: Connection, root: Path, of: Mapping[tuple[str, in
 
 
 def kept_files(connection: Connection, process: str, version: int) -> list[WorkflowFile]:
-    """The files of a version, by path; none where none were kept."""
     table = WORKFLOW_FILES.c
     found = select(table.path, table.hash, table.problem).where(table.process == process, table.version == version)
     return [WorkflowFile(*row) for row in connection.execute(found.order_by(table.path))]
 
 
 def without_files(connection: Connection) -> set[tuple[str, int]]:
-    """The versions of processes of which some file could not be kept: nobody can run them again."""
+    """Versions that cannot run again, as some file could not be stored."""
     table = WORKFLOW_FILES.c
     rows = connection.execute(select(table.process, table.version).where(table.hash.is_(None)).distinct())
     return {(row.process, row.version) for row in rows}
 
 
 def content_parts(connection: Connection, content: str) -> Iterator[bytes]:
-    """What has that hash, part by part."""
     table = FILE_CONTENTS.c
     number = connection.execute(select(func.count()).where(table.hash == content)).scalar_one()
     for part in range(number):
@@ -72,7 +67,7 @@ def content_parts(connection: Connection, content: str) -> Iterator[bytes]:
 
 
 def _keep(connection: Connection, root: Path, one: WorkflowFile) -> str:
-    """Keeps the content of a file; why it is not kept, or nothing."""
+    """Returns why the file is not stored; empty: it is."""
     problem = one.problem or ("" if one.is_inside else _OUTSIDE) or ("" if one.path.isprintable() else _ODD)
     if problem:
         return problem
@@ -100,18 +95,10 @@ _PATIENCE_SECONDS = 120.0
 
 
 def workflow_folder(connection: Connection, home: Path, name: str, files: Sequence[WorkflowFile]) -> Path:
-    """The folder that holds the files, which are for reading only; it is made where it is not there, or is damaged.
+    """The read-only folder of the files, written where it is missing or damaged; raises StorageError.
 
-    Whoever finds it finds it whole. Several processes may ask at once.
-
-    Args:
-        connection: To the contents.
-        home: FALCON_HOME.
-        name: Of the folder; the same for the same files.
-        files: What is to be in it; all of them are kept.
-
-    Raises:
-        StorageError: it cannot be written.
+    It appears complete, also when a process is killed or several write it at once. ``name`` must be the same for the
+    same files only.
     """
     folder = home / _FOLDER / name
     if _is_whole(folder, files):

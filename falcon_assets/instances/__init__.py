@@ -1,1 +1,1 @@
-"""The life of instances: what they wait for, how they run, what is told of them."""
+"""The life of instances: waiting for inputs, running, and views of them."""

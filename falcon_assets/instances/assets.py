@@ -1,4 +1,4 @@
-"""Processes without outputs as Dagster asset specs: an asset of their own stands for what they effect."""
+"""Dagster assets of processes, and of the feeds that they write."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def effect_spec(
     tags: Mapping[str, str],
     metadata: Mapping[str, Any],
 ) -> dg.AssetSpec:
-    """The asset ``cluster/process``, in the group of its pipeline, with one partition per instance of the process."""
+    """``cluster/process`` stands for the effect of a process without outputs."""
     return dg.AssetSpec(
         key=names.asset_key(cluster.name, process.name),
         description=process.description or None,
@@ -82,7 +82,6 @@ def feed_spec(
     metadata: Mapping[str, Any] | None = None,
     skippable: bool = False,
 ) -> dg.AssetSpec:
-    """The asset of ``feed`` on ``cluster``, partitioned by ``timeline``, with tags and metadata of its producer."""
     return dg.AssetSpec(
         key=names.asset_key(cluster.name, feed.name),
         description=feed.description or None,
@@ -98,7 +97,6 @@ def feed_spec(
 
 
 def _metadata(feed: Feed, cluster: Cluster) -> dict[str, Any]:
-    """The definition as people wrote it; whatever is not declared is left out."""
     locations, table = feed.locations_on(cluster.name), feed.table_on(cluster.name)
     sla, entry = feed.sla_on(cluster.name), next(one for one in feed.clusters if one.name == cluster.name)
     retention = f"{entry.retention.action} after {entry.retention.limit}" if entry.retention else None
@@ -126,15 +124,6 @@ def _metadata(feed: Feed, cluster: Cluster) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ProcessAssets:
-    """Builds the assets of processes.
-
-    Attributes:
-        store: The entities.
-        settings: The clock, and where everything lies.
-        partitions: How the assets of feeds are partitioned.
-        recording: Writes down which definitions were loaded.
-    """
-
     store: EntityStore
     settings: Settings
     partitions: AssetPartitions
@@ -143,8 +132,8 @@ class ProcessAssets:
     def build(self, workload: ProcessWorkload) -> dg.AssetsDefinition:
         """The assets that a process produces on a cluster, with the op that computes them.
 
-        A run may carry any range of partitions: every instance in it is read, computed, published and recorded on
-        its own, and fails on its own; the run fails at its end if any did.
+        A run may carry any range of partitions: every instance in it is read, computed, published and recorded on its
+        own, and fails on its own; the run fails at its end if any did.
         """
         process, cluster = workload.entity, self.store.clusters[workload.cluster]
         stores = cache(partial(self._stores, cluster))
@@ -190,7 +179,7 @@ class ProcessAssets:
         return ClusterStore(cluster, home, environ, roots=roots), StoresOf(cluster, home, environ, roots)
 
     def _elsewhere(self, cluster: Cluster) -> list[StoresOf]:
-        """The stores of all other clusters, those of other colos included: none is opened before it is looked at."""
+        """Of all colos; each is opened on first use."""
         told = (self.settings.home, self.settings.environ, roots_of(self.settings))
         return [StoresOf(one, *told) for one in self.store.everywhere.values() if one.name != cluster.name]
 
@@ -216,11 +205,11 @@ class ProcessAssets:
             )
 
     def _deps(self, workload: ProcessWorkload) -> list[dg.AssetDep]:
-        """A dependency per input feed.
+        """One dependency per input feed: Dagster has one edge per pair of assets.
 
-        Dagster knows one edge per pair of assets: where two inputs read different windows of one feed, the edge says
-        that any instance may be meant. What the process reads of an output of its own is a dependency of that output on
-        itself. What would make a cycle of different assets is left out, for Dagster has none; instances are none.
+        Two inputs with different windows of one feed therefore map all partitions. Reads of an own output are a
+        dependency of that output on itself. Edges that would close a cycle of different assets are left out, as Dagster
+        allows none.
         """
         deps: dict[dg.AssetKey, dg.PartitionMapping] = {}
         cluster, partitions = workload.cluster, workload.partitions
@@ -238,7 +227,7 @@ class ProcessAssets:
 
 
 def _not_shown(workload: ProcessWorkload, deps: Sequence[dg.AssetDep]) -> dict[str, str]:
-    """What the assets are made from besides, as metadata."""
+    """Inputs left out of the graph, as metadata."""
     shown = {one.asset_key for one in deps}
     keys = dict.fromkeys(names.asset_key(workload.cluster, declared.feed) for declared in workload.inputs)
     besides = [key.to_user_string() for key in keys if key not in shown]

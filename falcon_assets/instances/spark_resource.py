@@ -22,13 +22,11 @@ from falcon_assets.storage.cluster_store import ClusterStore
 class ClusterSparkResource(LazyPySparkResource):
     """dagster-pyspark's resource on the execute endpoint of a cluster, with a session that outlives the run.
 
-    Assets of your own may require it too, under the key ``spark__<cluster>``.
-
-    Its configuration, which the UI shows to everybody, has stars for the values of secrets.
+    Assets of your own may require it too, under the key ``spark__<cluster>``. Its configuration, which the UI shows to
+    everybody, has stars for the values of secrets.
 
     Attributes:
-        cluster: The cluster.
-        home: ``FALCON_HOME``, where the token of a warm Spark Connect server lies.
+        home: ``FALCON_HOME``, with the token of a warm Spark Connect server.
     """
 
     cluster: dg.ResourceDependency[Cluster]
@@ -36,11 +34,7 @@ class ClusterSparkResource(LazyPySparkResource):
 
     @property
     def spark_session(self) -> SparkSession:
-        """The warm session of this process; started when first asked for.
-
-        Raises:
-            StorageError: the cluster's store cannot be used.
-        """
+        """The warm session of this process, started on first use; raises StorageError where the store is unusable."""
         return session_for(self.cluster, self._working(), Path(self.home))
 
     def _working(self) -> str:
@@ -49,14 +43,12 @@ class ClusterSparkResource(LazyPySparkResource):
 
 
 def resource_key(cluster: Cluster) -> str:
-    """The key of the cluster's Spark resource."""
     return op_name("spark", cluster.name)
 
 
 def spark_resources(
     clusters: Iterable[Cluster], home: Path, environ: Mapping[str, str]
 ) -> dict[str, ClusterSparkResource]:
-    """One Spark resource per cluster, by key; starts nothing."""
     return {resource_key(cluster): _resource(cluster, home, environ) for cluster in clusters}
 
 

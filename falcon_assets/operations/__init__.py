@@ -1,1 +1,1 @@
-"""What commands do to entities and instances: each takes what it needs and says what came of it; nothing is printed."""
+"""Operations behind commands: each receives what it needs and returns its result; nothing is printed."""

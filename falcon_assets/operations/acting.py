@@ -1,4 +1,4 @@
-"""Who asks for an operation, and whether that is allowed."""
+"""The user an operation acts for, and permissions."""
 
 from __future__ import annotations
 
@@ -15,36 +15,22 @@ from falcon_assets.operations.ways import present_actor
 from falcon_assets.settings import Settings
 
 _NAMED = 5
-"""So many entities are named where one may not change them."""
 
 
 class Owned(Protocol):
-    """A cluster, feed or process, as far as it matters who owns it."""
+    @property
+    def kind(self) -> str: ...
 
     @property
-    def kind(self) -> str:
-        """``cluster``, ``feed`` or ``process``."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
+    def name(self) -> str: ...
 
     @property
     def acl(self) -> Acl | None:
-        """Who owns it; None: nobody, so everybody may change it."""
+        """None: anybody may change it."""
 
 
 def acting(settings: Settings, actor: str | None = None) -> Principal:
-    """Who acts: the user of the operating system, or whom that user may speak for.
-
-    Args:
-        settings: Who is a superuser, and who may speak for others.
-        actor: The principal that is passed along; None: whom the command line names, else the user of the operating
-            system.
-
-    Raises:
-        DeniedError: the principal is another one than the user, who may not speak for others.
-    """
+    """``actor``, else the command line's, else the user; raises DeniedError where the user may not act for that one."""
     actor = actor or present_actor()
     name = actor or settings.user
     if name != settings.user and settings.user not in settings.proxy_users:
@@ -56,22 +42,14 @@ def acting(settings: Settings, actor: str | None = None) -> Principal:
 
 
 def require_change(who: Principal, operation: str, entities: Iterable[Owned]) -> None:
-    """Checks that ``who`` may change all of them.
-
-    Raises:
-        DeniedError: some belong to others; the text names them.
-    """
+    """Raises DeniedError, naming entities that belong to others."""
     _require(
         who, operation, [one for one in entities if not may_change(one.acl, who)], "a superuser (FALCON_SUPERUSERS)"
     )
 
 
 def require_read(who: Principal, entities: Iterable[Owned]) -> None:
-    """Checks that ``who`` may read all of them.
-
-    Raises:
-        DeniedError: some may be read by others only; the text names them.
-    """
+    """Raises DeniedError, naming entities that only others may read."""
     refused = [one for one in entities if not may_read(one.acl, who)]
     _require(who, "read", refused, "a superuser (FALCON_SUPERUSERS), or have them let others read it (acl.permission)")
 
@@ -89,12 +67,7 @@ def _named(one: Owned) -> str:
 
 
 def _groups(name: str, *, own: bool) -> frozenset[str]:
-    """The groups of a user, by name; of one whom the system does not know none.
-
-    Args:
-        name: Of the user.
-        own: Whether that is the user of this process, and nobody said so: its groups count where it has no name.
-    """
+    """Empty for unknown users; groups of the process count where its own user has no name."""
     try:
         numbers = os.getgrouplist(name, pwd.getpwnam(name).pw_gid)
     except (KeyError, ValueError):  # ValueError: no name that a user could have

@@ -1,4 +1,4 @@
-"""Who did what, when, to what, with what result."""
+"""The audit: user, time, target and result of operations."""
 
 from __future__ import annotations
 
@@ -27,29 +27,15 @@ _COLUMNS = {
     "result": AUDIT.c.result,
 }
 FILTERS = dict.fromkeys((*list(_COLUMNS)[1:], "entity", "kind"))
-"""What the audit can be filtered by."""
 ORDERS = dict.fromkeys(_COLUMNS)
-"""What it can be sorted by."""
 
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """An operation that was asked for.
+    """An entry of the audit; ``at`` is on the falcon clock, ``recorded`` in real time.
 
-    Attributes:
-        at: When, on the falcon clock.
-        recorded: When, in real time.
-        principal: Who asked.
-        os_user: The user of the process that did it.
-        way: ``cli``, ``api`` or ``job``.
-        operation: What was asked for.
-        entities: Kind and name of the entities it was about, as far as that was known.
-        instances: How many instances it was about; None: it was about entities.
-        first: The first of the instances.
-        last: The last of them.
-        reason: Why, in the words of who asked.
-        result: What came of it.
-        message: Why it was denied or failed.
+    ``os_user`` is the user of the process, who may act for ``principal``. ``instances`` is their number, None: it was
+    about entities. ``message``: why it was denied or failed.
     """
 
     at: datetime
@@ -68,7 +54,7 @@ class AuditEntry:
 
 
 def write_audit(connection: Connection, entry: AuditEntry) -> None:
-    """Writes the entry down, in the transaction of ``connection``."""
+    """Part of the transaction of ``connection``."""
     said = {**vars(entry), "reason": recorded(entry.reason), "message": recorded(entry.message)}
     told = {name: printable(value) if isinstance(value, str) else value for name, value in said.items()}
     entities = [{"kind": printable(kind), "name": printable(name)} for kind, name in entry.entities]
@@ -78,15 +64,7 @@ def write_audit(connection: Connection, entry: AuditEntry) -> None:
 def read_audit(
     connection: Connection, filters: Iterable[tuple[str, str]], sort: str | None, offset: int, limit: int
 ) -> tuple[list[AuditEntry], int]:
-    """A part of the audit, and how many entries there are in all parts.
-
-    Args:
-        connection: The database.
-        filters: Of :data:`FILTERS` and a value; of several with one field any may fit, of different fields all must.
-        sort: Of :data:`ORDERS`, with a '-' in front the other way round; None: the latest first.
-        offset: How many are left out.
-        limit: How many at most.
-    """
+    """A page, and the number of entries in all; of filters with one field any may fit, of different fields all must."""
     wanted: dict[str, list[str]] = {}
     for field, value in filters:
         wanted.setdefault(field, []).append(value)
@@ -116,14 +94,10 @@ _LIMIT = 100
 
 
 def list_audit(installation: Installation, query: Query | None = None) -> Page[AuditEntry]:
-    """A part of the audit, the latest first unless another order is asked for.
-
-    Args:
-        installation: Where.
-        query: Which part, by ``ledger.audit.FILTERS`` and ``ORDERS``; 100 entries unless it has a limit.
+    """Returns a page of the audit, by default the latest 100 entries.
 
     Raises:
-        QueryError: a field is not known.
+        QueryError: a field is neither in :data:`FILTERS` nor in :data:`ORDERS`.
         SettingsError: the database cannot be reached.
     """
     asked = query or Query()
@@ -138,7 +112,6 @@ def list_audit(installation: Installation, query: Query | None = None) -> Page[A
 
 
 def audit_data(entry: AuditEntry) -> dict[str, Any]:
-    """What ``--json`` prints of an entry."""
     return {
         "at": entry.at.isoformat(),
         "recorded": entry.recorded.isoformat(),

@@ -1,4 +1,4 @@
-"""What is asked for is written down with its result, by whichever way it came."""
+"""Records requested operations with their results, for commands, the API and jobs alike."""
 
 from __future__ import annotations
 
@@ -25,33 +25,20 @@ _LOG = logging.getLogger(__name__)
 
 
 class AuditedRequest(Protocol):
-    """A request: who asks, why, and whether only to say what would change."""
+    @property
+    def actor(self) -> str | None: ...
 
     @property
-    def actor(self) -> str | None:
-        """Who asks; None: the user of the operating system."""
-
-    @property
-    def reason(self) -> str:
-        """Why, in the words of who asks."""
+    def reason(self) -> str: ...
 
     @property
     def dry_run(self) -> bool:
-        """Whether only to say what would change; that is written down only where it is denied."""
+        """Dry runs are recorded only where they are denied."""
 
 
 @dataclass
 class Audit:
-    """An operation that is under way.
-
-    Attributes:
-        installation: Where.
-        operation: Its name.
-        request: Who asks, and why.
-        principal: Who acts.
-        entities: Kind and name of what it is about.
-        instances: The nominal times that it is about, the earliest first; None: it is about entities.
-    """
+    """An operation in progress; ``instances`` are nominal times, oldest first, None: it is about entities."""
 
     installation: Installation
     operation: str
@@ -61,21 +48,14 @@ class Audit:
     instances: Sequence[datetime] | None = None
 
     def about(self, entities: Iterable[Key], instances: Iterable[datetime] | None = None) -> None:
-        """Says what it is about, once that is known."""
         self.entities = list(dict.fromkeys(entities))
         self.instances = None if instances is None else sorted(instances)
 
     def result(self, changed: bool, connection: Connection | None = None) -> None:
-        """Writes down that it is done.
-
-        Args:
-            changed: Whether anything has changed.
-            connection: Whose transaction makes the change; None: the database does not hold it.
-        """
+        """Records success in the transaction of ``connection``; None: the change is not in the database."""
         self._write("done" if changed else "unchanged", "", connection)
 
     def refused(self, result: Result, message: str) -> None:
-        """Writes down that it was denied, or failed."""
         self._write(result, message, None)
 
     def _write(self, result: Result, message: str, connection: Connection | None) -> None:
@@ -109,7 +89,7 @@ class Audit:
 
 @dataclass(frozen=True)
 class PlainRequest:
-    """A request of the user of the operating system, who gives no reason."""
+    """A request of the user of the operating system, without a reason."""
 
     actor: str | None = None
     reason: str = ""
@@ -118,18 +98,7 @@ class PlainRequest:
 
 @contextmanager
 def audited(installation: Installation, operation: str, request: AuditedRequest) -> Iterator[Audit]:
-    """What is done in this context is an operation: who asks is known, and what it raises is written down.
-
-    What comes of it else is written down by :meth:`Audit.result`, which is to be called.
-
-    Args:
-        installation: Where.
-        operation: Its name.
-        request: Who asks, and why; a dry run is written down only where it is denied.
-
-    Raises:
-        DeniedError: who asks is not whom the request says.
-    """
+    """Records errors on exit, results by :meth:`Audit.result`, which the body must call; raises DeniedError."""
     settings = installation.settings
     audit = Audit(installation, operation, request, Principal(settings.user))
     try:
@@ -146,11 +115,7 @@ def audited(installation: Installation, operation: str, request: AuditedRequest)
 
 
 def require_readable(installation: Installation, operation: str, entities: Iterable[Owned]) -> None:
-    """Checks that the user of the operating system may read all of them; a denial is written down.
-
-    Raises:
-        DeniedError: some may be read by others only; the text names them.
-    """
+    """Raises DeniedError, which is recorded, naming entities that only others may read."""
     found = list(entities)
     with audited(installation, operation, PlainRequest()) as audit:
         audit.about((one.kind, one.name) for one in found)
@@ -158,7 +123,7 @@ def require_readable(installation: Installation, operation: str, entities: Itera
 
 
 def _message(error: BaseException) -> str:
-    """What was wrong, without lines of definitions."""
+    """Leaves out lines of definitions."""
     if isinstance(error, InvalidDefinitionsError):
         return "; ".join(map(str, error.problems))
     return str(error) if isinstance(error, FalconError) else type(error).__name__

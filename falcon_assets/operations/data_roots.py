@@ -1,4 +1,4 @@
-"""Which roots of stores were used, and which mark each carries."""
+"""Roots of stores that were used, with their marks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from falcon_assets.storage.roots import KnownRoot, Look, RootGuard
 
 
 def known_root(connection: Connection, cluster: str, place: str) -> KnownRoot | None:
-    """What is remembered of a root; None: it was never used."""
+    """None: it was never used."""
     table = DATA_ROOTS.c
     found = connection.execute(
         select(table.mark, table.held).where(table.cluster == cluster, table.place == place)
@@ -28,16 +28,13 @@ def known_root(connection: Connection, cluster: str, place: str) -> KnownRoot | 
 
 
 def known_roots(connection: Connection) -> dict[tuple[str, str], tuple[KnownRoot, datetime]]:
-    """(cluster, place) of every root that was used -> what is remembered of it, and since when, in real time."""
+    """By (cluster, place), with the real time of first use."""
     found = connection.execute(select(DATA_ROOTS))
     return {(row.cluster, row.place): (KnownRoot(row.mark, row.held), row.since) for row in found}
 
 
 def learn_root(connection: Connection, cluster: str, place: str, look: Look) -> KnownRoot | None:
-    """Has a root looked at while nobody else does, and remembers what it is then; None: there is nothing to remember.
-
-    Whatever ``look`` raises is passed on, and nothing is remembered.
-    """
+    """Looks at a root under a lock and records the result; None, or an error of ``look``: nothing is recorded."""
     lock_in_transaction(connection, f"falcon root {cluster} {place}")
     before = known_root(connection, cluster, place)
     found = look(before)
@@ -48,7 +45,7 @@ def learn_root(connection: Connection, cluster: str, place: str, look: Look) -> 
 
 
 def has_data(connection: Connection, cluster: str, begins: str) -> bool:
-    """Whether instances are recorded as available below a root; ``begins`` is how their places do."""
+    """Whether instances are recorded as available at places that begin with ``begins``."""
     table = DATA_VERSIONS.c
     below = table.path.startswith(f"{begins.rstrip('/')}/", autoescape=True)
     asked = select(table.id).where(table.cluster == cluster, table.status == "AVAILABLE", below).limit(1)
@@ -56,27 +53,20 @@ def has_data(connection: Connection, cluster: str, begins: str) -> bool:
 
 
 class LedgerBook:
-    """See :class:`falcon_assets.storage.roots.RootBook`; the database is opened when something is asked.
-
-    Args:
-        settings: Where the database is.
-    """
+    """Opens the database on each call."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
     def known(self, cluster: str, place: str) -> KnownRoot | None:
-        """See :class:`RootBook`."""
         with self._connection() as connection:
             return known_root(connection, cluster, place)
 
     def learn(self, cluster: str, place: str, look: Look) -> KnownRoot | None:
-        """See :class:`RootBook`."""
         with self._connection() as connection:
             return learn_root(connection, cluster, place, look)
 
     def has_data(self, cluster: str, begins: str) -> bool:
-        """See :class:`RootBook`."""
         with self._connection() as connection:
             return has_data(connection, cluster, begins)
 
@@ -94,5 +84,5 @@ _GUARDS: dict[tuple[Path, str | None], RootGuard] = {}
 
 
 def roots_of(settings: Settings) -> RootGuard:
-    """Makes sure that the roots of stores are those that were used before; one for all of a process."""
+    """The process's one guard against roots of stores other than those used before."""
     return _GUARDS.setdefault((settings.home, settings.database_url), RootGuard(LedgerBook(settings)))

@@ -1,4 +1,4 @@
-"""What operations work on: settings, entities, Dagster's instance and the ledger."""
+"""Settings, entities, Dagster's instance and the ledger, for operations."""
 
 from __future__ import annotations
 
@@ -20,72 +20,48 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Installation:
-    """Everything here is opened when it is asked for, and once; Dagster is not even imported before.
-
-    Attributes:
-        settings: How this installation is set up.
-    """
+    """Opens everything on first use, and once; even Dagster is imported only then."""
 
     settings: Settings
     _opened: ExitStack
 
     @cached_property
     def all_entities(self) -> EntityStore:
-        """The entities of all colos.
-
-        Raises:
-            InvalidDefinitionsError: the definitions have problems.
-            MissingDefinitionsError: there are none.
-        """
+        """Raises InvalidDefinitionsError, and MissingDefinitionsError where there are none."""
         return load_entities(self.settings.entity_defs, home=self.settings.home)
 
     def forget_entities(self) -> None:
-        """Reads the definitions anew when they are asked for the next time: they have changed."""
         for name in ("all_entities", "entities"):
             self.__dict__.pop(name, None)
 
     @cached_property
     def entities(self) -> EntityStore:
-        """The entities of this colo.
-
-        Raises:
-            InvalidDefinitionsError: the definitions have problems.
-            MissingDefinitionsError: there are none.
-            UnknownEntityError: no cluster is of this colo.
-        """
+        """Of this colo; raises as :attr:`all_entities`, and UnknownEntityError where no cluster is in the colo."""
         return self.all_entities.in_colo(self.settings.colo)
 
     @cached_property
     def instance(self) -> DagsterInstance:
-        """Dagster's instance.
-
-        Raises:
-            SettingsError: ``dagster.yaml`` is not YAML, or the database cannot be reached.
-        """
+        """Raises SettingsError where ``dagster.yaml`` is not YAML, or the database cannot be reached."""
         from falcon_assets.history.platform.open_instance import open_instance  # noqa: PLC0415 - takes seconds
 
         return self._opened.enter_context(open_instance(self.settings))
 
     @cached_property
     def ledger(self) -> Ledger:
-        """The ledger, as far as it was folded; raises as :attr:`instance`."""
+        """As far as it was folded; raises as :attr:`instance`."""
         from falcon_assets.history.platform.open_ledger import open_ledger  # noqa: PLC0415 - takes seconds
 
         return open_ledger(self.settings, self.instance)
 
     @cached_property
     def tables(self) -> Engine:
-        """The tables of :attr:`ledger`, as far as they were folded: Dagster is opened only where it never was there.
-
-        Raises:
-            SettingsError: the database cannot be reached, or goes by another clock.
-        """
+        """The ledger's tables as far as folded, with Dagster opened only on first creation; raises SettingsError."""
         from falcon_assets.history.platform.open_ledger import open_tables  # noqa: PLC0415 - needs the database
 
         return open_tables(self.settings) or self.ledger.engine
 
     def tables_caught_up(self) -> Engine:
-        """:attr:`tables` with all of Dagster's history, which is opened only where some of it is not in them."""
+        """:attr:`tables` with all of Dagster's history; opens Dagster only where some of it is missing."""
         from falcon_assets.history.platform.open_ledger import is_folded  # noqa: PLC0415 - needs the database
 
         if not is_folded(self.tables):
@@ -94,11 +70,7 @@ class Installation:
 
     @cached_property
     def database(self) -> Engine:
-        """The ledger's tables, for who needs nothing of Dagster, whose instance is not opened.
-
-        Raises:
-            SettingsError: the database cannot be reached.
-        """
+        """The ledger's tables without Dagster; raises SettingsError where the database cannot be reached."""
         from falcon_assets.history.platform.open_ledger import ledger_engine  # noqa: PLC0415 - takes seconds
 
         engine = ledger_engine(self.settings)
@@ -107,11 +79,7 @@ class Installation:
 
     @contextmanager
     def recorded(self) -> Iterator[Connection | None]:
-        """A connection to :attr:`database`; None where there is none yet: none is made.
-
-        Raises:
-            SettingsError: it cannot be reached.
-        """
+        """A connection to :attr:`database`, None where none exists yet; raises SettingsError."""
         if not (self.settings.database_url or (self.settings.home / "postgres").exists()):
             yield None
             return
@@ -119,14 +87,7 @@ class Installation:
             yield connection
 
     def set_clock(self, *, anew: bool) -> None:
-        """Lets the database go by the clock of the settings.
-
-        Args:
-            anew: Also where another simulated clock ran, which nothing goes by any more.
-
-        Raises:
-            SettingsError: the database goes by another clock.
-        """
+        """Sets the database to the settings' clock, ``anew`` also after another simulated one; raises SettingsError."""
         from falcon_assets.history.platform.open_ledger import set_clock  # noqa: PLC0415 - takes seconds
 
         set_clock(self.settings, anew=anew)
@@ -136,14 +97,9 @@ class Installation:
 def open_installation(
     settings: Settings | None = None, instance: DagsterInstance | None = None
 ) -> Iterator[Installation]:
-    """The installation of these settings, else of the environment; what was opened is closed at the end.
+    """Opens an installation (``settings`` None: as in the environment), and closes what it opened, not ``instance``.
 
-    Args:
-        settings: How it is set up; None: as the environment says.
-        instance: Dagster's instance, where it is open already; it is left open.
-
-    Raises:
-        SettingsError: a variable of the environment is malformed.
+    Raises SettingsError where a variable of the environment is malformed.
     """
     with ExitStack() as opened:
         installation = Installation(load_settings() if settings is None else settings, opened)

@@ -1,4 +1,4 @@
-"""What the jobs may do, which everybody may launch who reaches Dagster's webserver."""
+"""Permissions of jobs, which everybody who reaches Dagster's webserver may launch."""
 
 from __future__ import annotations
 
@@ -15,11 +15,7 @@ _NO_SHELLS = ("", "nologin", "false", "sync")
 
 
 def other_users() -> list[str]:
-    """The people besides the user of this process, and root, who can log in here, by name.
-
-    A webserver of Dagster asks nobody who they are, and whoever is on its machine reaches it. Users of a directory that
-    does not list them are not found.
-    """
+    """Users besides root and the present one who can log in here, unless their directory does not list its users."""
     return sorted(
         {
             one.pw_name
@@ -33,11 +29,7 @@ def other_users() -> list[str]:
 
 
 def why_jobs_may_not(settings: Settings, about: JobPower, principal: str | None = None) -> str | None:
-    """Why a job may not change that, or may not speak for that principal; None: it may.
-
-    Where FALCON_JOBS does not say it, jobs may do what their user may as long as nobody else can log in here, and speak
-    for nobody.
-    """
+    """Why a job may not do that; None: it may, by default where no other user can log in here, without principals."""
     allowed = settings.jobs
     if allowed is None:
         if others := other_users():

@@ -1,4 +1,4 @@
-"""Is this machine ready?"""
+"""Requirements on the machine."""
 
 from __future__ import annotations
 
@@ -10,10 +10,6 @@ from falcon_assets.compute.spark.jvm import require_java
 
 
 def require_machine(environ: Mapping[str, str], home: Path) -> None:
-    """Checks that there is a Java for Spark, and room in FALCON_HOME.
-
-    Raises:
-        SettingsError: one of them is not.
-    """
+    """Raises SettingsError without Java for Spark, or disk space in FALCON_HOME."""
     require_java(environ)
     require_space(home)

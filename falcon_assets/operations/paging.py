@@ -1,4 +1,4 @@
-"""Lists that are asked for in parts: filtered, sorted, paged."""
+"""Lists in pages: filtered and sorted."""
 
 from __future__ import annotations
 
@@ -11,25 +11,19 @@ from falcon_assets.model.expression import nearest
 
 T = TypeVar("T")
 MOST = 2**31 - 1
-"""More items than a list has; databases take no number without an end."""
 
 Fields: TypeAlias = "Mapping[str, Callable[[T], Iterable[str]]]"
-"""Field -> the values that an item has in it; none where it has no such value."""
 
 TAG = "tag"
-"""The field that has several values at once, of which several can be asked for."""
+"""The field with several values at once."""
 
 
 @dataclass(frozen=True)
 class Query:
-    """Which items of a list are wanted.
+    """Filters, sorts and pages a list.
 
-    Attributes:
-        filters: Field and value; of several with one field any may fit, of different fields all must; of several tags
-            all must (source: Apache Falcon).
-        sort: The field to sort by; with a '-' in front the other way round; None: the order of the definitions.
-        offset: How many are left out at the beginning.
-        limit: How many at most; None: all.
+    Of several ``filters`` with one field any may fit, of different fields all must; of several tags all must (source:
+    Apache Falcon). ``sort`` None is the order of the definitions, '-' in front reverses. ``limit`` None: all.
     """
 
     filters: tuple[tuple[str, str], ...] = ()
@@ -38,44 +32,22 @@ class Query:
     limit: int | None = None
 
     def __post_init__(self) -> None:
-        """Checks it.
-
-        Raises:
-            QueryError: no list has such a part.
-        """
         require_part(self.offset, self.limit, least=0)
 
 
 @dataclass(frozen=True)
 class Page(Generic[T]):
-    """A part of a list.
-
-    Attributes:
-        items: What is in this part.
-        total: How many there are in all parts.
-        next: The offset of the next part; None: this is the last one.
-    """
+    """``total`` counts all pages; ``next`` is the next offset, None: this is the last page."""
 
     items: tuple[T, ...]
     total: int
     next: int | None
 
     def as_data(self, item: Callable[[T], Any]) -> dict[str, Any]:
-        """What ``--json`` prints."""
         return {"items": [item(one) for one in self.items], "total": self.total, "next": self.next}
 
 
 def require_part(offset: int, limit: int | None, *, least: int) -> None:
-    """Checks which part of a list is asked for.
-
-    Args:
-        offset: How many are left out.
-        limit: How many at most; None: all.
-        least: How many at least a part may have.
-
-    Raises:
-        QueryError: there is no such part.
-    """
     if not 0 <= offset <= MOST:
         raise QueryError(f"offset {offset} is none from 0 to {MOST}")
     if limit is not None and not least <= limit <= MOST:
@@ -83,33 +55,20 @@ def require_part(offset: int, limit: int | None, *, least: int) -> None:
 
 
 def known_field(field: str, fields: Mapping[str, object]) -> str:
-    """The field.
-
-    Raises:
-        QueryError: there is none of that name; the text lists the others.
-    """
+    """Raises QueryError, naming the known fields."""
     if field not in fields:
         raise QueryError(f"there is no field {field!r}{nearest(field, fields)}; there is: {', '.join(fields)}")
     return field
 
 
 def require_values(filters: Iterable[tuple[str, str]], known: Mapping[str, Collection[str]]) -> None:
-    """Checks the values of fields that have only these.
-
-    Raises:
-        QueryError: there is no such value; the text lists the others.
-    """
+    """Raises QueryError, naming the known values."""
     for field, value in filters:
         if field in known and value.casefold() not in {one.casefold() for one in known[field]}:
             raise QueryError(f"there is no {field} {value!r}; there is: {', '.join(known[field])}")
 
 
 def select(found: Sequence[T], query: Query, fields: Fields[T]) -> Page[T]:
-    """The part of ``found`` that is asked for.
-
-    Raises:
-        QueryError: a field is not known.
-    """
     wanted: dict[str, set[str]] = {}
     for field, value in query.filters:
         wanted.setdefault(known_field(field, fields), set()).add(value.casefold())

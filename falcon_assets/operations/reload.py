@@ -1,4 +1,4 @@
-"""Dagster takes up changed definitions without a restart: its webserver is asked to reload the code location."""
+"""Has Dagster's webserver reload code locations after changes of definitions, without a restart."""
 
 from __future__ import annotations
 
@@ -25,33 +25,21 @@ mutation Reload($name: String!) { reloadRepositoryLocation(repositoryLocationNam
   ... on UnauthorizedError { message } ... on PythonError { message } } }
 """
 _OURS = "spark__"
-"""What the names of our resources begin with: one for each cluster."""
+"""Prefix of the resources of code locations with entities, one per cluster."""
 
 
 class WebserverError(FalconError):
-    """Dagster's webserver cannot be asked; the text says why in a few words."""
+    """Dagster's webserver cannot be reached or queried; the text has the reason in a few words."""
 
 
 def loaded_code_locations(webserver: str, seconds: float) -> dict[str, str | None]:
-    """The code locations with entities, and those that did not load -> what kept them from loading; None: nothing.
-
-    Args:
-        webserver: Its URL.
-        seconds: How long it may take to answer.
-
-    Raises:
-        WebserverError: the webserver cannot be asked.
-    """
+    """Code locations with entities, or that did not load, with the error (None: none); raises WebserverError."""
     with _asking():
         return {entry["name"]: _message(entry["locationOrLoadError"] or {}) for entry in _locations(webserver, seconds)}
 
 
 def reload_code_locations(webserver: str | None) -> str:
-    """Asks the webserver to reload the code locations with entities, and those that did not load; says what came of it.
-
-    Args:
-        webserver: Its URL; None: there is none.
-    """
+    """Reloads the code locations with entities, and those that did not load; returns a sentence, also on failure."""
     if webserver is None:
         return "Dagster was not asked to reload the code location: FALCON_WEBSERVER_URL is empty"
     later = "reload the code location in Dagster's UI, or restart it"
@@ -70,7 +58,6 @@ def reload_code_locations(webserver: str | None) -> str:
 
 @contextmanager
 def _asking() -> Iterator[None]:
-    """Says in a few words why the webserver could not be asked."""
     try:
         yield
     except (OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError) as error:
@@ -94,7 +81,6 @@ def _is_ours(entry: dict[str, Any]) -> bool:
 
 
 def _reload(webserver: str, name: str) -> str | None:
-    """What kept the code location from being loaded anew, in a line; None: nothing did."""
     answer = _ask(webserver, _RELOAD, _RELOAD_SECONDS, name=name)["reloadRepositoryLocation"]
     return _message(answer) or _message(answer.get("locationOrLoadError") or {})
 

@@ -1,4 +1,4 @@
-"""What was captured, as it comes from the listener."""
+"""Reads, writes and columns of an instance, parsed from the JSON of the Spark listener."""
 
 from __future__ import annotations
 
@@ -11,18 +11,11 @@ from falcon_assets.base.texts import hidden
 from falcon_assets.planning.version_columns import Hows
 
 ColumnRead: TypeAlias = tuple[tuple[str, ...], str]
-"""The roots of a read, as Spark says them, and the name of a column there."""
 
 
 @dataclass(frozen=True)
 class DataRead:
-    """A read.
-
-    Attributes:
-        roots: What was to be read, as Spark says it.
-        paths: Folders of the files that were; of a file that was named, itself.
-        is_complete: Whether these are all of them; else only the roots are known.
-    """
+    """A read; where it is not complete, ``paths`` lacks some files, and only the roots are known."""
 
     roots: tuple[str, ...]
     paths: tuple[str, ...]
@@ -31,15 +24,7 @@ class DataRead:
 
 @dataclass(frozen=True)
 class WrittenColumn:
-    """A column that was written.
-
-    Attributes:
-        name: Its name.
-        type: Its type, as Spark says it.
-        inputs: What it was made from.
-        is_opaque: Whether it passed through code that Spark does not look into: more may have gone in.
-        how: In which ways, of each input; none: not said.
-    """
+    """A written column; opaque: it passed through code that Spark does not look into, which may add inputs."""
 
     name: str
     type: str
@@ -50,17 +35,10 @@ class WrittenColumn:
 
 @dataclass(frozen=True)
 class DataWrite:
-    """A write.
+    """A write; ``rows_from`` decides which rows there are, opaque: with code that Spark does not look into.
 
-    Attributes:
-        path: Where to; None: to something that has no path.
-        source: What wrote it there, if not Spark's own writer of files.
-        columns: What was written.
-        rows_from: What decides which rows there are.
-        are_rows_opaque: Whether code that Spark does not look into decides it: more may.
-        is_append: Whether what was there stays.
-        roots: Of all that it was made from, the roots of each read.
-        rows_how: In which ways what is in ``rows_from`` decides, of each; none: not said.
+    ``path`` None: to something without a path. ``source``: the writer, if not Spark's own writer of files. ``roots``:
+    of each read whose data was written.
     """
 
     path: str | None
@@ -75,14 +53,7 @@ class DataWrite:
 
 @dataclass(frozen=True)
 class Captured:
-    """What an instance read and wrote.
-
-    Attributes:
-        reads: What it read.
-        writes: What it wrote.
-        unknown: In words, what it did of which nobody knows where.
-        problem: Why this may not be all; empty: it is.
-    """
+    """Reads and writes; ``unknown``: actions at unknown places, in words; ``problem``: why this may be incomplete."""
 
     reads: tuple[DataRead, ...] = ()
     writes: tuple[DataWrite, ...] = ()
@@ -91,11 +62,7 @@ class Captured:
 
 
 def parse_captured(text: str) -> Captured:
-    """Reads what the listener says.
-
-    Raises:
-        ValueError: it is not of that form.
-    """
+    """Raises ValueError where the text is not of the listener's form."""
     try:
         said = json.loads(text)
         lost = "" if said["isComplete"] else "Spark's listeners lag behind, and events were lost"
@@ -148,5 +115,5 @@ def _places(said: Iterable[str]) -> tuple[str, ...]:
 
 
 def _place(said: str) -> str:
-    """It as it is recorded: addresses of databases carry passwords, and names of folders only look so."""
+    """Hides passwords in JDBC URLs only: names of folders merely look like them."""
     return hidden(said) if said.startswith("jdbc:") else said

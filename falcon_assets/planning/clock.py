@@ -13,23 +13,17 @@ _TAG = re.compile(r"([^@ ]+)(?:@([0-9.]+(?:e[+-]?[0-9]+)?)x since ([^@ ]+))?")
 _SPEED = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)x")
 
 APART = timedelta(minutes=5)
-"""By how much the clocks of two machines may differ without anybody's having set one of them back."""
+"""By how much the clocks of two machines may differ although neither was set back."""
 
 
 def is_set_back(written: datetime, now: datetime) -> bool:
-    """Whether the clock was set back since it showed ``written``: then nothing is to wait until it shows that again."""
+    """Whether the clock was set back since it showed ``written``: nothing may wait until it shows that again."""
     return written > now and written - now > APART
 
 
 @dataclass(frozen=True)
 class Clock:
-    """Turns real time into the time that this installation lives in.
-
-    Attributes:
-        origin: The time that it shows at ``started``; None: it shows real time.
-        started: Real time at which it was started; None: it is frozen at ``origin``, or shows real time.
-        speed: Seconds that it runs per real second; 0 = frozen at ``origin``.
-    """
+    """Real time; frozen at ``origin`` without ``started``; else ``speed`` times as fast since real time ``started``."""
 
     origin: datetime | None = None
     started: datetime | None = None
@@ -37,16 +31,7 @@ class Clock:
 
     @classmethod
     def parse(cls, text: str | None, started: datetime) -> Clock:
-        """Reads a clock.
-
-        Args:
-            text: None or "" = the real clock; ``2013-01-03T06:00Z`` = frozen; ``2013-01-03T06:00Z@60x`` = starts there
-                and runs 60 times as fast as real time.
-            started: Real time of the start of a clock that runs.
-
-        Raises:
-            ExpressionError: anything else.
-        """
+        """Parses "", ``2013-01-03T06:00Z`` (frozen) or ``2013-01-03T06:00Z@60x``; else raises ExpressionError."""
         if not text or not text.strip():
             return cls()
         instant, at, pace = text.strip().partition("@")
@@ -59,11 +44,7 @@ class Clock:
             raise _bad(text) from None
 
     def at(self, real_now: datetime) -> datetime:
-        """What this clock shows at the real time ``real_now``.
-
-        Raises:
-            ExpressionError: it has run beyond the year 9999.
-        """
+        """Raises ExpressionError where the clock has run beyond the year 9999."""
         if self.origin is None:
             return real_now
         if self.started is None:
@@ -75,21 +56,20 @@ class Clock:
 
     @property
     def runs(self) -> bool:
-        """Whether it is simulated and runs, so that its start matters."""
         return self.speed > 0
 
     def may_go_on_as(self, other: Clock) -> bool:
-        """Whether what happened by this clock may be followed by what happens by ``other``.
+        """Decides whether history written by this clock may be continued by ``other``.
 
-        By the same clock: equal, start included. A frozen clock is set by hand from one command to the next, so
-        every simulated clock may follow it. Real time and simulated time never follow each other.
+        A running clock is continued by the same clock only, start included. A frozen clock is set by hand between
+        commands, so every simulated clock may follow it. Real time and simulated time never follow each other.
         """
         by_hand = self.origin is not None and not self.runs
         return self.tag == other.tag or (by_hand and other.origin is not None)
 
     @property
     def text(self) -> str:
-        """What FALCON_CLOCK says for it, to the minute; "" for the real clock."""
+        """The value for FALCON_CLOCK, to the minute; "" for the real clock."""
         if self.origin is None:
             return ""
         instant = f"{self.origin.astimezone(UTC):%Y-%m-%dT%H:%MZ}"
@@ -104,10 +84,7 @@ class Clock:
 
     @property
     def tag(self) -> str:
-        """The clock and its start, exactly: what :meth:`from_tag` reads back; "" for the real clock.
-
-        ``2013-01-03T06:00:00Z@60x since 2026-01-01T12:00:00.123456Z``, without ``@`` and the rest where it is frozen.
-        """
+        """The clock and its start, exactly, for :meth:`from_tag`; "" for the real clock."""
         if self.origin is None:
             return ""
         if self.started is None:
@@ -116,11 +93,7 @@ class Clock:
 
     @classmethod
     def from_tag(cls, tag: str) -> Clock:
-        """The clock whose :attr:`tag` that is.
-
-        Raises:
-            ExpressionError: it is no clock's tag.
-        """
+        """Raises ExpressionError where the text is no :attr:`tag`."""
         if not tag:
             return cls()
         match = _TAG.fullmatch(tag)

@@ -1,4 +1,4 @@
-"""Which timelines a cron line can say, and how."""
+"""Cron lines for timelines, where cron can express them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ _HOUR, _DAY = 60, 24 * 60
 
 @dataclass(frozen=True)
 class CronTimeline:
-    """A cron line in a zone, without the ticks that match one of the exclusions."""
-
     schedule: str
     timezone: str
     exclusions: tuple[str, ...] = ()
@@ -24,11 +22,11 @@ class CronTimeline:
 
 @lru_cache(maxsize=4096)
 def cron_of(timeline: Timeline) -> CronTimeline | None:
-    """The cron line whose ticks from ``start`` on are exactly the instances; None where there is none.
+    """Returns the cron line whose ticks from ``start`` on are exactly the instances; None where there is none.
 
-    Minutes and hours need a daily period (they divide 24 hours) and tick in UTC, except that steps dividing an hour
-    tick in the timeline's own zone, where they are the same. Days are daily or weekly, months divide a year; a wall
-    time that daylight saving skips or repeats, and the days 29 to 31 of a month, have no cron line.
+    Minutes and hours need a daily period and tick in UTC, except that steps dividing an hour tick in the timeline's
+    zone, where they are the same. A wall time that daylight saving skips or repeats, and the days 29 to 31 of a month,
+    have no cron line.
     """
     local = timeline.local_start
     if timeline.frequency.is_absolute:
@@ -43,7 +41,6 @@ def cron_of(timeline: Timeline) -> CronTimeline | None:
 
 
 def _daily(anchor: datetime, step: int, timezone: str) -> CronTimeline:
-    """Every ``step`` minutes of every day, in phase with ``anchor``; ``step`` divides a day."""
     phase = (anchor.hour * _HOUR + anchor.minute) % step
     times = range(phase, _DAY, step)
     hours_by_minute: dict[int, set[int]] = {}
@@ -77,5 +74,4 @@ def _shifts_by_whole_hours(timeline: Timeline) -> bool:
 
 
 def _changes(timeline: Timeline) -> frozenset[OffsetChange]:
-    """What the zone does from a day before the first instance to the year after the last."""
     return offset_changes(timeline.timezone, (timeline.start - timedelta(days=1)).year, timeline.end.year)

@@ -1,4 +1,4 @@
-"""What an instance may read and write, and which feeds lie where."""
+"""Compares what an instance read and wrote with what its process declares, and derives the origins of columns."""
 
 from __future__ import annotations
 
@@ -16,49 +16,31 @@ from falcon_assets.planning.version_columns import DIRECT, Hows, OutputColumn, O
 
 
 class FoundInstance(NamedTuple):
-    """An instance of a feed that lies somewhere."""
-
     feed: str
     instance: datetime
     cluster: str = ""
-    """Where it lies; empty: on the cluster of the process."""
 
     def __str__(self) -> str:
-        """It in words."""
         return f"{self.feed} {format_instant(self.instance)}{self.cluster and f' on {self.cluster}'}"
 
 
 Find: TypeAlias = Callable[[str], FoundInstance | None]
-"""The instance of a feed that a place belongs to; None: to none."""
+"""Returns the feed instance that a place belongs to; None: none."""
 
 _LOCAL = re.compile(r"file:/+")
 _SCHEMES = re.compile(r"s3[an]://")
 _HDFS_PORT = re.compile(r"^(hdfs://[^/]+):8020(?:/|$)")
-"""What Hadoop takes where no port is said."""
 
 
 @dataclass(frozen=True)
 class DeclaredInput:
-    """An input as Spark reads it.
-
-    Attributes:
-        feed: Its feed.
-        urls: Where its instances are; none: it has none, and is optional.
-    """
-
     feed: str
     urls: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class DeclaredData:
-    """What an instance may read and write.
-
-    Attributes:
-        inputs: By name.
-        outputs: By name, the folder in staging.
-        scratch: Folders in which it may do what it likes: staging and working locations.
-    """
+    """Inputs by name; the staging folder of each output; staging and working locations, which are free for any use."""
 
     inputs: Mapping[str, DeclaredInput]
     outputs: Mapping[str, str]
@@ -66,20 +48,19 @@ class DeclaredData:
 
 
 def is_in(place: str, folders: Sequence[str]) -> bool:
-    """Whether a place is one of some folders, or in one."""
     normal = normal_place(place)
     return any(normal == one or normal.startswith(f"{one}/") for one in map(normal_place, folders))
 
 
 def normal_place(place: str) -> str:
-    """A path or URL in one spelling: Spark and fsspec have several for the same."""
+    """One spelling of a path or URL: Spark and fsspec have several for the same place."""
     named = _SCHEMES.sub("s3://", _LOCAL.sub("/", place, count=1), count=1)
     return _HDFS_PORT.sub(r"\1/", named, count=1).rstrip("/") or "/"
 
 
 @dataclass(frozen=True)
 class _Origin:
-    """What something was made from, each in some way (empty: not said), and whether more may have gone in."""
+    """Sources of something, each with a way (empty: not recorded); opaque: there may be more."""
 
     sources: frozenset[tuple[Source, str]] = frozenset()
     is_opaque: bool = False
@@ -89,7 +70,6 @@ class _Origin:
 
     @property
     def by_source(self) -> tuple[tuple[Source, ...], Hows]:
-        """The sources in their order, and the ways of each."""
         found: dict[Source, list[str]] = {}
         for source, how in sorted(self.sources):
             found.setdefault(source, []).extend([how] if how else [])
@@ -98,20 +78,11 @@ class _Origin:
 
 @dataclass(frozen=True)
 class Origins:
-    """Knows what was captured of an instance.
-
-    Attributes:
-        captured: It.
-        declared: What its process says.
-        find: Knows the places of feeds.
-    """
-
     captured: Captured
     declared: DeclaredData
     find: Find
 
     def columns(self, url: str) -> OutputColumns | None:
-        """The columns of all that was written into a folder, which looks the same; None: they are not known."""
         writes = self._written(url)
         if not writes:
             return None
@@ -138,7 +109,6 @@ class Origins:
         return _Origin()
 
     def _rows(self, write: DataWrite, passed: frozenset[DataWrite] = frozenset()) -> _Origin:
-        """What decides the rows of a write, and those of what it was made from on the way."""
         passed |= {write}
         before = {one for roots in write.roots for root in roots for one in self._made_here(root)} - passed
         decided = _all(self._origin(*read, passed) for read in with_hows(write.rows_from, write.rows_how))
@@ -163,12 +133,10 @@ class Origins:
         return origin | _Origin(left, is_opaque=not is_all)
 
     def _made_here(self, root: str) -> list[DataWrite]:
-        """What the instance itself has written where it reads."""
         writes = (one for one in self.captured.writes if one.path)
         return [one for one in writes if is_in(root, [one.path or ""]) or is_in(one.path or "", [root])]
 
     def _names(self, root: str) -> Iterator[str]:
-        """The feeds that are read there, or the place."""
         read = [one for one in self.captured.reads if one.is_complete and root in one.roots]
         paths = {path for one in read for path in one.paths if is_in(path, [root])}
         yield from {self._name(path, root) for path in paths or {root}}
@@ -182,7 +150,6 @@ class Origins:
 
 
 def _through(way: str, to: str) -> str:
-    """The way of what went one way, and then another."""
     if not way or not to:
         return ""
     if to not in DIRECT or way not in DIRECT:
@@ -195,7 +162,6 @@ def _all(origins: Iterable[_Origin]) -> _Origin:
 
 
 FeedInstance: TypeAlias = tuple[str, datetime]
-"""Feed, instance."""
 _SHOWN = 5
 _RECORDED = 100
 _REST = "... and "
@@ -203,16 +169,15 @@ _REST = "... and "
 
 @dataclass(frozen=True)
 class Usage:
-    """What an instance read and wrote.
+    """Findings about an instance.
 
     Attributes:
-        problem: Why nothing of it is sure; empty: it is.
-        unknown: In words, what it did of which nobody knows where.
-        undeclared: Instances of feeds that it read, and that are none of its inputs.
-        places: Other places that it read.
-        written: Places that it wrote, besides its outputs.
-        not_read: Its inputs that it did not read.
-        columns: By output, where that is known.
+        problem: Why none of it is certain; empty: it is.
+        unknown: Actions at unknown places, in words.
+        undeclared: Feed instances that it read without declaring them.
+        places: Read places that belong to no feed.
+        written: Written places besides the outputs.
+        columns: By output, where known.
     """
 
     problem: str = ""
@@ -225,43 +190,31 @@ class Usage:
 
     @property
     def capture(self) -> str:
-        """How much of it is known, in words."""
         if self.problem:
             return f"none: {self.problem}"
         return f"partly: {'; '.join(_some(list(self.unknown)))}" if self.unknown else "complete"
 
     @property
     def breaches(self) -> list[str]:
-        """What it did that its process does not declare, in words."""
         found = [f"reads {one}, which is no input" for one in self.undeclared]
         found += [f"reads {place}, which is of no feed" for place in self.places]
         return found + [f"writes {place}, which is no output" for place in self.written]
 
     @property
     def warnings(self) -> list[str]:
-        """The same, and what it did not do that its process declares; some of each, and how many more there are."""
         unread = [f"does not read its input {name}" for name in self.not_read]
         return [*_some(self.breaches), *_some(unread)]
 
     @property
     def recorded_places(self) -> tuple[str, ...]:
-        """The places for the graph; of very many the first, and how many more there are."""
         return tuple(_some(list(self.places), _RECORDED))
 
     @property
     def recorded_writes(self) -> tuple[str, ...]:
-        """Likewise of those that it wrote."""
         return tuple(_some(list(self.written), _RECORDED))
 
 
 def usage(captured: Captured, declared: DeclaredData, find: Find) -> Usage:
-    """Holds what was captured against what is declared.
-
-    Args:
-        captured: What the listener says.
-        declared: What the process says.
-        find: Knows the places of feeds.
-    """
     own = [*declared.outputs.values(), *declared.scratch]
     may_read = [*own, *(url for one in declared.inputs.values() for url in one.urls)]
     foreign = [place for place in _places(captured.reads) if not is_in(place, may_read)]
@@ -283,13 +236,11 @@ def usage(captured: Captured, declared: DeclaredData, find: Find) -> Usage:
 
 
 def _places(reads: Sequence[DataRead]) -> Iterator[str]:
-    """What was read, each once: files' folders where all are known, else what was to be read."""
     places = (place for one in _known(reads) for place in (one.paths if one.is_complete else one.roots))
     return iter(dict.fromkeys(map(normal_place, places)))
 
 
 def _known(reads: Sequence[DataRead]) -> list[DataRead]:
-    """They without those of which only the roots are known, and of others of the same roots more."""
     known = {one.roots for one in reads if one.is_complete}
     return [one for one in reads if one.is_complete or one.roots not in known]
 
@@ -303,7 +254,6 @@ def _is_unread(one: DeclaredInput, reads: Sequence[DataRead]) -> bool:
 
 
 def is_rest(said: str) -> bool:
-    """Whether it says how many more there are, and is none of them."""
     return said.startswith(_REST)
 
 

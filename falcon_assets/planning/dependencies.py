@@ -1,4 +1,4 @@
-"""What is made from what: feeds and processes on clusters as a graph, and what of it Dagster's graph cannot show."""
+"""The graph of feeds and processes on clusters, and the edges that Dagster's graph cannot show."""
 
 from __future__ import annotations
 
@@ -14,18 +14,15 @@ from falcon_assets.model.process import Input, Output, Process
 from falcon_assets.planning.expressions import expression_bounds
 
 Node: TypeAlias = tuple[str, str, str]
-"""Kind (feed or process), name and cluster."""
 Edge: TypeAlias = tuple[Node, Node]
-"""What is read or copied, and who does or has it then."""
+"""From the feed or process that is read or copied, to the one that uses it; nodes are kind, name and cluster."""
 
 
 def own_feeds(inputs: Iterable[Input], outputs: Iterable[Output]) -> frozenset[str]:
-    """The feeds that are both read and written: instances need those before them."""
     return frozenset(one.feed for one in inputs) & {one.feed for one in outputs}
 
 
 def dependencies(processes: Iterable[Process], feeds: Iterable[Feed]) -> Iterator[Edge]:
-    """All edges, but for what processes read of their own outputs."""
     for process in processes:
         own = own_feeds(process.inputs, process.outputs)
         for entry in process.clusters:
@@ -39,7 +36,6 @@ def dependencies(processes: Iterable[Process], feeds: Iterable[Feed]) -> Iterato
 
 
 def find_cycle(edges: Iterable[Edge]) -> list[Node] | None:
-    """Any cycle, its first node at its end again; None where there is none."""
     sorter: TopologicalSorter[Node] = TopologicalSorter()
     for before, after in edges:
         sorter.add(after, before)
@@ -51,10 +47,9 @@ def find_cycle(edges: Iterable[Edge]) -> list[Node] | None:
 
 
 def left_out(processes: Iterable[Process], feeds: Iterable[Feed]) -> frozenset[Edge]:
-    """Reads without which there is no cycle between different assets, which Dagster cannot show.
+    """Reads to leave out so that no cycle of different assets is left, which Dagster cannot show.
 
-    Instances that are in no cycle may well belong to assets that are. Of the reads in a cycle, that goes which lies
-    back farthest: the others are those that a person expects.
+    Of the reads in a cycle, the one that looks back farthest: the others are those that a person expects.
     """
     by_name = {process.name: process for process in processes}
     edges, gone = list(dict.fromkeys(dependencies(by_name.values(), feeds))), set[Edge]()
@@ -66,6 +61,5 @@ def left_out(processes: Iterable[Process], feeds: Iterable[Feed]) -> frozenset[E
 
 
 def _looks_ahead(process: Process, feed: str) -> timedelta:
-    """How far ahead of the nominal time the windows on that feed end, about; negative: before it."""
     ends = [one.end.call for one in process.inputs if one.feed == feed]
     return max(sum(expression_bounds(end), timedelta()) / 2 if end.kind is Kind.TIME else timedelta() for end in ends)

@@ -1,4 +1,4 @@
-"""How old is too old, and how often retention passes."""
+"""Decides which instances and versions retention evicts, and how often it passes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from falcon_assets.planning.reasons_to_keep import KEEPS, Keeping, Need
 from falcon_assets.planning.timeline import Timeline
 
 OFTEN = Frequency(6, TimeUnit.HOURS)
-"""How often retention passes where nothing may lie for a day."""
 
 _DAY = timedelta(hours=24)
 _DAILY = Frequency(24, TimeUnit.HOURS)
@@ -28,10 +27,10 @@ _EVER = datetime.min.replace(tzinfo=UTC)
 
 
 def cadence(feed: Feed, cluster: str) -> Frequency | None:
-    """Time from one pass of retention over ``feed`` on ``cluster`` to the next; None: nothing is evicted.
+    """Returns the time between passes of retention over ``feed`` on ``cluster``; None: nothing is evicted.
 
-    ``lifecycle.retention.frequency``, that of the cluster before that of the feed; else 6 hours where anything may stay
-    for less than 24 hours, and 24 hours for the others. Source: Falcon's defaults.
+    ``lifecycle.retention.frequency``, the cluster's before the feed's; else 6 hours where anything may stay for less
+    than 24 hours, and 24 hours for the others. Source: Falcon's defaults.
     """
     entry = feed.on(cluster)
     if entry is None or not (entry.retention or feed.versions):
@@ -44,15 +43,11 @@ def cadence(feed: Feed, cluster: str) -> Frequency | None:
 
 
 def pass_times(every: Frequency) -> Timeline:
-    """When passes of that cadence are: counted from the beginning of 2000, in UTC, whatever feed they are for."""
     return Timeline(_EPOCH, _DOOMSDAY, every, "UTC")
 
 
 def first_pass_over(feed: Feed, cluster: str, nominal: datetime, now: datetime) -> datetime | None:
-    """The first pass of retention that finds an instance older than its limit; None: none does.
-
-    One that is dated after now goes with the next pass, where ``future: delete`` says so.
-    """
+    """The first pass that takes the instance, None: none; of one dated after now, with ``future: delete``, the next."""
     every, entry = cadence(feed, cluster), feed.on(cluster)
     if every is None or entry is None or entry.retention is None:
         return None
@@ -67,11 +62,7 @@ def first_pass_over(feed: Feed, cluster: str, nominal: datetime, now: datetime) 
 
 
 def before(moment: datetime, age: Frequency, timezone_name: str) -> datetime:
-    """What is ``age`` before ``moment``, in UTC: days and months on the calendar of that zone, so months as they are.
-
-    A day that the month lacks becomes its last day: ``months(1)`` before 31 March is the end of February. Before
-    the calendar begins: its first moment, so nothing is as old as that.
-    """
+    """Days and months are on the calendar of that zone: ``months(1)`` before 31 March is the end of February."""
     try:
         if age.is_absolute:
             return moment - age.length
@@ -84,57 +75,41 @@ def before(moment: datetime, age: Frequency, timezone_name: str) -> datetime:
 
 
 class StoredLocation(NamedTuple):
-    """A place where an instance lies; paths are below the root of its store."""
-
     kind: LocationKind | Literal["version"]
-    """The location of the feed that it belongs to; ``version``: of an instance that was replaced."""
     path: str
-    """Matches the location's template exactly."""
     prefix: str
-    """The template's fixed prefix: folders that the instance leaves empty go, up to this one, which stays."""
+    """Folders left empty are deleted up to it, and it stays."""
     root: str | None = None
-    """URL of that root; None: of the cluster's own store."""
+    """URL; None: the cluster's own store."""
 
     @property
     def place(self) -> str:
-        """The path, as a whole URL where that says where it is."""
         return f"{self.root or ''}{self.path}"
 
 
 class StoredInstance(NamedTuple):
-    """An instance that is there, complete or not."""
-
     nominal: datetime
     locations: tuple[StoredLocation, ...]
-    """Those that exist, data first."""
 
     @property
     def has_data(self) -> bool:
-        """Whether more is there than statistics and metadata."""
         return any(location.kind == "data" for location in self.locations)
 
 
 class Verdict(NamedTuple):
-    """What becomes of an instance: all that is needed to act on it, whatever the definitions say by then."""
-
     instance: StoredInstance
     action: Literal["keep", "delete", "archive"]
     reason: str
-    """Why, in plain words."""
     archive_to: str | None = None
-    """With ``archive``: the path where its data goes, below the root of the store that it is archived on."""
     kept_by: Reason | None = None
-    """With ``keep``: why it stays although its date lets it go; None: its date does not."""
     archive_root: str | None = None
-    """URL of the root of that store; None: of the own store of the cluster that it is archived on."""
 
     @property
     def archive_place(self) -> str | None:
-        """``archive_to``, as a whole URL where that says where it is."""
         return f"{self.archive_root or ''}{self.archive_to}" if self.archive_to is not None else None
 
     def archive_path(self, location: StoredLocation) -> str | None:
-        """Where one of the instance's locations goes, as ``archive_to``; None where it is not archived."""
+        """Where one of the locations is moved; None where the instance is not archived."""
         if self.archive_to is None or location.kind == "data":
             return self.archive_to
         return f"{self.archive_to}.{location.kind}"
@@ -151,21 +126,12 @@ def plan_eviction(
     needs: Sequence[Need] = (),
     landed: Callable[[datetime], datetime | None] = _not_known,
 ) -> list[Verdict]:
-    """The verdict on each instance that was found, oldest first; costs some microseconds each.
+    """Returns the verdict on each instance found, oldest first; costs some microseconds each.
 
-    An instance is to go when its nominal time is before ``now - limit``, or after ``now`` with ``future: delete``;
-    unless a reason of :data:`.KEEPS` stands against it. ``keep_last`` counts
-    instances that have data and are not dated after ``now``.
-
-    Args:
-        paths: The feed and the cluster. Where the feed declares no retention there, everything is kept.
-        found: The instances, in any order.
-        now: The time of the decision.
-        needs: Who may still need an instance: processes, late reruns, targets of replication.
-        landed: When the data of an instance came; None where that is not known: its nominal time counts then.
-
-    Raises:
-        ExpressionError: ``archive_to`` names an unknown variable.
+    An instance is evicted when its nominal time is before ``now - limit``, or after ``now`` with ``future: delete``,
+    unless one of :data:`.KEEPS` applies. ``keep_last`` counts instances that have data and are not dated after ``now``.
+    Where ``landed`` returns None, the nominal time counts. Raises ExpressionError where ``archive_to`` names an unknown
+    variable.
     """
     instances = sorted(found, key=itemgetter(0))
     entry = paths.feed.on(paths.cluster.name)
@@ -190,7 +156,6 @@ def plan_eviction(
 
 
 def _by_date(retention: Retention, oldest: datetime, now: datetime, nominal: datetime) -> tuple[bool, str]:
-    """Whether the date alone lets the instance go, and the reason for either."""
     if nominal > now:
         return retention.future == "delete", f"dated after now (future: {retention.future})"
     if nominal < oldest:
@@ -215,29 +180,19 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 
 
 class StoredVersion(NamedTuple):
-    """A version of an instance that was replaced and is kept."""
-
     nominal: datetime
-    """Of the instance."""
     version: str
-    """The data version."""
     path: str
-    """Where it lies, below the root of the instance's store; empty: it is not there any more."""
+    """Below the root of the instance's store; empty: it does not exist any more."""
     prefix: str
-    """The folder of the versions of its feed: folders below it go when they are empty; of tables what names it."""
 
 
 class VersionVerdict(NamedTuple):
-    """What becomes of it."""
-
     kept: StoredVersion
     replaced_at: datetime | None
-    """When it was replaced; None: nobody knows."""
     goes: bool
     reason: str
-    """Why, in plain words."""
     kept_by: Reason | None = None
-    """Why it stays although the feed lets it go; None: the feed does not."""
 
 
 def plan_versions(
@@ -249,18 +204,7 @@ def plan_versions(
     evicted: Collection[datetime],
     protected: Mapping[tuple[datetime, str], Reason],
 ) -> list[VersionVerdict]:
-    """The verdict on each version that was found or is known, by instance, that which was replaced last first.
-
-    Args:
-        found: The versions that are there, in any order.
-        rule: As the feed declares it; None: it keeps none.
-        now: The time of the decision.
-        zone: Of the feed: days and months follow its calendar.
-        replaced: When each version was replaced that is known to be kept, by instance and version. Another one, of a
-            run that was killed, counts as replaced just now.
-        evicted: The instances that retention took away: their versions follow them.
-        protected: Versions that stay, by instance and version, and why.
-    """
+    """By instance, the last replaced first; those of killed runs, not in ``replaced``, count as replaced just now."""
     oldest = before(now, rule.for_, zone) if rule and rule.for_ else None
     there = {(one.nominal, one.version): one for one in found}
     last_first = sorted(sorted(there), key=lambda key: replaced.get(key) or _LAST, reverse=True)

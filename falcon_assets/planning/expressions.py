@@ -1,4 +1,4 @@
-"""How far from the nominal time the value of an expression can lie: what keeps inverse searches small."""
+"""Evaluates expressions, and bounds how far from the nominal time they lie."""
 
 from __future__ import annotations
 
@@ -21,12 +21,10 @@ from falcon_assets.planning.timeline import Timeline
 
 
 def expression_bounds(call: Call) -> Span:
-    """Least and greatest value of ``resolved time - nominal time``, over all nominal times and zones.
+    """Bounds of ``resolved time - nominal time`` over all nominal times and zones, which keep inverse searches small.
 
-    Exact for ``now`` and ``instanceTime``. A ``dateOffset`` from a quoted instant can lie anywhere.
-
-    Raises:
-        ExpressionError: the call is no time.
+    Exact for ``now`` and ``instanceTime``; a ``dateOffset`` from a quoted instant can lie anywhere. Raises
+    ExpressionError where the call is no time.
     """
     try:
         return _span(call)
@@ -46,16 +44,7 @@ def _span(call: Call) -> Span:
 
 
 def evaluate_time(call: Call, nominal: datetime, timezone: str) -> datetime:
-    """The moment that ``call`` means, in UTC.
-
-    Args:
-        call: A call whose kind is a time.
-        nominal: The nominal time of the process instance.
-        timezone: IANA name of the process's zone.
-
-    Raises:
-        ExpressionError: the call is no time (``latest``, ``future``, a text), or the result is beyond year 1 to 9999.
-    """
+    """Resolves to UTC; raises ExpressionError where the call is no time, or the time is beyond the years 1 to 9999."""
     function = FUNCTIONS[call.name]
     if not isinstance(function, TimeFunction):
         raise ExpressionError(f"{call.name}(...) gives {_result(call)}, not a time")
@@ -71,11 +60,7 @@ def evaluate_time(call: Call, nominal: datetime, timezone: str) -> datetime:
 
 
 def evaluate_text(call: Call, nominal: datetime, timezone: str, user: str) -> str:
-    """The text that ``call`` means: ``formatTime``'s in the process's zone, ``user()``'s as given.
-
-    Raises:
-        ExpressionError: the call is no text, or its date pattern or its time is not legal.
-    """
+    """Raises ExpressionError where the call is no text, or its date pattern or its time is not legal."""
     function = FUNCTIONS[call.name]
     if not isinstance(function, TextFunction):
         raise ExpressionError(f"{call.name}(...) gives {_result(call)}, not a text")
@@ -83,7 +68,6 @@ def evaluate_text(call: Call, nominal: datetime, timezone: str, user: str) -> st
 
 
 def _with_times(call: Call, nominal: datetime, timezone: str) -> Arguments:
-    """The arguments of the call, those that are times as moments."""
     return tuple(
         arg
         if kind is not Kind.TIME
@@ -105,13 +89,7 @@ _SHORTEST_MONTH = 28 * _DAY
 
 @dataclass(frozen=True)
 class Shift:
-    """Calendar months, then time on the wall clock, from the nominal time.
-
-    Attributes:
-        months: Calendar months.
-        time: Added after them.
-        is_on_the_wall: False where ``time`` is absolute time, as ``now`` adds it.
-    """
+    """Calendar months, then time on the wall clock (else absolute time, as ``now`` adds it), from the nominal time."""
 
     months: int
     time: timedelta
@@ -119,35 +97,28 @@ class Shift:
 
     @property
     def length(self) -> timedelta:
-        """An upper bound of its length."""
         return abs(self.time) + 31 * abs(self.months) * _DAY
 
     @property
     def floored_months(self) -> int:
-        """Months to the latest whole month at or before it; of a short shift only."""
         return self.months - (self.time < _ZERO)
 
     @property
     def is_short(self) -> bool:
-        """Whether it stays within a month of a whole number of months."""
         return abs(self.time) < _SHORTEST_MONTH
 
     def is_before_or_at(self, other: Shift) -> bool:
-        """Whether it never lies after ``other``, by the shortest months there are."""
         return self.time <= other.time + (other.months - self.months) * _SHORTEST_MONTH and self.months <= other.months
 
 
 def absolute_shift(call: Call) -> timedelta | None:
-    """Absolute time from the nominal time to ``call``; None where it depends on a calendar, or the call is no time."""
+    """None where the time depends on a calendar, or the call is no time."""
     function = FUNCTIONS[call.name]
     return function.absolute(call.args) if isinstance(function, TimeFunction) else None
 
 
 def wall_shift(call: Call, process: Timeline) -> Shift | None:
-    """The shift of ``call``, None where it is not the same for every instance of ``process``.
-
-    Speaks of the wall clock: whether the zone lets the nominal times keep theirs is for the caller to check.
-    """
+    """The shift of ``call``; None where instances differ. Callers check that the zone leaves nominal times in place."""
     absolute = absolute_shift(call)
     if absolute is not None:
         return Shift(0, absolute, is_on_the_wall=absolute == _ZERO)

@@ -1,4 +1,4 @@
-"""The available instances of a feed, as a set that also knows their order."""
+"""Resolves the windows of inputs to feed instances, and outputs to the instance they write, in both directions."""
 
 from __future__ import annotations
 
@@ -19,24 +19,18 @@ from falcon_assets.planning.window_offsets import window_offsets
 
 
 class InstanceSet(frozenset[datetime]):
-    """Instances of a feed; they are sorted once, when somebody asks for their order."""
-
     @classmethod
     def of(cls, instances: Collection[datetime]) -> InstanceSet:
-        """Those instances; the same object where they are such a set."""
         return instances if isinstance(instances, InstanceSet) else cls(instances)
 
     @cached_property
     def ordered(self) -> list[datetime]:
-        """All of them, oldest first."""
         return sorted(self)
 
     def backwards(self, first: datetime, last: datetime) -> Iterator[datetime]:
-        """Those from ``first`` to ``last``, newest first."""
         return map(self.ordered.__getitem__, reversed(self._between(first, last)))
 
     def forwards(self, first: datetime, last: datetime) -> Iterator[datetime]:
-        """The same, oldest first."""
         return map(self.ordered.__getitem__, self._between(first, last))
 
     def _between(self, first: datetime, last: datetime) -> range:
@@ -45,25 +39,17 @@ class InstanceSet(frozenset[datetime]):
 
 @runtime_checkable
 class Ordered(Protocol):
-    """The available instances of a feed, as what finds the next of them without asking for each that may be."""
-
     def backwards(self, first: datetime, last: datetime) -> Iterator[datetime]:
-        """Those from ``first`` to ``last``, both included, newest first; found as they are asked for."""
+        """Both ends included, newest first; lazy."""
 
-    def forwards(self, first: datetime, last: datetime) -> Iterator[datetime]:
-        """The same, oldest first."""
+    def forwards(self, first: datetime, last: datetime) -> Iterator[datetime]: ...
 
 
 Available: TypeAlias = "Ordered | Collection[datetime] | Callable[[datetime], bool]"
-"""The available instances of a feed, or what says whether an instance is."""
 
 
 def input_instances(declared: Input, feed_timeline: Timeline, nominal: datetime, timezone: str) -> list[datetime]:
-    """The existing feed instances of a window of times, oldest first; empty where ``start`` resolves after ``end``.
-
-    Raises:
-        ExpressionError: the window is one of ``latest`` or ``future``, or lies beyond the years 1 to 9999.
-    """
+    """Raises ExpressionError for windows of ``latest`` or ``future``, and beyond the years 1 to 9999."""
     start = evaluate_time(declared.start.call, nominal, timezone)
     end = evaluate_time(declared.end.call, nominal, timezone)
     if start > end:
@@ -74,10 +60,7 @@ def input_instances(declared: Input, feed_timeline: Timeline, nominal: datetime,
 
 
 def widest(declared: Input) -> Input | None:
-    """A window of times that covers whatever ``declared`` may read, itself where it is one; None: anything may be read.
-
-    A window from a time to ``latest(n)`` ends at the nominal time at the latest.
-    """
+    """Covers all that ``declared`` may read (``latest`` ends at the nominal time); None: no window does."""
     if declared.is_of_times:
         return declared
     if declared.start.call.kind is Kind.TIME:
@@ -92,16 +75,10 @@ def latest_instances(
 
     ``latest(0)`` is the most recent available instance at or before ``nominal``, ``latest(-1)`` the available one
     before that. ``future(0,limit)`` is the first available instance at or after ``nominal``, ``future(1,limit)`` the
-    available one after that; only the first ``limit`` existing instances are asked for. A window has the available
-    ones between its ends; but one that starts at a time holds every existing instance from there on, available or
-    not, and looks back for its end no further than there.
-
-    Returns:
-        None where not enough instances are available (yet); empty where ``start`` lies after ``end``, or where the
-        feed has no instance from the time that it starts at on.
-
-    Raises:
-        ExpressionError: the window is one of times, or starts beyond the years 1 to 9999.
+    available one after that, both among the first ``limit`` existing instances. A window has the available ones between
+    its ends; one that starts at a time has every existing instance from there on, available or not, and looks back for
+    its end no further than that. None where not enough instances are available (yet); empty where ``start`` lies after
+    ``end``, or where the feed has no instance from the start on. Raises ExpressionError for windows of times.
     """
     if declared.start.call.kind is Kind.TIME:
         return _up_to_latest(declared, timeline, nominal, available, timezone)
@@ -119,11 +96,7 @@ def latest_instances(
 
 
 def output_instance(declared: Output, feed_timeline: Timeline, nominal: datetime, timezone: str) -> datetime | None:
-    """The feed instance that the process instance ``nominal`` writes; None outside the feed's validity.
-
-    Raises:
-        ExpressionError: the instance lies beyond the years 1 to 9999.
-    """
+    """None outside the feed's validity; raises ExpressionError beyond the years 1 to 9999."""
     index = feed_timeline.index_at_or_before(evaluate_time(declared.instance.call, nominal, timezone))
     return feed_timeline.instance(index) if 0 <= index < feed_timeline.count else None
 
@@ -131,10 +104,6 @@ def output_instance(declared: Output, feed_timeline: Timeline, nominal: datetime
 def nominal_of_output(
     declared: Output, process_timeline: Timeline, feed_timeline: Timeline, timezone: str, instance: datetime
 ) -> list[datetime]:
-    """The process instances that write the feed instance ``instance``, oldest first: the inverse of the output.
-
-    Only process instances are tried from which the expression can name ``instance`` at all.
-    """
     if not feed_timeline.contains(instance):
         return []
     least, most = expression_bounds(declared.instance.call)
@@ -172,7 +141,6 @@ def _numbers(call: Call) -> tuple[int, ...]:
 
 
 def _those(timeline: Timeline, indexes: range, available: Available) -> Iterator[datetime]:
-    """The available instances among some, in their order."""
     if isinstance(available, Ordered):
         if not indexes:
             return iter(())
@@ -184,20 +152,14 @@ def _those(timeline: Timeline, indexes: range, available: Available) -> Iterator
 
 
 class ReaderSpan(NamedTuple):
-    """The nominal times whose windows may have a feed instance."""
-
     first: datetime
     last: datetime
     """Included; before ``first``: there is none."""
     is_exact: bool
-    """Whether every instance of the process in the span reads it."""
 
 
 def reader_span(declared: Input, process: Timeline, feed: Timeline, timezone: str, instance: datetime) -> ReaderSpan:
-    """Between which process instances those are whose window of ``declared`` has the feed instance.
-
-    It costs the same for any validity. ``declared`` is a window between two times, not ``latest`` or ``future``.
-    """
+    """The nominal times that may read the instance, at a cost independent of the validity; for windows of times."""
     start, end = declared.start.call, declared.end.call
     index = feed.index_at_or_before(instance)
     offsets = window_offsets(process, feed, start, end)
@@ -222,10 +184,7 @@ def reader_span(declared: Input, process: Timeline, feed: Timeline, timezone: st
 
 
 def consumers(declared: Input, process: Timeline, feed: Timeline, timezone: str, instance: datetime) -> list[datetime]:
-    """The process instances, oldest first, whose window of ``declared`` has the feed instance.
-
-    ``declared`` is a window between two times, not ``latest`` or ``future``.
-    """
+    """Oldest first; for windows of times only."""
     span = reader_span(declared, process, feed, timezone, instance)
     nominals = process.between(span.first, span.last)
     if span.is_exact:
@@ -234,14 +193,12 @@ def consumers(declared: Input, process: Timeline, feed: Timeline, timezone: str,
 
 
 def _fixed_index(call: Call, process: Timeline, feed: Timeline, timezone: str) -> int | None:
-    """The feed instance that an expression means at every nominal time; None where it depends on that."""
     if any(one.name != "dateOffset" for one in call.calls()):
         return None
     return feed.index_at_or_before(evaluate_time(call, process.start, timezone))
 
 
 def _clip(moment: datetime, offset: timedelta, timeline: Timeline) -> datetime:
-    """``moment + offset``, moved into the timeline where it would lie outside it (or outside the calendar)."""
     try:
         return min(max(moment + offset, timeline.start), timeline.end)
     except OverflowError:

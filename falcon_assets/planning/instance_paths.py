@@ -1,8 +1,9 @@
-"""Where the instances of a feed lie on a cluster, and which instance a path belongs to.
+"""Paths of feed instances on a cluster, and the instance that a path belongs to.
 
-The rule of the path variables ``${YEAR} ${MONTH} ${DAY} ${HOUR} ${MINUTE}``: feeds of minutes and hours show UTC,
-feeds of days and months show the wall clock of the feed's zone. So in either case no two instances share a path. Where
-``path_timezone`` says another zone, its wall clock is shown, and the checks of definitions refuse what would be shared.
+The rule of the path variables ``${YEAR} ${MONTH} ${DAY} ${HOUR} ${MINUTE}``: feeds of minutes and hours show UTC, feeds
+of days and months show the wall clock of the feed's zone. In either case no two instances share a path. Where
+``path_timezone`` names another zone, its wall clock is shown, and the checks of definitions refuse what would be
+shared.
 """
 
 from __future__ import annotations
@@ -27,50 +28,29 @@ LocationKind: TypeAlias = Literal["data", "stats", "meta"]
 
 
 class Place(NamedTuple):
-    """Where a template of a feed leads on a cluster."""
-
     root: str | None
-    """URL of the root of the store: of a whole URL its fixed prefix, the folder above the first time variable, else
-    above the last step. None: the cluster's own store."""
+    """URL, of a whole URL its part up to the first time variable, else the last step; None: the cluster's own store."""
     template: PathTemplate
-    """Below the root, normalised, with nothing left in it but time variables."""
 
 
 @dataclass(frozen=True)
 class InstancePaths:
-    """The paths of one feed on one cluster: ``/``-separated, below the root of their store, no slash at the end.
+    """Paths are ``/``-separated, below the root of their store, without a slash at the end.
 
-    That is the cluster's store, or that at :attr:`root` where the location is a whole URL.
-
-    A table feed has no path; its filled-in ``catalog:`` URI takes the place of :meth:`data`.
-
-    Attributes:
-        feed: The feed; must be on ``cluster``.
-        cluster: Its variables, and below them the feed's properties, are what other ``${...}`` may name.
+    A table feed has its filled-in ``catalog:`` URI in place of a path. Other ``${...}`` than times name the cluster's
+    variables, or else the feed's properties.
     """
 
     feed: Feed
     cluster: Cluster
 
     def data(self, instance: datetime) -> str:
-        """The path of ``instance``.
-
-        Raises:
-            ExpressionError: the template names an unknown variable or leaves the root.
-        """
         return self.template.render(self.wall(instance), {})
 
     def render(self, template: PathTemplate, instance: datetime) -> str:
-        """The path of ``instance`` by another template of the feed, such as ``retention.archive_to``."""
         return self.place(template).template.render(self.wall(instance), {})
 
     def instance(self, path: str, by: PathTemplate | None = None) -> datetime | None:
-        """The existing instance whose :meth:`data` is exactly ``path``; None for any other text.
-
-        Args:
-            path: Any text.
-            by: The template of a :meth:`place` to go by instead of that of the data.
-        """
         try:
             template = by or self.template
             wall = template.match(path, {}) if template.is_timed else None  # what all instances share is nobody's
@@ -85,7 +65,7 @@ class InstancePaths:
         return None
 
     def _at_wall(self, wall: datetime) -> Iterator[datetime]:
-        """The instances that may be the first whose paths show ``wall`` or a later time: one, but for clock changes."""
+        """The instances that may be the first with a path at or after ``wall``: one, except at clock changes."""
         timeline = self.timeline
         if self._is_calendar:
             yield timeline.instance(timeline.index_of_wall(wall))
@@ -99,18 +79,16 @@ class InstancePaths:
 
     @cached_property
     def prefix(self) -> str:
-        """The folder above the first time variable: all of this feed lies in it, nothing above it is the feed's."""
+        """The folder above the first time variable: all data of the feed is in it, nothing above it is the feed's."""
         if self.feed.table_on(self.cluster.name):
             return self.template.text.partition("#")[0]
         return self.template.fixed_prefix({}) or "/"
 
     @cached_property
     def timeline(self) -> Timeline:
-        """The feed's instances on the cluster."""
         return feed_timeline(self.feed, self.cluster.name)
 
     def wall(self, instance: datetime) -> datetime:
-        """The clock time (naive) that the paths of ``instance`` show."""
         if self._is_calendar and not self.feed.frequency.is_absolute:
             index = self.timeline.index_at_or_before(instance)
             if self.timeline.instance(index) == instance:
@@ -119,35 +97,26 @@ class InstancePaths:
 
     @cached_property
     def zone(self) -> str:
-        """The zone whose clock the paths show."""
         return self.feed.path_zone_on(self.cluster.name)
 
     @cached_property
     def _is_calendar(self) -> bool:
-        """Whether paths show the times that instances are named after, none of which is shown twice."""
         return self.zone == self.feed.calendar_zone
 
     @property
     def template(self) -> PathTemplate:
-        """The template of :meth:`data`, normalised, with nothing left in it but time variables."""
         return self._data.template
 
     @property
     def root(self) -> str | None:
-        """URL of the root of the store that the data lies on; None: the cluster's own store."""
         return self._data.root
 
     @cached_property
     def roots(self) -> frozenset[str | None]:
-        """The roots of the stores that its data, statistics and metadata lie on.
-
-        Raises:
-            ExpressionError: a template names an unknown variable or leaves its root.
-        """
         return frozenset((self.root, *(self.place(template).root for _, template in self.templates())))
 
     def templates(self) -> Iterator[tuple[LocationKind, PathTemplate]]:
-        """The locations that instances have something in, as declared: what has no time in it belongs to the feed."""
+        """Statistics and metadata without a time in the path belong to the feed, and are left out."""
         locations = self.feed.locations_on(self.cluster.name)
         declared: tuple[tuple[LocationKind, PathTemplate | None], ...] = (
             ("data", locations.data),
@@ -173,12 +142,7 @@ class InstancePaths:
         return f"cluster {self.cluster.name!r}"
 
     def place(self, template: PathTemplate) -> Place:
-        """Where a template of the feed leads.
-
-        Raises:
-            ExpressionError: it names an unknown variable or leaves its root, or a time stands in the bucket or host of
-                a URL.
-        """
+        """Raises ExpressionError for an unknown variable, a path out of the root, or a time in a bucket or host."""
         filled, store = self._fill(template), ""
         if template.is_url:
             scheme, _, rest = filled.partition("://")
@@ -225,34 +189,25 @@ _SPAN = {
     "MINUTE": timedelta(minutes=1),
 }
 _CLOCKS_APART = timedelta(days=2)
-"""More than any zone's wall clock is away from UTC, a day that a zone skipped included. Where paths
-show UTC, no folder beside those of the span is listed."""
+"""More than any zone's wall clock differs from UTC, a skipped day included."""
 _DAY = timedelta(days=1)
 _FEW_DAYS, _FEW_SPANS = timedelta(days=7), 7
 _STEPS = (_FEW_DAYS + 2 * _CLOCKS_APART) // _DAY + 1
-"""So many days reach from the beginning of a span to its end at least."""
 
 
 @dataclass(frozen=True)
 class FolderSpans:
-    """Spans of nominal times of a feed, for the folders that a template makes of them.
-
-    Attributes:
-        spans: In UTC, naive; both ends included.
-        apart: How far the clock that the paths show is from UTC at most.
-    """
+    """Spans of nominal times (naive UTC, ends included); ``apart``: at most this far is the clock of paths from UTC."""
 
     spans: Sequence[tuple[datetime, datetime]]
     apart: timedelta
 
     @classmethod
     def of(cls, paths: InstancePaths, spans: Iterable[tuple[datetime, datetime]]) -> FolderSpans:
-        """Those of aware times."""
         apart = timedelta(0) if paths.zone == "UTC" else _CLOCKS_APART
         return cls([(_utc_wall(first), _utc_wall(last)) for first, last in spans], apart)
 
     def may_hold(self, level: PathTemplate, path: str) -> bool:
-        """Whether ``path`` matches the template of its level, and what it leaves open may reach into a span."""
         if "YEAR" not in level.variables:
             return True  # ${MONTH} above ${YEAR}: nothing can be said yet
         earliest = level.match(path, {})
@@ -264,10 +219,7 @@ class FolderSpans:
         return any(earliest - last <= self.apart and first - earliest < length for first, last in self.spans)
 
     def folders(self, level: PathTemplate) -> set[str] | None:
-        """The folders of that level, there or not, where the spans are a few days; None where they are not.
-
-        Then the folder above, which has an entry for each day of history perhaps, need not be listed.
-        """
+        """The folders of a few days, existing or not, so that the folder above need not be listed; else None."""
         if any(last - first > _FEW_DAYS for first, last in self.spans) or len(self.spans) > _FEW_SPANS:
             return None
         if set(level.variables) not in ({"YEAR"}, {"YEAR", "MONTH"}, {"YEAR", "MONTH", "DAY"}):
@@ -286,18 +238,13 @@ def _utc_wall(moment: datetime) -> datetime:
 
 
 _YEARS = 40
-"""So many are looked at: the dates of clock changes, and with them what they do to instances, repeat after 28."""
+"""Dates of clock changes repeat after 28 years, and with them their effect on instances."""
 _AROUND = 2
-"""So many steps on either side of a change: elsewhere neighbours are as far apart on the wall as they are in time."""
+"""Steps on either side of a change; elsewhere neighbours are as far apart on the wall as in time."""
 
 
 def first_shared(paths: InstancePaths, template: PathTemplate) -> tuple[datetime, datetime] | None:
-    """The first two instances that ``template`` gives one path, None where it does not.
-
-    Args:
-        paths: The feed and the cluster.
-        template: One of the feed's, as fine as the frequency needs.
-    """
+    """The first two instances that share a path by ``template`` (as fine as the frequency needs); None: none do."""
     if paths.zone == paths.feed.calendar_zone:
         return None  # that clock names the instances, each otherwise
     names = [name for name in template.variables if name in TIME_VARIABLES]
@@ -312,7 +259,6 @@ def first_shared(paths: InstancePaths, template: PathTemplate) -> tuple[datetime
 
 
 def _windows(paths: InstancePaths) -> Iterator[list[datetime]]:
-    """Neighbouring instances, wherever two of them can share a path."""
     line, zones = paths.timeline, {paths.zone, paths.feed.calendar_zone}
     if line.frequency.unit is TimeUnit.MONTHS:
         # Those of the 31st are on other days of other months, so any of them may be near the end of one.

@@ -13,21 +13,7 @@ from falcon_assets.planning.expressions import evaluate_text, evaluate_time
 
 
 def interpolate(text: str, values: Mapping[str, str], nominal: datetime, timezone: str, user: str) -> str:
-    """``text`` with every ``${name}`` and ``${expression}`` replaced, once: values are not interpolated again.
-
-    Args:
-        text: A template.
-        values: What ``${name}`` may name.
-        nominal: The nominal time at which expressions are evaluated.
-        timezone: The process's zone.
-        user: What ``user()`` gives.
-
-    Returns:
-        The text; a time prints as ``YYYY-MM-DDTHH:MMZ``.
-
-    Raises:
-        ExpressionError: an unknown variable, or an expression that has no value here (``latest``, ``future``).
-    """
+    """Replaces each ``${...}`` once, not again in values; raises ExpressionError where one has no value here."""
 
     def piece(part: Part) -> str:
         if isinstance(part, str):

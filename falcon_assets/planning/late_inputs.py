@@ -1,4 +1,4 @@
-"""Late inputs: which are declared, what changed of one, and which workflow then runs."""
+"""Late inputs: which are declared, how one changed, and which workflow then runs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,7 @@ from falcon_assets.planning.workloads import Workload
 
 @dataclass(frozen=True)
 class Arrival:
-    """The present version of an input instance that is not the version that was read.
-
-    Attributes:
-        change: The input instance, the version that was read and the present one.
-        seen_at: When the present version was seen, UTC.
-        by_late_rerun: Whether a late rerun of its producer published it.
-        looked_before: The last time at which a collector found that it was not there yet; None: it was seen as it came.
-    """
+    """A version of an input instance that is not the one read; ``looked_before``: when it was last seen missing."""
 
     change: LateChange
     seen_at: datetime
@@ -31,12 +24,10 @@ class Arrival:
 
     @property
     def came_at(self) -> datetime:
-        """The earliest time at which it may have come: after the last time at which it was not there."""
         return self.seen_at if self.looked_before is None else min(self.looked_before + MICROSECOND, self.seen_at)
 
 
 def late_inputs(workloads: Iterable[Workload]) -> dict[tuple[str, str, str], timedelta]:
-    """(cluster, workload, input) -> the cut-off of the feed, of every late input."""
     found = {}
     for workload in workloads:
         read = {declared.name: workload.feeds[declared.feed] for declared in workload.inputs}
@@ -48,14 +39,9 @@ def late_inputs(workloads: Iterable[Workload]) -> dict[tuple[str, str, str], tim
 
 
 def late_workflow(process: Process, changes: Collection[LateChange] | None) -> Workflow:
-    """What a late rerun runs: what the first changed late input declares that declares something.
+    """The workflow of the first changed late input that declares one, else that of the process.
 
-    Without any, the workflow of the process.
-
-    Args:
-        process: The process.
-        changes: What changed; empty: nobody knows (a person asked for a late rerun of an instance that never succeeded,
-            say), and any late input may have; None: this is no late rerun.
+    ``changes`` None: this is no late rerun; empty: not known, so any late input may have changed.
     """
     if changes is None or process.late_process is None:
         return process.workflow

@@ -1,4 +1,4 @@
-"""Process instances: everything that one run of a workflow reads, writes and is told."""
+"""Process instances: everything that one run of a workflow reads, writes and receives."""
 
 from __future__ import annotations
 
@@ -25,17 +25,7 @@ from falcon_assets.planning.timeline import feed_timeline, process_timeline
 
 @dataclass(frozen=True)
 class InputPlan:
-    """What one input reads.
-
-    Attributes:
-        name: Name of the input.
-        feed: Its feed.
-        instances: Feed instances, oldest first; whether they are available is not decided here.
-        paths: Their paths, in the same order.
-        optional: Whether instances that are not available are left out instead of waited for.
-        partition: The sub-partition to read of each, holes filled; None = all of it.
-        short: The window of ``latest`` or ``future`` for which not enough instances are available; "": it has them.
-    """
+    """One input, instances oldest first, available or not; ``short``: the window that lacks available instances."""
 
     name: str
     feed: Feed
@@ -48,8 +38,6 @@ class InputPlan:
 
 @dataclass(frozen=True)
 class OutputPlan:
-    """What one output writes: one feed instance."""
-
     name: str
     feed: Feed
     instance: datetime
@@ -58,17 +46,6 @@ class OutputPlan:
 
 @dataclass(frozen=True)
 class ProcessInstance:
-    """An instance of a process on a cluster, planned.
-
-    Attributes:
-        process: The process.
-        cluster: Where it runs.
-        nominal: Its nominal time, UTC.
-        inputs: In the order of the declaration.
-        outputs: In the order of the declaration.
-        properties: Variables of the workflow: the cluster's, the process's over them, built-in variables over both.
-    """
-
     process: Process
     cluster: Cluster
     nominal: datetime
@@ -86,15 +63,7 @@ def plan_process_instance(
     user: str,
     available: Callable[[Feed], Available],
 ) -> ProcessInstance:
-    """Plans the instance ``nominal`` of ``process`` on ``cluster``.
-
-    Args:
-        process: The process.
-        cluster: A cluster of the process.
-        feeds: The feeds by name; those of its inputs and outputs at least.
-        nominal: The nominal time.
-        user: What ``user()`` gives.
-        available: The available instances of a feed on the cluster; asked for ``latest`` and ``future`` only.
+    """Plans the instance ``nominal``; ``available`` is called for ``latest`` and ``future`` only.
 
     Raises:
         UnknownInstanceError: ``nominal`` is no instance of the process there, or an output falls outside its feed's
@@ -116,7 +85,6 @@ def plan_process_instance(
 
 
 BUILT_IN = ("nominalTime", "nominal_time", "process.name", "cluster.name", "cluster.colo")
-"""The variables that every instance is told."""
 
 
 @dataclass(frozen=True)
@@ -193,26 +161,19 @@ AskedProperties: TypeAlias = tuple[tuple[str, str], ...]
 
 _REFERENCE = re.compile(r"\{ *env: *([A-Za-z_][A-Za-z0-9_]*) *\}")
 _OURS = ("FALCON_", "DAGSTER_")
-"""Variables that open the database are no business of workflows."""
+"""Variables that open the database must not reach workflows."""
 
 
 def with_properties(process: Process, asked: AskedProperties) -> Process:
-    """The process with these properties over its own."""
     return process.model_copy(update={"properties": {**process.properties, **dict(asked)}}) if asked else process
 
 
 def said_properties(asked: AskedProperties) -> str:
-    """They in words, with stars for what is secret; a variable that holds it is named."""
     return ", ".join(f"{name}={_shown(name, value)}" for name, value in asked)
 
 
 def looked_up(asked: AskedProperties, environ: Mapping[str, str]) -> AskedProperties:
-    """They with the values of the variables that they name.
-
-    Raises:
-        WorkflowError: a variable is not set where the instance runs; or a secret was asked for as text, before that was
-            refused, and is not kept.
-    """
+    """Raises WorkflowError where a variable is not set, or a secret was requested as text, which is not kept."""
     return tuple((name, _looked_up(name, value, environ)) for name, value in asked)
 
 
@@ -231,7 +192,6 @@ def _looked_up(name: str, value: str, environ: Mapping[str, str]) -> str:
 
 
 def starred(asked: AskedProperties) -> AskedProperties:
-    """They without secrets, as they may be kept."""
     return tuple((name, _shown(name, value)) for name, value in asked)
 
 
@@ -250,12 +210,7 @@ def _how(name: str) -> str:
 
 
 def require_usable(process: Process, cluster: Cluster, asked: AskedProperties) -> None:
-    """Checks that an instance of the process can be told so.
-
-    Raises:
-        QueryError: a name stands for what every instance is told, a value has a hole that nothing fills, or is secret
-            and no reference, or Spark reads a setting only when it starts.
-    """
+    """Raises QueryError for built-in names, holes without a value, secrets as text, and settings of Spark's start."""
     known = dict.fromkeys((*cluster.variables, *BUILT_IN), "")
     entry = process.on(cluster.name)
     for name, value in asked:

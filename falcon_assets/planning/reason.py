@@ -1,4 +1,4 @@
-"""Why an instance is where it is: as data for programs, as a sentence for people."""
+"""Reasons for the state of an instance: as data for programs, as a sentence for people."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from falcon_assets.model.instant import format_instant
 
 @dataclass(frozen=True)
 class Reason:
-    """A reason of some kind, which says itself with ``str``. Each kind is a class, its fields are what it is about."""
+    """A reason, whose sentence is its ``str``; each kind is a class, its fields are the details."""
 
     kind: ClassVar[str]
-    """The name of the class, as programs have it: ``inputs_missing``."""
+    """Derived from the name of the class: ``inputs_missing``."""
 
     def __init_subclass__(cls) -> None:
-        """Names the kind."""
         cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
 
     def as_data(self) -> dict[str, Any]:

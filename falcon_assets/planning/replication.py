@@ -1,4 +1,4 @@
-"""The properties of a feed that steer its replication."""
+"""Options and sources of the replication of a feed."""
 
 from __future__ import annotations
 
@@ -18,63 +18,46 @@ from falcon_assets.model.template import parse_template, value_of
 from falcon_assets.planning.timeline import Timeline, feed_timeline
 
 PRESERVED_BETWEEN = "attributes of files are preserved from file:// to file:// and from HDFS to HDFS only"
-"""Where the properties named by :attr:`ReplicationOptions.preserved` mean something."""
 Order = Literal["FIFO", "LIFO", "LAST_ONLY"]
 
 
 @dataclass(frozen=True)
 class ReplicationOptions:
-    """How the instances of a feed are replicated (source: Falcon's feed properties, which are distcp's options)."""
+    """Options by which the instances of a feed are replicated (source: Falcon's feed properties, those of distcp)."""
 
     parallel: int = 1
-    """How many instances may be copied at once, per target."""
     order: Order = "FIFO"
     """Which ready instance is copied first; LAST_ONLY drops all but the newest."""
     timeout: Frequency | None = None
-    """How long an instance may wait for its sources; None: as for a process."""
+    """None: as for a process."""
     max_maps: int = 20
-    """How many tasks one copy may have; 20 is distcp's default."""
+    """Tasks of one copy; 20 is distcp's default."""
     map_bandwidth: float | None = None
-    """Mebibytes per second of each task; None: as fast as it goes."""
+    """Mebibytes per second of each task; None: no limit."""
     overwrite: bool = False
-    """Whether files that are equal already are copied all the same."""
     ignore_errors: bool = False
-    """Whether an instance is published although some of its files could not be copied."""
+    """Publishes instances although some files could not be copied."""
     skip_checksum: bool = False
-    """Whether the sizes alone decide which files are equal and whether a copy is right."""
     remove_deleted_files: bool = True
-    """Whether files that the source does not have (any more) go from the target.
-
-    Falcon's default was to leave them; then data that was written anew, with other file names, would be there twice.
-    """
+    """Deletes files that the source lacks; Falcon left them, which doubles data written anew under other file names."""
     preserve_permission: bool = False
-    """Whether files get the permission bits of the source's, instead of those of the feed's ``acl``."""
     preserve_times: bool = False
-    """Whether files get the modification times of the source's."""
     preserve_user: bool = False
-    """Whether files get the owner of the source's."""
     preserve_group: bool = False
-    """Whether files get the group of the source's."""
 
     @property
     def preserved(self) -> tuple[str, ...]:
-        """The properties by which attributes of files are kept, which other stores do not have."""
         return tuple(
             name for name, (field, _) in _KNOWN.items() if name.startswith("preserve") and getattr(self, field)
         )
 
     def properties(self) -> dict[str, str]:
-        """The properties that say the same, without those that say nothing."""
         found = {name: getattr(self, field) for name, (field, _) in _KNOWN.items()}
         return {name: _text(value) for name, value in found.items() if value is not None}
 
 
 def replication_options(properties: Mapping[str, str]) -> ReplicationOptions:
-    """The options that the properties of a feed declare; properties that have nothing to do with it are left alone.
-
-    Raises:
-        ExpressionError: a value that is not legal, or an option that is not offered.
-    """
+    """Ignores other properties; raises ExpressionError for illegal values, and options that are not offered."""
     for name, message in option_problems(properties):
         raise ExpressionError(f"properties.{name}: {message}")
     values: dict[str, Any] = {
@@ -84,7 +67,6 @@ def replication_options(properties: Mapping[str, str]) -> ReplicationOptions:
 
 
 def option_problems(properties: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """What is wrong with the options among the properties of a replicated feed: property and message."""
     for name, value in properties.items():
         if name in _KNOWN:
             try:
@@ -144,7 +126,6 @@ _KNOWN: dict[str, tuple[str, Callable[[str], Any]]] = {
     "preserveUser": ("preserve_user", _flag),
     "preserveGroup": ("preserve_group", _flag),
 }
-"""Property -> field of :class:`ReplicationOptions`, and how its value is read."""
 
 _BY_PLAIN_NAME = {_plain(name): name for name in _KNOWN}
 
@@ -153,19 +134,11 @@ _NOT_OFFERED = {
     "jobPriority", "numListstatusThreads", "queueName", "rdiff", "sizelimit", "skipcrccheck", "tdeEncryptionEnabled",
     "update", "useiterator",
 }  # fmt: skip
-"""Options of distcp and Falcon that mean nothing without MapReduce or HDFS, or that are said otherwise here."""
 
 
 @dataclass(frozen=True)
 class Contribution:
-    """What one source brings to the instances of one target.
-
-    Attributes:
-        source: Name of the source cluster.
-        theirs: The instances of the source.
-        ours: The instances of the target.
-        partition: A pattern for each of the upper sub-partitions: only what matches comes from this source. Empty: all.
-    """
+    """One source's share in a target; ``partition``: patterns of the upper sub-partitions that it has; empty: all."""
 
     source: str
     theirs: Timeline
@@ -173,15 +146,10 @@ class Contribution:
     partition: tuple[str, ...]
 
     def brings(self, instance: datetime) -> bool:
-        """Whether the instance exists on both sides: within both validities, and on the steps of both."""
         return self.theirs.contains(instance) and self.ours.contains(instance)
 
     def holds(self, name: str) -> bool:
-        """Whether the file of that name, relative to the instance, comes from this source.
-
-        A folder matches its pattern as it is, or without Hive's ``key=``. A file above the sub-partitions that the
-        patterns speak of belongs to none of them.
-        """
+        """A folder matches a pattern with or without Hive's ``key=``; files above the sub-partitions match none."""
         if not self.partition:
             return True
         folders = name.split("/")[:-1]
@@ -189,18 +157,9 @@ class Contribution:
 
 
 def contributions(feed: Feed, target: str, clusters: Mapping[str, Cluster]) -> tuple[Contribution, ...]:
-    """What each source of ``feed`` brings to ``target``, in the order of the definition.
+    """Raises UnknownEntityError off the targets, ExpressionError for unknown variables in partitions.
 
     A target's partition stands below that of the source (source of the rule: Falcon's feed replication).
-
-    Args:
-        feed: The feed.
-        target: Name of a cluster that the feed has as a target.
-        clusters: All clusters of the feed by name, for the variables of their partition expressions.
-
-    Raises:
-        UnknownEntityError: ``target`` is no target of the feed.
-        ExpressionError: a partition expression names an unknown variable.
     """
     own = feed.on(target)
     if own is None or own.type != "target":
@@ -219,14 +178,7 @@ def contributions(feed: Feed, target: str, clusters: Mapping[str, Cluster]) -> t
 
 
 def common_timeline(feed: Feed, source: str, target: str) -> Timeline | None:
-    """The instances of ``feed`` that exist on both clusters; None where there are none.
-
-    They are those of the target within both validities: ``max`` of the starts, ``min`` of the ends. Steps of one
-    length either all meet or never.
-
-    Raises:
-        UnknownEntityError: the feed is not on one of the clusters.
-    """
+    """None: they share no instance (steps of one length all meet or never). Raises UnknownEntityError off a cluster."""
     theirs, ours = feed_timeline(feed, source), feed_timeline(feed, target)
     end = min(theirs.end, ours.end)
     found = ours.indexes(max(theirs.start, ours.start), end)
@@ -236,7 +188,6 @@ def common_timeline(feed: Feed, source: str, target: str) -> Timeline | None:
 
 
 def replicated_timeline(feed: Feed, target: str) -> Timeline | None:
-    """The instances of ``feed`` that some source brings to the target; None where none does, or it is no target."""
     own = feed.on(target)
     sources = [entry.name for entry in feed.clusters if entry.type == "source"]
     if own is None or own.type != "target":
@@ -248,16 +199,11 @@ def replicated_timeline(feed: Feed, target: str) -> Timeline | None:
 
 
 def sources_of(parts: Iterable[Contribution], instance: datetime) -> list[Contribution]:
-    """Those of ``parts`` that bring something to ``instance``; the instance is complete when all of them have come."""
     return [part for part in parts if part.brings(instance)]
 
 
 def partition_patterns(partition: str | None, cluster: Cluster) -> tuple[str, ...]:
-    """The levels of a partition expression with the variables of ``cluster`` filled in; ``*`` matches any folder.
-
-    Raises:
-        ExpressionError: an unknown variable.
-    """
+    """Fills in the variables of ``cluster``, ``*`` matches any folder; raises ExpressionError for unknown variables."""
     text = partition or ""
     filled = "".join(
         part if isinstance(part, str) else value_of(text, part, cluster.variables)

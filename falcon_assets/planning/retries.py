@@ -1,4 +1,4 @@
-"""When an instance is over, when it is tried again and how long it waits: the rules of retry and timeout."""
+"""The rules of retry and timeout: when an instance is over, when it is tried again and how long it waits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ _DOOMSDAY = datetime.max.replace(tzinfo=UTC)
 
 
 def settled(record: InstanceRecord, retry: Retry) -> bool:
-    """Whether the instance needs nothing any more: over for good, and in no run."""
     if record.in_flight:
         return False
     if record.state in (InstanceState.FAILED, InstanceState.TIMED_OUT):
@@ -23,13 +22,11 @@ def settled(record: InstanceRecord, retry: Retry) -> bool:
 
 
 def is_final(record: InstanceRecord, retry: Retry, request: RerunRequest | None) -> bool:
-    """Whether what became of the instance stays so: it is not tried again by itself, also not for the request."""
     begun = request is not None and _has_begun(request, record)
     return settled(_counted_anew(request, record) if request is not None and begun else record, retry)
 
 
 def opens_at(record: InstanceRecord, retry: Retry) -> datetime | None:
-    """When the instance may be tried again; None where it is not waiting for a retry."""
     if record.in_flight or record.ended is None:
         return None
     if record.waits_for_store:
@@ -41,12 +38,11 @@ def opens_at(record: InstanceRecord, retry: Retry) -> datetime | None:
 
 
 def is_alive(request: RerunRequest, record: InstanceRecord, retry: Retry) -> bool:
-    """Whether the request stands: until the instance is over again, by a later attempt or because it timed out."""
+    """True until the instance is over again, by a later attempt or because it timed out."""
     return not (_has_begun(request, record) and settled(_counted_anew(request, record), retry))
 
 
 def reopened(request: RerunRequest, record: InstanceRecord) -> InstanceRecord:
-    """The record as a decision sees it while the request is alive: pending again, with retry attempts of its own."""
     if _has_begun(request, record):
         return _counted_anew(request, record)
     if record.in_flight:
@@ -55,22 +51,18 @@ def reopened(request: RerunRequest, record: InstanceRecord) -> InstanceRecord:
 
 
 def waits_for_rerun(request: RerunRequest, record: InstanceRecord) -> bool:
-    """Whether the instance is still to be given a run for the request."""
     return not (record.in_flight or _has_begun(request, record))
 
 
 def timeout_of(workload: Process | Workload) -> timedelta:
-    """How long an instance may wait for its inputs."""
     return workload.timeout.length if workload.timeout else max(6 * workload.frequency.length, _SHORTEST_TIMEOUT)
 
 
 def gives_up_at(waits_from: datetime, workload: Workload) -> datetime:
-    """When an instance that waits for inputs since ``waits_from`` has timed out."""
     return later(waits_from, timeout_of(workload))
 
 
 def timeout_text(workload: Process | Workload) -> str:
-    """That time in the words of the declaration."""
     if workload.timeout:
         return str(workload.timeout)
     return "minutes(30)" if timeout_of(workload) == _SHORTEST_TIMEOUT else f"6 x {workload.frequency}"
@@ -83,7 +75,7 @@ def _is_retried(record: InstanceRecord, retry: Retry) -> bool:
 
 
 def later(moment: datetime, wait: timedelta, times: int = 1) -> datetime:
-    """That many waits after a moment; the last moment of the year 9999 where that lies beyond it."""
+    """The last moment of the year 9999 where the result lies beyond it."""
     try:
         return moment + wait * times
     except OverflowError:
@@ -91,7 +83,6 @@ def later(moment: datetime, wait: timedelta, times: int = 1) -> datetime:
 
 
 def _has_begun(request: RerunRequest, record: InstanceRecord) -> bool:
-    """Whether something became of the request: an attempt, or it has waited for its inputs in vain."""
     if record.attempt > request.attempt:
         return True
     if record.state is not InstanceState.TIMED_OUT or record.ended is None:
@@ -106,20 +97,15 @@ def _counted_anew(request: RerunRequest, record: InstanceRecord) -> InstanceReco
 
 @dataclass(frozen=True)
 class KnownInstance:
-    """An instance of a process or a replication; ``request``: to run it again, served or not."""
-
     record: InstanceRecord
     request: RerunRequest | None = None
 
     @property
     def waiting(self) -> RerunRequest | None:
-        """The request for which it is to run again and has not been given a run yet."""
         return self.request if self.request is not None and waits_for_rerun(self.request, self.record) else None
 
     def is_asked_for(self, retry: Retry) -> bool:
-        """Whether it is to run again."""
         return self.request is not None and is_alive(self.request, self.record, retry)
 
     def is_over(self, retry: Retry) -> bool:
-        """Whether it stays as it is, unless somebody does something."""
         return not self.is_asked_for(retry) and settled(self.record, retry)

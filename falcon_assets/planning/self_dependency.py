@@ -1,8 +1,8 @@
-"""Whether an instance of a process may wait for itself, over any number of processes, feeds and copies between them.
+"""Finds out whether a process instance may wait for itself, over any number of processes, feeds and copies.
 
-Each of them says which of the instances before it is the *latest* that an instance may need. That never falls from one
-instance to the next, so all of them together lead back to earlier instances of the process for ever where the latest of
-them does. Where everything steps together that is one number; else instances are checked, as few as tell of all.
+Each step maps an instance to the *latest* instance before it that it may need. That never falls from one instance to
+the next, so a way leads back to earlier instances of the process for ever where the latest of them do. Where everything
+steps together that is one number; else instances are checked, as few as decide it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,11 @@ from falcon_assets.planning.timeline import Timeline
 from falcon_assets.planning.window_offsets import index_shift
 
 MOST_INSTANCES = 5_000
-"""How many instances are checked, oldest first: in these 13 years of days a calendar has shown what it can do."""
+"""How many instances are checked, oldest first: 13 years of days show everything that a calendar can do."""
 
 
 @dataclass(frozen=True)
 class Read:
-    """An input: from an instance of the process to the latest feed instance that it may read."""
-
     process: Timeline
     feed: Timeline
     start: Call
@@ -38,17 +36,16 @@ class Read:
 
     @property
     def timeline(self) -> Timeline:
-        """What it leads to."""
         return self.feed
 
     def shift(self) -> int | None:
-        """Index that it leads to minus index that it starts from, where that never changes."""
+        """Target index minus source index, where that never changes."""
         if self.end.kind is not Kind.TIME:
             return None
         return index_shift(self.process, self.feed, self.end, self.timezone)
 
     def back(self, nominal: datetime) -> datetime | None:
-        """The latest feed instance; whether the window starts after it is not checked."""
+        """Does not check whether the window starts after it."""
         if self.end.kind is Kind.TIME:
             return self.feed.at_or_before(evaluate_time(self.end, nominal, self.timezone))
         if self.end.name == "latest":
@@ -57,7 +54,6 @@ class Read:
         return self.feed.instance(ahead[-1]) if ahead else None
 
     def reads(self, nominal: datetime, until: datetime) -> bool:
-        """Whether the window has anything at or before ``until``."""
         last = self.feed.index_at_or_before(until)
         if last < 0 or self.start.kind is not Kind.TIME:
             return last >= 0
@@ -69,8 +65,6 @@ class Read:
 
 @dataclass(frozen=True)
 class Write:
-    """An output: from a feed instance to the latest instance of the process that writes it, or to another before it."""
-
     feed: Timeline
     process: Timeline
     instance: Call
@@ -78,20 +72,17 @@ class Write:
 
     @property
     def timeline(self) -> Timeline:
-        """What it leads to."""
         return self.process
 
     def shift(self) -> int | None:
-        """As for :class:`Read`."""
         written = index_shift(self.process, self.feed, self.instance, self.timezone)
         return None if written is None else -written
 
     def writes(self, nominal: datetime) -> datetime:
-        """When the feed instance is that a process instance writes, or a little later."""
+        """The time of the feed instance that a process instance writes, or a little later."""
         return evaluate_time(self.instance, nominal, self.timezone)
 
     def back(self, instance: datetime) -> datetime | None:
-        """The latest process instance."""
         following = self.feed.index_at_or_before(instance) + 1
         shift = self.shift()
         if shift is not None:
@@ -117,11 +108,9 @@ class Copied:
 
     @property
     def timeline(self) -> Timeline:
-        """What it leads to."""
         return self.source
 
     def shift(self) -> int | None:
-        """As for :class:`Read`."""
         index = self.source.index_at_or_before(self.target.start)
         if self.target.frequency.unit is TimeUnit.MONTHS or self.source.instance(index) != self.target.start:
             return None
@@ -129,47 +118,38 @@ class Copied:
         return index if same else None
 
     def back(self, instance: datetime) -> datetime | None:
-        """The instance on the source."""
         return self.source.at_or_before(instance)
 
 
 @dataclass(frozen=True)
 class AnyOf:
-    """Several inputs of one feed."""
-
     reads: tuple[Read, ...]
 
     @property
     def timeline(self) -> Timeline:
-        """What they lead to."""
         return self.reads[0].timeline
 
     def shift(self) -> int | None:
-        """As for :class:`Read`."""
         shifts = [shift for one in self.reads if (shift := one.shift()) is not None]
         return max(shifts) if len(shifts) == len(self.reads) else None
 
     def back(self, nominal: datetime) -> datetime | None:
-        """The latest feed instance of any of them."""
         return max((found for one in self.reads if (found := one.back(nominal)) is not None), default=None)
 
 
 Step: TypeAlias = Read | AnyOf | Write | Copied
 Way: TypeAlias = "tuple[Step, ...]"
-"""From an input of a process back to that process."""
 
 
 @dataclass(frozen=True)
 class SelfWait:
-    """The first instance that would wait for itself, or for one after it."""
-
     nominal: datetime
     needs: datetime
 
 
 @lru_cache(maxsize=4096)
 def first_self_wait(way: Way) -> SelfWait | None:
-    """The first instance of the process at both ends of the way that it leads to itself or to a later instance."""
+    """Searches the way, whose both ends are the process, for the first instance that leads to itself or a later one."""
     shift = _shift_of(way)
     if shift is not None and shift < 0:
         return None
@@ -200,7 +180,6 @@ def _shift_of(way: Sequence[Step]) -> int | None:
 
 
 def _follow(way: Sequence[Step], nominal: datetime) -> datetime | None:
-    """Where the way leads to from that instance; None where it leads out of a validity."""
     moment: datetime | None = nominal
     try:
         for step in way:
@@ -212,7 +191,7 @@ def _follow(way: Sequence[Step], nominal: datetime) -> datetime | None:
 
 
 def _reads(way: Sequence[Step], nominal: datetime) -> bool:
-    """Whether the first window has anything, and of what the process writes itself where that is all."""
+    """Whether the first window reads anything; if the process's own output is all it reads, anything of that."""
     read, following = way[0], way[1]
     try:
         until = read.back(nominal)
@@ -225,7 +204,7 @@ def _reads(way: Sequence[Step], nominal: datetime) -> bool:
 
 
 def _first(count: int, back: Callable[[int], int], counts: Callable[[int], bool]) -> int | None:
-    """The first index that ``back`` leads to itself or beyond, and that ``counts``; what it leads to never falls."""
+    """The first index that ``back`` maps to itself or beyond, and that ``counts``; relies on ``back`` never falling."""
     spans, left = [(-1, count - 1)], MOST_INSTANCES
     known: tuple[int, int] | None = None
     while spans and left:
@@ -246,7 +225,6 @@ def _first(count: int, back: Callable[[int], int], counts: Callable[[int], bool]
 
 
 def _where(process: Timeline, call: Call, before: datetime) -> tuple[int, int]:
-    """Between which indexes the last process instance lies whose ``call`` is before that moment; -1: there is none."""
     least, most = expression_bounds(call)
     return _last_until(process, before - MICROSECOND, most), _last_until(process, before, least)
 

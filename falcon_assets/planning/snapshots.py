@@ -1,8 +1,8 @@
-"""Snapshot feeds: which instances the data at their one path stands for.
+"""Snapshot feeds: which instances the data at their one path represents.
 
-Data that was refreshed at X is what was there at every nominal time up to X that had nothing before: an instance is
-available when the data was refreshed at or after its time. So each refresh makes an ordinary partition of every such
-time, and what decides about instances (readiness, late data, deadlines) needs to know nothing of snapshots.
+Data refreshed at X is the data of every nominal time up to X that had none before: an instance is available when the
+data was refreshed at or after its time. Each refresh makes an ordinary partition of every such time, so decisions about
+instances (readiness, late data, deadlines) need no rule for snapshots.
 """
 
 from __future__ import annotations
@@ -16,29 +16,14 @@ from falcon_assets.planning.timeline import Timeline
 
 
 def refresh_time(modified: datetime, clock: Clock) -> datetime:
-    """When data was refreshed, on the falcon clock; with one that stands still, the time of its files as it is.
-
-    Args:
-        modified: The newest modification time of its files.
-        clock: The falcon clock.
-    """
+    """On the falcon clock; with a frozen one, the newest modification time of the files unchanged."""
     return clock.at(modified) if clock.runs else modified
 
 
 def unrecorded_windows(
     line: Timeline, now: datetime, newest: datetime | None, count: int
 ) -> list[tuple[datetime, datetime]]:
-    """Where instances may be that are not recorded, both ends included.
-
-    All up to the newest one are, unless fewer are than there are: what was recorded by hand, or before the validity
-    began earlier, leaves gaps.
-
-    Args:
-        line: The instances that exist.
-        now: The time.
-        newest: The newest instance that is recorded; None: none is.
-        count: How many are.
-    """
+    """Windows (ends included) that may hold unrecorded instances: records by hand and earlier starts leave gaps."""
     is_whole = newest is not None and count > line.index_at_or_before(newest) - line.first
     first = newest if newest is not None and is_whole else line.start
     return [(first, now)] if first <= now else []
@@ -51,17 +36,9 @@ def instances_to_record(
     refreshed: datetime,
     signature: str,
 ) -> list[datetime]:
-    """The instances that data refreshed then is to be recorded for, oldest first.
+    """The instances to record for data refreshed then, oldest first: those without data, and the newest.
 
-    Those in the windows that it is the first data for, and the newest one where that is recorded with other data. Older
-    data that was put back is another version of the newest one.
-
-    Args:
-        line: The instances that exist.
-        windows: Where to look for instances that are not known, both ends included.
-        known: The signatures of known instances; the newest of all that are known is among them.
-        refreshed: When, on the falcon clock, not later than now.
-        signature: That of the data.
+    The newest one only where its signature differs: older data that was put back is another version of it.
     """
     recorded = (one for one in known if line.contains(one))
     newest = max(filter(None, (line.at_or_before(refreshed), max(recorded, default=None))), default=None)
@@ -74,5 +51,4 @@ def instances_to_record(
 
 
 def not_refreshed(refreshed: datetime, needed: datetime) -> str:
-    """What an instance lacks whose data is older than it, in words."""
     return f"snapshot last refreshed at {format_instant(refreshed)}, needs >= {format_instant(needed)}"

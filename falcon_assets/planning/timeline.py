@@ -1,4 +1,4 @@
-"""The changes of a zone's offset (daylight saving and the like) in a span of years."""
+"""The instances of a timeline, by arithmetic, and the changes of a zone's offset (daylight saving and the like)."""
 
 from __future__ import annotations
 
@@ -22,21 +22,16 @@ _RULE_REPEATS_FROM = 2140
 
 @dataclass(frozen=True)
 class OffsetChange:
-    """A change of a zone's offset.
-
-    Attributes:
-        at: When the wall clock is changed, as a time of its day before the change.
-        shift: How far it is moved; positive forward (a gap), negative backward (times occur twice).
-    """
+    """A change of a zone's offset, at a time of day on the wall clock before it; positive shifts leave a gap."""
 
     at: timedelta
     shift: timedelta
 
     def touches(self, first: timedelta, last: timedelta) -> bool:
-        """Whether the change can move, or come between, wall-clock times from ``first`` to ``last``.
+        """Whether the change can move, or fall between, wall-clock times from ``first`` to ``last``.
 
-        Both are times of a day and may exceed it; which day the change is on does not matter. Outside the times that a
-        gap leaves out or a repetition doubles, order and distance on the wall are those of absolute time.
+        Both are times of a day and may exceed it; the day of the change does not matter. Outside the times that a gap
+        leaves out or a repetition doubles, order and distance on the wall are those of absolute time.
         """
         low, high = min(self.at, self.at + self.shift), max(self.at, self.at + self.shift)
         if abs(self.shift) >= _DAY / 2 or last - first >= _DAY:
@@ -48,7 +43,6 @@ class OffsetChange:
         )
 
     def leaves_on_its_day(self, clock: timedelta) -> bool:
-        """Whether a time of day that falls into the gap stays on its day when it moves out of it."""
         if abs(self.shift) >= _DAY / 2:
             return False
         return not self.touches(clock, clock) or clock + max(self.shift, timedelta()) < _DAY
@@ -56,11 +50,7 @@ class OffsetChange:
 
 @lru_cache(maxsize=4096)
 def offset_changes(timezone_name: str, first_year: int, last_year: int) -> frozenset[OffsetChange]:
-    """The different changes that happen from the start of ``first_year`` to the end of ``last_year``.
-
-    Found by looking at every day once per zone and year, and remembered; two changes on one day that cancel each other
-    out would be missed (the database has none).
-    """
+    """The different changes of these years; two on one day that cancel out would be missed (the database has none)."""
     if zone(timezone_name).utcoffset(None) is not None:  # a zone that never changes, such as UTC
         return frozenset()
     years = range(max(min(first_year, _RULE_REPEATS_FROM), 2), min(last_year, _RULE_REPEATS_FROM) + 1)
@@ -68,7 +58,6 @@ def offset_changes(timezone_name: str, first_year: int, last_year: int) -> froze
 
 
 def dated_changes(timezone_name: str, first_year: int, last_year: int) -> Iterator[tuple[datetime, OffsetChange]]:
-    """Each change from the start of ``first_year`` to the end of ``last_year`` with its moment in UTC, oldest first."""
     if zone(timezone_name).utcoffset(None) is None:
         for year in range(max(first_year, 2), min(last_year, 9998) + 1):
             yield from _changes_in(timezone_name, year)
@@ -99,21 +88,15 @@ def _changes_in(timezone_name: str, year: int) -> tuple[tuple[datetime, OffsetCh
 
 @dataclass(frozen=True)
 class Timeline:
-    """The instances ``start + k * frequency``, of which those with ``start <= T < end`` exist.
+    """The instances ``start + k * frequency``; those with ``start <= T < end`` exist; both in UTC.
 
-    The *grid* goes on for ever in both directions; the *validity* cuts the existing instances out of it. Every instance
-    is computed from ``start``, never from its neighbour: ``months(1)`` from 31 January gives 28 February, 31 March.
-    Nothing here iterates over the timeline, so a validity until 2099 costs no more than one of a day.
+    The *grid* is infinite in both directions; the *validity* cuts the existing instances out of it. Every instance is
+    computed from ``start``, never from its neighbour: ``months(1)`` from 31 January gives 28 February, 31 March.
+    Minutes and hours step in absolute time, days and months on the wall clock of ``timezone``. Nothing iterates over
+    the timeline, so a validity until 2099 costs no more than one of a day.
 
-    One rarity: a zone that drops a whole day (Apia, 30 December 2011) gives two steps of ``days(1)`` the same instant;
-    lists name it once, :attr:`count` counts both.
-
-    Attributes:
-        start: Instance 0, UTC.
-        end: No instance at or after it, UTC.
-        frequency: Minutes and hours step in absolute time, days and months on the wall clock of ``timezone``.
-        timezone: IANA name.
-        first: Index of the first instance that exists: 0, but for what :meth:`cut` leaves of some calendars.
+    A zone that drops a whole day (Apia, 30 December 2011) gives two steps of ``days(1)`` the same instant; lists name
+    it once, :attr:`count` counts both. ``first`` is 0, except after :meth:`cut` in some calendars.
     """
 
     start: datetime
@@ -123,12 +106,9 @@ class Timeline:
     first: int = 0
 
     def instance(self, k: int) -> datetime:
-        """Instance ``k`` of the grid, in UTC; ``k`` may be negative or beyond the validity.
+        """``k`` may exceed the validity; raises OverflowError beyond the years 1 to 9999.
 
         A wall-clock time inside a spring gap moves forward by the gap, an ambiguous time means its first occurrence.
-
-        Raises:
-            OverflowError: before year 1 or after year 9999.
         """
         if self.frequency.is_absolute:
             return self.start + k * self.frequency.length
@@ -136,13 +116,10 @@ class Timeline:
         return from_wall(self.wall(k), self.timezone) if k else self.start
 
     def wall(self, k: int) -> datetime:
-        """The clock time (naive) that instance ``k`` is named after.
+        """The clock time (naive) that instance ``k`` is named after, before any move out of a spring gap.
 
-        Minutes and hours: UTC. Days and months: the wall clock of ``timezone``, before any move out of a spring gap; so
-        no two instances share one, and ``23:30`` keeps its day even where the gap pushes it past midnight.
-
-        Raises:
-            OverflowError: before year 1 or after year 9999.
+        Minutes and hours: UTC; days and months: ``timezone``. No two instances share one, and ``23:30`` keeps its day
+        even where the gap pushes it past midnight. Raises OverflowError beyond the years 1 to 9999.
         """
         if self.frequency.unit is TimeUnit.DAYS:
             return self._anchor + timedelta(days=k * self.frequency.count)
@@ -151,7 +128,7 @@ class Timeline:
         return self._anchor + k * self.frequency.length
 
     def index_at_or_before(self, moment: datetime) -> int:
-        """Index of the latest instance of the unbounded grid at or before ``moment``; may be negative."""
+        """Of the unbounded grid; may be negative."""
         if self.frequency.is_absolute:
             return (moment - self.start) // self.frequency.length
         index = self._estimate(self._wall_near(moment))
@@ -162,7 +139,6 @@ class Timeline:
         return index
 
     def index_of_wall(self, wall: datetime) -> int:
-        """Index of the earliest instance of the unbounded grid whose :meth:`wall` is at or after ``wall``."""
         index = self._estimate(wall)
         while self._wall_is_before(index, wall):
             index += 1
@@ -171,59 +147,45 @@ class Timeline:
         return index
 
     def at_or_before(self, moment: datetime) -> datetime | None:
-        """The latest existing instance at or before ``moment``; None before the first."""
         index = min(self.index_at_or_before(moment), self.count - 1)
         return self.instance(index) if index >= self.first else None
 
     def contains(self, moment: datetime) -> bool:
-        """Whether ``moment`` is exactly an existing instance."""
         if not self.start <= moment < self.end:
             return False
         index = self.index_at_or_before(moment)
         return index >= self.first and self.instance(index) == moment
 
     def require(self, moment: datetime, subject: str) -> None:
-        """Does nothing where ``moment`` is an existing instance.
-
-        Args:
-            moment: The instance asked for.
-            subject: Whose timeline this is, for the message: ``feed 'clicks' on cluster 'primary'``.
-
-        Raises:
-            UnknownInstanceError: says why it is none.
-        """
+        """Raises UnknownInstanceError, with the reason, where ``moment`` is no existing instance of ``subject``."""
         if not self.contains(moment):
             raise UnknownInstanceError(f"{subject} has no instance {format_instant(moment)}: {self.why_not(moment)}")
 
     def indexes(self, first: datetime, last: datetime) -> range:
-        """Indexes of the existing instances from ``first`` to ``last``, both included; costs nothing to make."""
         low = max(self.index_at_or_before(first - MICROSECOND) + 1, 0) if first > self.start else 0
         high = self.index_at_or_before(last) if last < self.end else self.count - 1
         return range(max(low, self.first), min(high, self.count - 1) + 1)
 
     def between(self, first: datetime, last: datetime) -> list[datetime]:
-        """The existing instances from ``first`` to ``last``, both included."""
         return list(dict.fromkeys(map(self.instance, self.indexes(first, last))))
 
     def until(self, now: datetime) -> list[datetime]:
-        """The existing instances at or before ``now``, oldest first."""
         return self.between(self.start, now)
 
     @cached_property
     def count(self) -> int:
-        """The index after the last instance: how many exist, those before :attr:`first` not taken away."""
+        """The index after the last instance; those before :attr:`first` are counted."""
         return self.index_at_or_before(self.end - MICROSECOND) + 1 if self.start < self.end else 0
 
     @property
     def last(self) -> datetime | None:
-        """The latest existing instance; None where the validity is empty."""
         return self.instance(self.count - 1) if self.count > self.first else None
 
     def cut(self, indexes: range) -> Timeline:
-        """Only those of the instances, with indexes of their own.
+        """Keeps these instances only, with indexes of their own.
 
-        It starts at the first of them, unless stepping on from there would lead elsewhere: from 28 February to
-        28 March, where it was the 31st; then at one before it, which does not exist.
+        It starts at the first of them, unless steps from there lead elsewhere (28 February for the 31st); then at one
+        before it, which does not exist.
         """
         if not indexes:
             return replace(self, end=self.start, first=0)
@@ -240,7 +202,6 @@ class Timeline:
 
     @cached_property
     def local_start(self) -> datetime:
-        """The wall clock of ``timezone`` (naive) at ``start``."""
         return to_wall(self.start, self.timezone)
 
     @cached_property
@@ -250,14 +211,12 @@ class Timeline:
         return self.local_start
 
     def _wall_near(self, moment: datetime) -> datetime:
-        """The wall-clock time at ``moment``, kept within the years 1 to 9999: for estimates only."""
         try:
             return to_wall(moment, self.timezone)
         except OverflowError:
             return moment.replace(tzinfo=None)
 
     def _estimate(self, wall: datetime) -> int:
-        """An index whose wall-clock time is within a step or two of ``wall``."""
         if self.frequency.unit is TimeUnit.MONTHS:
             return whole_months_between(self._anchor, wall) // self.frequency.count
         return (wall - self._anchor) // self.frequency.length
@@ -275,7 +234,6 @@ class Timeline:
             return k < 0
 
     def why_not(self, moment: datetime) -> str:
-        """Why ``moment``, which is no existing instance, is none."""
         if moment < self.instance(self.first):
             return f"its validity starts at {format_instant(self.instance(self.first))}"
         if moment >= self.end:
@@ -289,22 +247,14 @@ class Timeline:
 
 
 def feed_timeline(feed: Feed, cluster_name: str) -> Timeline:
-    """The instances of ``feed`` on that cluster.
-
-    Raises:
-        UnknownEntityError: the feed is not on that cluster.
-    """
+    """Raises UnknownEntityError where it is not on that cluster."""
     entry = feed.on(cluster_name)
     names = [cluster.name for cluster in feed.clusters]
     return _timeline(f"feed {feed.name!r}", feed, entry.validity if entry else None, cluster_name, names)
 
 
 def process_timeline(process: Process, cluster_name: str) -> Timeline:
-    """The instances of ``process`` on that cluster.
-
-    Raises:
-        UnknownEntityError: the process does not run on that cluster.
-    """
+    """Raises UnknownEntityError where it is not on that cluster."""
     entry = process.on(cluster_name)
     names = [cluster.name for cluster in process.clusters]
     return _timeline(f"process {process.name!r}", process, entry.validity if entry else None, cluster_name, names)

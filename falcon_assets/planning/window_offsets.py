@@ -18,18 +18,7 @@ _SECOND = timedelta(seconds=1)
 def offsets_on_a_line(
     distance: timedelta, step: timedelta, feed_step: timedelta, start: timedelta, end: timedelta
 ) -> tuple[int, int] | None:
-    """Window offsets where the ends lie at the same distances from every nominal time.
-
-    Args:
-        distance: From any feed instance to any process instance.
-        step: Of the process, whole seconds.
-        feed_step: Of the feed, whole seconds.
-        start: From the nominal time to the window's start.
-        end: From the nominal time to the window's end.
-
-    Returns:
-        As :func:`~falcon_assets.planning.window_offsets.window_offsets`; None where there are none.
-    """
+    """As :func:`window_offsets`, where the ends are equally far from every nominal time; steps are whole seconds."""
     if start > end:
         return None
     first = _solve(distance, step, feed_step, start)
@@ -60,14 +49,11 @@ _FARTHEST = timedelta(days=40 * 366)
 def window_offsets(
     process_timeline: Timeline, feed_timeline: Timeline, start: Call, end: Call
 ) -> tuple[int, int] | None:
-    """Offsets ``(so, eo)`` that say the same as the window from ``start`` to ``end``, for every process instance.
+    """Offsets ``(so, eo)`` equal to the window from ``start`` to ``end``, for every process instance ``k``.
 
-    With process instance ``k`` at the nominal time, and without regard to the feed's validity, the window's
-    instances are exactly the feed's with ``instance(k + so) <= F < instance(k + 1 + eo)``, the instances on the right
-    being the process's. Expressions are evaluated in the process's zone.
-
-    Returns:
-        None where no such pair exists, where the zones' names differ, or where it is not provable.
+    Without regard to the feed's validity, the window is exactly the feed's instances with ``instance(k + so) <= F <
+    instance(k + 1 + eo)``, the bounds being the process's. None where no such pair exists, where the zones' names
+    differ, or where it is not provable. Expressions are evaluated in the process's zone.
     """
     if process_timeline.timezone != feed_timeline.timezone:
         return None
@@ -99,7 +85,6 @@ def _on_the_wall(process: Timeline, feed: Timeline, start: Call, end: Call) -> t
 
 
 def _is_steady(process: Timeline, first: Shift, last: Shift, changes: frozenset[OffsetChange]) -> bool:
-    """Whether nominal times and shifts follow the wall clock, and no nominal time is moved to the next day by a gap."""
     on_the_wall = not process.frequency.is_absolute and first.is_on_the_wall and last.is_on_the_wall
     return on_the_wall and all(change.leaves_on_its_day(_clock(process)) for change in changes)
 
@@ -107,7 +92,6 @@ def _is_steady(process: Timeline, first: Shift, last: Shift, changes: frozenset[
 def _from_days(
     process: Timeline, feed: Timeline, first: Shift, last: Shift, changes: frozenset[OffsetChange]
 ) -> tuple[int, int] | None:
-    """A process of days, or of minutes or hours where the zone's offset never changes."""
     if feed.frequency.unit is TimeUnit.MONTHS:
         return None
     if feed.frequency.is_absolute:
@@ -124,7 +108,6 @@ def _from_days(
 def _hours_in_days(
     process: Timeline, feed: Timeline, first: Shift, last: Shift, changes: frozenset[OffsetChange]
 ) -> tuple[int, int] | None:
-    """A process of days and a feed of minutes or hours, in a zone whose offset changes."""
     step, feed_step = process.frequency.length, feed.frequency.length
     if step % feed_step or not _meets_every_day(process, feed, changes):
         return None
@@ -139,7 +122,6 @@ def _hours_in_days(
 def _from_months(
     process: Timeline, feed: Timeline, first: Shift, last: Shift, changes: frozenset[OffsetChange]
 ) -> tuple[int, int] | None:
-    """A process of months; where there are shifts at all, its instances fall on the same day of every month."""
     if feed.frequency.unit is TimeUnit.MONTHS:
         return _months_in_months(process, feed, first, last, changes)
     step, months = feed.frequency.length, process.frequency.count
@@ -174,7 +156,6 @@ def _months_in_months(
 
 
 def _meets_every_day(process: Timeline, feed: Timeline, changes: frozenset[OffsetChange]) -> bool:
-    """Whether a feed instance falls on the process's time of day, every day, whatever the zone does."""
     step = feed.frequency.length
     if feed.frequency.unit is TimeUnit.DAYS:
         return feed.frequency.count == 1 and _clock(feed) == _clock(process)
@@ -184,7 +165,6 @@ def _meets_every_day(process: Timeline, feed: Timeline, changes: frozenset[Offse
 
 
 def _keep_order(process: Timeline, feed: Timeline, first: Shift, last: Shift, changes: frozenset[OffsetChange]) -> bool:
-    """Whether instances and ends of windows are in the same order on the wall and in absolute time."""
     clock = _clock(process)
     clocks = {point % _DAY for point in (clock, _clock(feed), clock + first.time, clock + last.time)}
     return len(clocks) == 1 or not any(change.touches(point, point) for change in changes for point in clocks)
@@ -193,7 +173,6 @@ def _keep_order(process: Timeline, feed: Timeline, first: Shift, last: Shift, ch
 def _disturbed(
     process: Timeline, after_start: timedelta, before_end: timedelta, changes: frozenset[OffsetChange]
 ) -> bool:
-    """Whether a change may come between a process instance and the end of a window right after or before it."""
     clock = _clock(process)
     return any(
         (after_start and change.touches(clock, clock + after_start)) or change.touches(clock - before_end, clock)
@@ -202,22 +181,17 @@ def _disturbed(
 
 
 def _keeps_its_wall(timeline: Timeline) -> bool:
-    """Whether instance 0 is what its own wall-clock time means, not the second occurrence of it."""
+    """False where instance 0 is the second occurrence of its wall-clock time."""
     return timeline.frequency.is_absolute or from_wall(timeline.local_start, timeline.timezone) == timeline.start
 
 
 def _clock(timeline: Timeline) -> timedelta:
-    """Time of day of the timeline's first instance."""
     return timeline.local_start - start_of_day(timeline.local_start)
 
 
 @lru_cache(maxsize=65536)
 def index_shift(nominal: Timeline, feed: Timeline, call: Call, timezone: str) -> int | None:
-    """Index of the feed instance at or before ``call`` minus index of the process instance; None where it varies.
-
-    Raises:
-        ExpressionError: the call is no time, or lies beyond the years 1 to 9999 at the first nominal time.
-    """
+    """Index at or before ``call`` in the feed minus the process's; None where it varies. Raises ExpressionError."""
     if nominal.frequency != feed.frequency:
         return None
     if not (nominal.frequency.is_absolute and absolute_shift(call) is not None):

@@ -12,12 +12,9 @@ from falcon_assets.planning.timeline import Timeline
 class WorkloadPartitions:
     """The partitions of a workload's assets.
 
-    Attributes:
-        nominal: The instances of the workload.
-        timeline: The timeline that partitions the assets: the outputs' where one instance makes exactly one instance of
-            each output, the workload's own otherwise.
-        shift: Index of an output instance minus index of the instance that writes it; None: own timeline.
-        at_once: How many instances may run at once: ``parallel``, or one where several write one output instance.
+    They are those of the outputs where one instance makes exactly one of each, else its own. ``shift`` is the index of
+    an output minus that of the instance that writes it; None: own timeline. ``at_once`` is one where several instances
+    write one output instance.
     """
 
     nominal: Timeline
@@ -26,14 +23,12 @@ class WorkloadPartitions:
     at_once: int
 
     def nominal_of(self, partition: datetime) -> datetime:
-        """The nominal time of the instance behind a partition, inside the validity or not."""
         if self.shift is None:
             return partition
         index = self.timeline.index_at_or_before(partition)
         return self.nominal.instance((index or 0) - self.shift)
 
     def partition_of(self, nominal: datetime) -> datetime:
-        """The partition that an instance writes; the inverse of :meth:`nominal_of`."""
         if self.shift is None:
             return nominal
         index = self.nominal.index_at_or_before(nominal)

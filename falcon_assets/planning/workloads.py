@@ -1,4 +1,4 @@
-"""Workloads: whatever has instances on a cluster that wait, run, are tried again and are late."""
+"""Workloads: processes and replications, whose instances on a cluster wait, run, are tried again and are late."""
 
 from __future__ import annotations
 
@@ -27,27 +27,15 @@ from falcon_assets.planning.workload_partitions import WorkloadPartitions
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Workload(ABC):
-    """Work that is done for one instance after the other on one cluster.
+    """Work done by instances on one cluster.
 
     Attributes:
-        name: Names it and its instances, together with the cluster.
-        cluster: Where its instances are, and where they are written.
-        reads_on: The cluster where its inputs are read.
-        entity: Declares it; its status says whether the workload runs.
-        feeds: By name, those of its inputs and outputs at least.
+        cluster: Where its instances run and are written.
+        entity: Its declaration, whose status decides whether the workload runs.
         pipelines: The coordinator of the first launches it.
-        op_name: Of its op in Dagster; several workloads that fill one asset share it.
-        description: What people wrote about it, and what it does.
-        inputs: What an instance reads.
-        outputs: What an instance writes; none: it is run for its effect.
-        frequency: From one instance to the next.
-        timezone: The calendar of its steps and expressions.
-        delay: How long after its nominal time an instance is due.
-        timeout: How long an instance may wait for its inputs; None: as long as the frequency suggests.
-        parallel: How many instances may run at once.
-        order: Which ready instance runs first.
-        retry: How failed instances are tried again.
-        late: What happens when an input changed after it was read; None: nothing.
+        op_name: Shared by several workloads that fill one asset.
+        outputs: Empty: it is run for its effect.
+        timeout: For inputs; None: derived from the frequency.
     """
 
     name: str
@@ -70,50 +58,36 @@ class Workload(ABC):
     late: LateProcess | None
 
     shares_assets: ClassVar[bool] = False
-    """Whether some partitions of its assets are filled by other workloads, and have no instance of this."""
+    """Whether other workloads fill some partitions of its assets, for which this one has no instance."""
 
     @property
     @abstractmethod
     def timeline(self) -> Timeline:
-        """Its instances.
-
-        Raises:
-            UnknownEntityError: it or the feed of an output is not on the cluster.
-        """
+        """Raises UnknownEntityError where it or the feed of an output is not on the cluster."""
 
     @property
     @abstractmethod
-    def partitions(self) -> WorkloadPartitions:
-        """How its assets are partitioned.
-
-        Raises:
-            UnknownEntityError: as for :attr:`timeline`.
-        """
+    def partitions(self) -> WorkloadPartitions: ...
 
     @property
     def assets(self) -> list[str]:
-        """What it makes: its output feeds; without any, an asset of its own name stands for its effect."""
+        """Its output feeds; without any, an asset of its own name stands for its effect."""
         return [output.feed for output in self.outputs] or [self.name]
 
     @property
     def job_name(self) -> str:
-        """Of its job in Dagster."""
         return job_name(self.op_name)
 
     @cached_property
     def snapshots(self) -> tuple[Output, ...]:
-        """The outputs that all of its instances write to one place, each what the one before wrote."""
         return tuple(one for one in self.outputs if self.feeds[one.feed].snapshot)
 
     @cached_property
     def own_feeds(self) -> frozenset[str]:
-        """The feeds that it both reads and writes in one place: its instances need those before them."""
         return own_feeds(self.inputs, self.outputs) if self.reads_on == self.cluster else frozenset()
 
 
 class ProcessWorkload(Workload):
-    """A process on one of its clusters; make it once, for it remembers its instances."""
-
     entity: Process
 
     def __init__(self, process: Process, cluster: str, feeds: Mapping[str, Feed]) -> None:
@@ -139,11 +113,7 @@ class ProcessWorkload(Workload):
 
     @cached_property
     def timeline(self) -> Timeline:
-        """Its validity, as far as its outputs all exist.
-
-        What an output resolves to outside the validity of its feed does not exist; nobody waits for an instance that
-        would write it, and nothing runs it. Of a process whose outputs never meet there are none.
-        """
+        """Its validity, as far as all outputs exist: no instance writes outside the validity of a feed."""
         nominal = process_timeline(self.entity, self.cluster)
         spans = [written(nominal, feed, output, self.timezone) for output, feed in self._written]
         first = max((span.start for span in spans), default=0)
@@ -152,7 +122,6 @@ class ProcessWorkload(Workload):
 
     @cached_property
     def partitions(self) -> WorkloadPartitions:
-        """See :attr:`Workload.partitions`."""
         nominal, timelines = self.timeline, {feed for _, feed in self._written}
         shifts = {index_shift(nominal, feed, output.instance.call, self.timezone) for output, feed in self._written}
         shift = shifts.pop() if len(shifts) == len(timelines) == 1 else None
@@ -163,15 +132,11 @@ class ProcessWorkload(Workload):
 
     @property
     def _written(self) -> list[tuple[Output, Timeline]]:
-        """Its outputs, and the instances of their feeds."""
         return [(one, feed_timeline(self.feeds[one.feed], self.cluster)) for one in self.outputs]
 
 
 def written(nominal: Timeline, feed: Timeline, output: Output, timezone: str) -> range:
-    """Indexes of the process instances whose ``output`` exists.
-
-    The output only grows with the nominal time, so both ends are found by bisection.
-    """
+    """Indexes of the process instances whose ``output`` exists, by bisection: it only grows with the nominal time."""
 
     def index(k: int) -> int:
         try:
@@ -186,7 +151,6 @@ def written(nominal: Timeline, feed: Timeline, output: Output, timezone: str) ->
 
 
 def _share_outputs(nominal: Timeline, outputs: Sequence[tuple[Output, Timeline]], timezone: str) -> bool:
-    """Whether an output has fewer instances than the process has to write them, as days that are made every hour."""
     if nominal.count < 2:
         return False
     for output, feed in outputs:
@@ -209,20 +173,17 @@ def _described(process: Process, cluster: str) -> str:
 
 _HERE = InstanceExpression.parse("now(0,0)")
 LATE_POLICY = LateProcess(policy="exp-backoff", delay=Frequency(3, TimeUnit.HOURS), inputs=(LateInput(input="source"),))
-"""When late changes of a source are checked (source: Falcon's defaults of feed.late.policy and frequency)."""
+"""Source: Falcon's defaults of feed.late.policy and frequency."""
 
 
 class ReplicationWorkload(Workload):
-    """What one source brings to one target; the target's asset has what all of its sources bring.
-
-    Its name has spaces, which no name that people give has. See :func:`replications_to`.
-    """
+    """Replication from one source to one target; its name has spaces, which names of processes cannot have."""
 
     entity: Feed
     shares_assets = True
 
     def __init__(self, feed: Feed, source: FeedCluster, target: FeedCluster, timeline: Timeline) -> None:
-        """The instances are given; what is wrong with the properties of the feed is raised as an ExpressionError."""
+        """Raises ExpressionError where a property of the feed is not legal."""
         options = replication_options(feed.properties)
         super().__init__(
             name=replication_name(feed.name, source.name),
@@ -248,23 +209,17 @@ class ReplicationWorkload(Workload):
 
     @property
     def timeline(self) -> Timeline:
-        """What exists on both sides."""
         return self._timeline
 
     @cached_property
     def partitions(self) -> WorkloadPartitions:
-        """Those of the asset are what any of the sources brings."""
         asset = replicated_timeline(self.entity, self.cluster) or self.timeline
         shift = asset.index_at_or_before(self.timeline.start)
         return WorkloadPartitions(self.timeline, asset, shift, self.parallel)
 
 
 def replications_to(feed: Feed, target: FeedCluster) -> Iterator[ReplicationWorkload]:
-    """The replications of the feed to one of its targets, one per source that brings anything.
-
-    Raises:
-        ExpressionError: a property that steers replication is not legal.
-    """
+    """Raises ExpressionError where a property that steers replication is not legal."""
     for source in feed.clusters:
         timeline = common_timeline(feed, source.name, target.name) if source.type == "source" else None
         if timeline is not None:
@@ -272,24 +227,17 @@ def replications_to(feed: Feed, target: FeedCluster) -> Iterator[ReplicationWork
 
 
 def replication_name(feed: str, source: str) -> str:
-    """What the replications of a feed from a source are called, on every target."""
     return f"{feed} from {source}"
 
 
 def replication_pipeline(target: str) -> str:
-    """What the replications to a cluster are coordinated as; no pipeline that people name has a dot."""
     return f"{target}.replication"
 
 
 def makers(
     workloads: Iterable[Workload], feed: str, cluster: str, instance: datetime
 ) -> list[tuple[Workload, datetime]]:
-    """Those of the workloads, with the nominal times, that are to bring that instance of the feed on the cluster.
-
-    Raises:
-        UnknownEntityError: the feed is not on the cluster.
-        ExpressionError: an output lies beyond the years 1 to 9999.
-    """
+    """Raises UnknownEntityError off the cluster, ExpressionError where an output is beyond the years 1 to 9999."""
     found: dict[tuple[Workload, datetime], None] = {}
     for workload in workloads:
         line = feed_timeline(workload.feeds[feed], cluster)
@@ -301,7 +249,7 @@ def makers(
 
 
 def not_from_outside(feed: Feed, cluster: str, producers: Sequence[Workload]) -> str | None:
-    """Why nothing of a feed lands on one of its clusters from outside, given who writes it there; None: it does."""
+    """Why nothing lands there from outside, given its producers; None: it does."""
     writers = ", ".join(repr(process.name) for process in producers)
     if writers:
         return f"process {writers} writes it on cluster {cluster!r}: materialize the partition to have it written anew"

@@ -1,1 +1,1 @@
-"""Which runs to start now, decided from sensors and in the foreground."""
+"""Decides, in sensors and in the foreground, which runs to start now."""

@@ -1,4 +1,4 @@
-"""The reruns that are asked for on a cluster, as coordinators see them."""
+"""Requested reruns on a cluster, for coordinators."""
 
 from __future__ import annotations
 
@@ -22,12 +22,10 @@ from falcon_assets.planning.workloads import Workload
 
 @dataclass(frozen=True)
 class ClusterReruns:
-    """The requests on a cluster that are alive.
+    """The requests on a cluster that are alive, by workload and nominal time.
 
-    Attributes:
-        requests: Workload -> nominal time -> the request.
-        records: Workload -> nominal time -> what is known about the instance.
-        pending: Cluster -> what waits for them, and for those on the clusters that it is replicated from.
+    ``pending`` has, by cluster, the outputs awaited from them, and from those on the clusters that it is replicated
+    from.
     """
 
     requests: Mapping[str, Mapping[datetime, RerunRequest]] = field(default_factory=dict)
@@ -38,10 +36,10 @@ class ClusterReruns:
 def reruns_on(
     connection: Connection, store: EntityStore, cluster: str, own: Collection[str], now: datetime
 ) -> ClusterReruns:
-    """The requests on the cluster that are alive; those of workloads in ``own`` that are not any more are deleted.
+    """Reads the live requests on the cluster, and deletes dead ones of workloads in ``own``.
 
-    What reads an instance that will be asked to run again, because a late rerun has just replaced what it read, waits
-    already: the late-arrival sensor ticks less often than coordinators do.
+    Readers of late reruns wait already although their own reruns are not requested yet: the late-arrival sensor ticks
+    less often than coordinators do.
     """
     clusters = _with_sources(store.sources, cluster)
     watched = [key for key in late_inputs(store.workloads) if key[0] in clusters]
@@ -66,7 +64,7 @@ def reruns_on(
 
 
 def _with_sources(sources: Mapping[str, Collection[str]], cluster: str) -> set[str]:
-    """The cluster, and all from which data comes to it, over others too."""
+    """The cluster, and all clusters from which data reaches it, directly or not."""
     found, new = set[str](), {cluster}
     while new:
         found |= new
@@ -77,7 +75,7 @@ def _with_sources(sources: Mapping[str, Collection[str]], cluster: str) -> set[s
 def _following(
     connection: Connection, store: EntityStore, watched: changed_inputs.LateInputs, now: datetime
 ) -> list[ProcessKey]:
-    """The instances whose late inputs were replaced by late reruns: they run again at the next tick."""
+    """Instances whose late inputs were replaced by late reruns: they run again at the next tick."""
     changed = changed_inputs.changed(connection, watched)
     found = [key for key, one in changed.items() if any(arrival.by_late_rerun for arrival in one.arrivals)]
     if not found:

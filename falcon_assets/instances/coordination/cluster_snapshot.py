@@ -1,4 +1,4 @@
-"""What is known about the workloads of a cluster at a moment: a few statements for all of them."""
+"""The state of the workloads of a cluster at a moment, in a few statements for all of them."""
 
 from __future__ import annotations
 
@@ -40,21 +40,19 @@ if TYPE_CHECKING:
 _NOTHING = InstanceSet()
 _NEVER_LOOKED = Looks()
 _REMEMBERED = timedelta(days=400)
-"""Whoever waits longer counts from its own time."""
+"""Instances that waited longer count from their own time."""
 _WRITTEN_AFTER = timedelta(minutes=1)
-"""So long a look is not written down again: there are thousands of workloads, and pauses are longer."""
+"""A look is not recorded again for this long: there are thousands of workloads, and pauses are longer."""
 
 
 def progress_key(workload: Workload) -> tuple[str, str]:
-    """The name and the timeline in words: another frequency or validity is decided from its start."""
+    """Contains the timeline: another frequency or validity is decided from its start."""
     line = workload.timeline
     text = f"{line.frequency} {line.timezone} {format_instant(line.start)} {format_instant(line.end)}"
     return workload.name, text
 
 
 class ClusterSnapshot:
-    """The workloads of a cluster at a moment."""
-
     def __init__(
         self,
         connection: Connection,
@@ -68,19 +66,11 @@ class ClusterSnapshot:
         since: Mapping[str, datetime] | None = None,
         producers: Callable[[str, str], Sequence[Situation]] | None = None,
     ) -> None:
-        """Asks the ledger.
+        """Reads the ledger.
 
-        Args:
-            connection: The database.
-            cluster: The cluster.
-            members: Its workloads.
-            status: Of the entities.
-            unfinished: The runs that are not over.
-            now: The time.
-            until: No instance after it matters.
-            reruns: The requests on the cluster.
-            since: Workload -> no instance before it matters; None: none that is settled, nor what is before all others.
-            producers: Says what is known of the workloads that write a feed on a cluster; None: nobody knows.
+        ``since`` maps workloads to the time before which no instance matters, None: settled ones do not; no instance
+        after ``until`` matters. ``producers`` returns the situations of the workloads that write a feed on a cluster;
+        None: unknown.
         """
         self._connection, self._cluster, self._status, self._now, self._until = connection, cluster, status, now, until
         self._progress = queries.progress(connection, cluster)
@@ -113,7 +103,6 @@ class ClusterSnapshot:
                 self._runs.setdefault(run.tags[run_tags.PROCESS], []).append(run)
 
     def situation(self, readiness: Readiness, budget: int) -> Situation:
-        """What is known about one of its workloads."""
         workload = readiness.workload
         name, reads_on = workload.name, workload.reads_on
         status = self._status[workload.entity.kind, workload.entity.name]
@@ -154,7 +143,7 @@ class ClusterSnapshot:
         )
 
     def waited_for(self) -> dict[queries.Name, tuple[datetime, datetime]]:
-        """(cluster, feed) -> between which times it matters to instances that are not settled what of it is there."""
+        """By (cluster, feed): the times between which availability matters to unsettled instances."""
         workloads = self._workloads.values()
         spans = self._spans(workloads, self._first, self._horizon)
         for key, (first, last) in self._earlier_spans(workloads).items():
@@ -162,7 +151,7 @@ class ClusterSnapshot:
         return spans
 
     def remember(self, decisions: Mapping[tuple[str, str], Decision]) -> None:
-        """Writes down that all were looked at, and up to where everything is settled."""
+        """Records that all were looked at, and up to where everything is settled."""
         looks = {name: self._looks(workload) for name, workload in self._workloads.items()}
         set_looks(
             self._connection, self._cluster, {name: one for name, one in looks.items() if self._is_news(name, one)}
@@ -193,7 +182,7 @@ class ClusterSnapshot:
         return self._collected[cluster]
 
     def _ended_at(self, name: str, nominal: datetime) -> datetime | None:
-        """When an instance ended that did not succeed; asked once: of those of which it can matter to anybody."""
+        """Of instances that did not succeed, for the last 400 days; one query per workload."""
         if name not in self._ended:
             since = self._now - _REMEMBERED
             self._ended[name] = ended_since(self._connection, name, self._cluster, since)
@@ -212,7 +201,7 @@ class ClusterSnapshot:
         return min(self._now, self._until or self._now)
 
     def _earlier_spans(self, workloads: Collection[Workload]) -> dict[queries.Name, tuple[datetime, datetime]]:
-        """The same for instances that are pending again before the first that is open."""
+        """For instances before the first open one that are pending again."""
         again = {
             name: [nominal for nominal in records if nominal < self._first[name]]
             for name, records in self._records.items()
@@ -224,7 +213,6 @@ class ClusterSnapshot:
     def _spans(
         self, workloads: Collection[Workload], first: Mapping[str, datetime], last: datetime
     ) -> dict[queries.Name, tuple[datetime, datetime]]:
-        """Between which times the availability of each input feed matters, for instances between two times."""
         spans: dict[queries.Name, tuple[datetime, datetime]] = {}
         for workload in workloads:
             for one in workload.inputs:

@@ -1,4 +1,4 @@
-"""Coordinators: which runs to start now, from the entities, the ledger and the clock."""
+"""Coordinators: decide from the entities, the ledger and the clock which runs to start now."""
 
 from __future__ import annotations
 
@@ -32,8 +32,6 @@ from falcon_assets.settings import Settings
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A run to start."""
-
     workload: Workload
     launch: Launch
     run_key: str
@@ -41,19 +39,12 @@ class PlannedRun:
 
     @property
     def job_name(self) -> str:
-        """Its job."""
         return self.workload.job_name
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """What a coordinator decided.
-
-    Attributes:
-        runs: Runs to start now.
-        decisions: What was decided about each workload, by (name, cluster).
-        problems: Workloads that could not be decided on, and why.
-    """
+    """Decisions by (name, cluster); ``problems`` has the workloads that could not be decided on."""
 
     runs: tuple[PlannedRun, ...]
     decisions: Mapping[tuple[str, str], Decision]
@@ -62,24 +53,14 @@ class Outlook:
 
 @dataclass(frozen=True)
 class Coordinator:
-    """Decides for some workloads.
-
-    Attributes:
-        store: The entities.
-        settings: The clock, and who runs this.
-        workloads: What to decide on.
-    """
-
     store: EntityStore
     settings: Settings
     workloads: Sequence[Workload]
     _members: dict[str, list[Readiness]] = field(default_factory=dict, init=False)
     _refused: dict[tuple[str, str], str] = field(default_factory=dict, init=False)
-    """Workloads that nothing can be said about, and why."""
     _writers: Writers = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Prepares what does not change from tick to tick."""
         object.__setattr__(self, "_writers", writers(self.store.workloads))
         for workload in self.workloads:
             try:
@@ -97,16 +78,10 @@ class Coordinator:
         budget: int = 1000,
         without: Collection[str] = (),
     ) -> Outlook:
-        """Decides on everything that is due, records what timed out or is skipped, and says which runs to start.
+        """Decides on everything that is due, records what timed out or is skipped, and returns the runs to start.
 
-        Args:
-            ledger: Is brought up to date first.
-            until: No instance after it is due.
-            budget: How many instances may be admitted at most.
-            without: Clusters that are left out.
-
-        The caller must be the only one that starts runs for these workloads (see the pipeline's lock), and start them
-        before it asks again.
+        Brings the ledger up to date first. No instance after ``until`` is due, and at most ``budget`` are admitted. The
+        caller must hold the pipeline's lock, and start the runs before it decides again.
         """
         ledger.catch_up()
         now = self.settings.now()
@@ -144,12 +119,7 @@ class Coordinator:
         return Outlook(tuple(runs), decisions, problems)
 
     def waited_for(self, ledger: Ledger, until: datetime | None) -> dict[Name, tuple[datetime, datetime]]:
-        """(cluster, feed) -> between which times it matters to instances that are not settled what of it is there.
-
-        Args:
-            ledger: Is brought up to date first.
-            until: No instance after it is due.
-        """
+        """As :meth:`ClusterSnapshot.waited_for`; brings the ledger up to date first."""
         ledger.catch_up()
         now = self.settings.now()
         spans: dict[Name, tuple[datetime, datetime]] = {}
@@ -169,7 +139,7 @@ class Coordinator:
         return PlannedRun(workload, launch, f"{workload.name} on {workload.cluster}, {times}, {said}", tags)
 
     def _record(self, ledger: Ledger, workload: Workload, decision: Decision, now: datetime) -> None:
-        """Instances that will not run by themselves any more, as events: the ledger has them from there."""
+        """Recorded as events, from which the ledger has them."""
         if not (decision.timed_out or decision.skipped):
             return
         key = names.workload_keys(workload)[0]
@@ -193,7 +163,7 @@ def _digest(attempts: Sequence[int]) -> str:
 
 
 def pipelines(workloads: Iterable[Workload]) -> dict[str, list[Workload]]:
-    """Pipeline -> its workloads; one of several pipelines is coordinated in its first one."""
+    """A workload of several pipelines is coordinated in its first one."""
     found: dict[str, list[Workload]] = {}
     for workload in workloads:
         found.setdefault(workload.pipelines[0], []).append(workload)

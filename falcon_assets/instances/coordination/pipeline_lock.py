@@ -1,8 +1,7 @@
-"""Who starts runs of a pipeline: its sensor, or ``falcon run``."""
+"""The lock of the one process that starts runs of a pipeline: its sensor, or ``falcon run``."""
 
 from __future__ import annotations
 
 
 def coordinator_lock(pipeline: str) -> str:
-    """The name of the lock of whoever starts runs of the pipeline."""
     return f"falcon coordinator {pipeline}"

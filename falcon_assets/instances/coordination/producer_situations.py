@@ -1,4 +1,4 @@
-"""What is known of the workloads that write what others read, wherever they are: asked when somebody waits for them."""
+"""Situations of the workloads that write awaited feeds, on any cluster, read on demand."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ Writers: TypeAlias = Mapping[Name, Sequence[Workload]]
 
 
 def writers(workloads: Iterable[Workload]) -> Writers:
-    """Who of the workloads writes what."""
     found: dict[Name, list[Workload]] = {}
     for workload in workloads:
         for output in workload.outputs:
@@ -38,17 +37,6 @@ def writers(workloads: Iterable[Workload]) -> Writers:
 
 @dataclass(frozen=True)
 class ProducerSituations:
-    """The situations of producers at a moment.
-
-    Attributes:
-        connection: The database.
-        store: The entities.
-        writers: Who writes what.
-        unfinished: The runs that are not over.
-        now: The time.
-        until: No instance after it matters.
-    """
-
     connection: Connection
     store: EntityStore
     writers: Writers
@@ -60,12 +48,12 @@ class ProducerSituations:
     _snapshots: dict[tuple[str, str], tuple[ClusterSnapshot, Readiness]] = field(default_factory=dict, init=False)
 
     def add(self, snapshot: ClusterSnapshot, cluster: str, members: Iterable[Readiness]) -> None:
-        """A snapshot that was made for other reasons, and serves for these, too."""
+        """Reuses a snapshot that was made for other reasons."""
         for one in members:
             self._snapshots.setdefault((one.workload.name, cluster), (snapshot, one))
 
     def of(self, cluster: str, feed: str) -> Sequence[Situation]:
-        """What is known of those that write the feed there, of those of which anything can be said."""
+        """Leaves out workloads that cannot be decided on."""
         if (cluster, feed) not in self._found:
             found = (self._situation(one) for one in self.writers.get((cluster, feed), ()))
             self._found[cluster, feed] = [one for one in found if one is not None]

@@ -1,4 +1,4 @@
-"""What the ticks of sensors say in the UI: what they did, and what waits for what."""
+"""Ticks of sensors: their messages in the UI, and their rhythm."""
 
 from __future__ import annotations
 
@@ -17,13 +17,11 @@ from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.instance_record import Launch
 
 _SHOWN = 5
-"""How many workloads a tick names where it started nothing."""
 _LOGGED = 20
-"""How many waiting instances of a workload are in the log of a tick."""
 
 
 def nothing_started(outlook: Outlook) -> str:
-    """Why a coordinator started nothing: for each workload how many instances wait, and for what the first does."""
+    """One line per workload: how many instances wait, and for what the first does."""
     waiting = {key: list(decision.waiting.items()) for key, decision in outlook.decisions.items()}
     running = sum(isinstance(reason, InRun) for instances in waiting.values() for _, reason in instances)
     waiting = {key: [one for one in instances if not isinstance(one[1], InRun)] for key, instances in waiting.items()}
@@ -45,7 +43,6 @@ def nothing_started(outlook: Outlook) -> str:
 
 
 def done(outlook: Outlook) -> Iterator[str]:
-    """What a coordinator did, a line for each run, and for each instance that will not run by itself any more."""
     for run in outlook.runs:
         late = "late rerun of " if run.launch.late else ""
         yield f"starts {late}{run.workload.name} on {run.workload.cluster} {_times(run.launch)}"
@@ -58,19 +55,17 @@ def done(outlook: Outlook) -> Iterator[str]:
 
 
 def further_wait(others: int, name: str, cluster: str) -> str:
-    """That so many more instances of a workload wait."""
     where = f"{name} on {cluster}"
     return f"... and {count_of(others, f'more instance of {where} waits', f'more instances of {where} wait')}"
 
 
 @dataclass
 class WaitingNews:
-    """What waits for what, said when it is new: a tick every five seconds would say the same all day."""
+    """Logs waiting instances only when something changed: a tick every five seconds would repeat them all day."""
 
     _before: set[str] = field(default_factory=set)
 
     def news(self, decisions: Mapping[tuple[str, str], Decision]) -> list[str]:
-        """The lines that the tick before had not."""
         lines = list(_waiting(decisions))
         new = [line for line in lines if line not in self._before]
         self._before = set(lines)
@@ -92,20 +87,20 @@ def _times(launch: Launch) -> str:
 
 
 INTERVAL_SECONDS = 4
-"""Between the beginnings of two ticks at least; Dagster's loop over all sensors makes five of it."""
+"""Least time between the beginnings of two ticks; Dagster's loop over all sensors makes five of it."""
 _TICK_SECONDS = 4.5
 """How long a tick begins new rounds: until just before the next tick."""
 _PAUSE_SECONDS = 0.5
 _SHARE = 20
-"""Rounds take one part in so many of the time at most, so that a round that takes long is not repeated."""
+"""Rounds take at most one part in 20 of the time, so that long ones are not repeated."""
 _waiting_of_tick_round = threading.BoundedSemaphore(min(32, (os.cpu_count() or 1) + 4) // 2)
-"""Ticks that wait: each needs a thread of the code server, which has (cores + 4), and needs them for the UI too."""
+"""Waiting ticks each need a thread of the code server, which has (cores + 4), and needs them for the UI too."""
 
 
 def rounds(clock: Clock) -> Iterator[None]:
-    """Yields when it is time for a round: at once, and then every half second until the tick has to end.
+    """Yields at once, and then every half second until the tick has to end.
 
-    Only once where the clock stands still, where rounds take long, or where too many ticks wait already.
+    Yields once only where the clock stands still, where rounds take long, or where too many ticks wait already.
     """
     end = time.monotonic() + _TICK_SECONDS
     began = time.monotonic()

@@ -1,1 +1,1 @@
-"""What people do to instances: run, rerun, stop, wait for."""
+"""Operations of users on instances: run, rerun, stop, wait for."""

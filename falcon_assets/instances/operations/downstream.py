@@ -1,4 +1,4 @@
-"""What reads the outputs of instances, over processes and replications, and what reads theirs, and so on."""
+"""Instances downstream of others, over processes and replications."""
 
 from __future__ import annotations
 
@@ -22,15 +22,14 @@ from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.planning.workloads import Workload
 
 _MOST = 100_000
-"""How many instances one command may ask for."""
 
 
 def downstream_of(
     connection: Connection, store: EntityStore, again: Sequence[Selected], now: datetime
 ) -> list[Selected]:
-    """The instances that are over and read, directly or not, what is to be made again; without those themselves.
+    """The finished instances that read the outputs of ``again``, directly or not.
 
-    What waits for its turn reads what will be there then, and is left out with what reads its outputs.
+    Waiting instances will read the new outputs anyway, and are left out with their readers.
 
     Raises:
         QueryError: there are more than 100,000.
@@ -65,7 +64,7 @@ def _outputs(instances: Sequence[Selected]) -> set[FeedInstance]:
 def _readers(
     connection: Connection, store: EntityStore, replaced: Collection[FeedInstance], now: datetime
 ) -> Iterator[tuple[tuple[str, str, datetime], Workload]]:
-    """The instances that read them and are due; those of ``latest`` and ``future`` as far as they have read them."""
+    """For windows of ``latest`` and ``future``, only instances that have read them."""
     by_feed: dict[tuple[str, str], list[datetime]] = {}
     for cluster, feed, instance in replaced:
         by_feed.setdefault((cluster, feed), []).append(instance)

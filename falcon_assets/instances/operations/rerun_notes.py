@@ -1,4 +1,4 @@
-"""What who asks for reruns should know: why they wait, or come to nothing."""
+"""Notes on requested reruns that wait, or cannot run."""
 
 from __future__ import annotations
 
@@ -20,17 +20,10 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.workloads import Workload
 
 _CHECKED = 1_000
-"""Of how many instances of a workload it is found out whether their inputs were evicted: the oldest, if any, were."""
+"""Inputs of this many instances of a workload are checked, the oldest first: these are the likeliest to be evicted."""
 
 
 def rerun_notes(connection: Connection, again: Sequence[Selected], now: datetime) -> list[str]:
-    """A sentence for each entity that starts nothing now, and for each workload whose inputs are gone.
-
-    Args:
-        connection: To the ledger, brought up to date.
-        again: The instances that are to run again, by entity, cluster and time.
-        now: The time.
-    """
     status = statuses(connection, [one.workload.entity for one in again], now)
     notes = [note for (kind, name), one in status.items() if (note := _held(kind, name, one.status))]
     for workload, own in groupby(again, key=lambda one: one.workload):

@@ -1,4 +1,4 @@
-"""With which version of its definition what runs again will run: who has just mended it means the latest one."""
+"""Reruns of instances, with notes on the versions of definitions that they run with."""
 
 from __future__ import annotations
 
@@ -43,15 +43,7 @@ from falcon_assets.planning.process_instance import AskedProperties, require_usa
 def definition_notes(
     connection: Connection, root: Path, again: Sequence[Selected], latest: Collection[Key], now: datetime
 ) -> list[str]:
-    """For each process a sentence on the versions that its instances will run with, and how to take the latest.
-
-    Args:
-        connection: To the ledger.
-        root: The folder of the definitions: what has changed there is a version as soon as something runs.
-        again: The instances that are to run again, by entity, cluster and time.
-        latest: Those of them that are to run with the latest version.
-        now: The time.
-    """
+    """One sentence per process; unrecorded changes in ``root`` count as the latest version."""
     new: Mapping[Entity, int] = {}
     with suppress(InvalidDefinitionsError, DefinitionStoreError):  # validation says it
         new = unrecorded_versions(connection, root)
@@ -86,17 +78,16 @@ def _note(process: str, number: int | None, many: int, known: EntityVersions, *,
 
 @dataclass(frozen=True)
 class RerunOptions:
-    """How instances run again.
+    """Options of a rerun.
 
     Attributes:
-        force: Whether those that succeeded are computed once more.
-        late: Whether with the workflow that late data has: of the late inputs that have changed since they were read,
-            or where nobody knows what has, of the first that declares one.
-        from_failed: Whether only those are asked for that failed, timed out or were killed.
-        use_latest: Whether with the present definition, not with the version that they had.
-        downstream: Whether what reads their outputs runs again, too, over processes and replications, and what reads
-            theirs; each waits until what it reads is there.
-        properties: With which those run that are asked for, retries included, over what is declared.
+        force: Compute those that succeeded once more.
+        late: Run the workflow for late data: of the changed late inputs, or where these are unknown, of the first that
+            declares one.
+        from_failed: Only those that failed, timed out or were killed.
+        use_latest: Run the present definition, not the version that they had.
+        downstream: Rerun the readers of their outputs too, directly or not; each waits for its inputs.
+        properties: Override declared ones, retries included; not downstream.
     """
 
     force: bool = False
@@ -108,23 +99,20 @@ class RerunOptions:
 
     @property
     def asked(self) -> AskedProperties:
-        """The properties, by name."""
         return tuple(sorted(self.properties.items()))
 
 
 def rerun_instances(
     installation: Installation, request: InstanceRequest, options: RerunOptions | None = None
 ) -> CommandResult:
-    """Asks that what is over runs again: what failed for good or for now, timed out, was killed or skipped.
+    """Requests reruns of finished instances: failed for good or for now, timed out, killed or skipped.
 
-    All are asked for, or none: a command that is killed has done nothing, or everything. What is asked for already
-    stays so.
+    One transaction requests all or none, also when the process is killed. Requests that exist stay.
 
     Raises:
         DeniedError: an entity belongs to others.
-        QueryError: ``late``, and nothing is declared for late data; properties that an instance cannot be told; more
-            than 100,000 instances downstream; or as
-            :func:`falcon_assets.instances.operations.selection.select_instances`, like the others.
+        QueryError: ``late`` without a declaration for late data; unusable properties; more than 100,000 instances
+            downstream; or as :func:`.select_instances`.
         UnknownInstanceError, UnknownEntityError: as there.
     """
     options = options or RerunOptions()
@@ -171,11 +159,7 @@ def rerun_instances(
 
 
 def _on_timelines(found: Sequence[Selected], query: InstanceQuery) -> tuple[list[Selected], list[Selected]]:
-    """Those that the present definitions have, and those that they do not have any more.
-
-    Raises:
-        UnknownInstanceError: one instance is asked for, and it is one of those.
-    """
+    """Splits off those that the present definitions lack; raises UnknownInstanceError where it is the only one."""
     off = [one for one in found if not one.workload.timeline.contains(one.nominal)]
     if query.alone and off:
         one = off[0]
@@ -219,7 +203,7 @@ def _recorded(options: RerunOptions, request: InstanceRequest) -> InstanceReques
 
 
 def _why(options: RerunOptions, reason: str) -> str:
-    """The reason as it is recorded: without secrets, with the properties, which decide as much of what comes out."""
+    """Recorded without secrets, with the properties, which determine the result too."""
     reason = hidden(reason)
     told = f"with {said_properties(options.asked)}" if options.properties else ""
     return f"{reason} ({told})" if reason and told else reason or told

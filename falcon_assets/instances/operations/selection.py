@@ -1,4 +1,4 @@
-"""What commands to instances are told, and what they answer."""
+"""Requests for commands on instances, the selection of these, and the results."""
 
 from __future__ import annotations
 
@@ -32,13 +32,12 @@ from falcon_assets.planning.workloads import Workload
 
 @dataclass(frozen=True)
 class InstanceRequest:
-    """What a command to instances is told.
+    """A request for a command on instances.
 
     Attributes:
-        query: Which instances; the part that it asks for (``after``, ``limit``) does not matter.
-        actor: Who asks; None: the user of the operating system.
-        reason: Why, in the words of who asks.
-        dry_run: Whether only to say what would change.
+        query: Its page (``after``, ``limit``) is ignored.
+        actor: None: the user of the operating system.
+        dry_run: Only report what would change.
     """
 
     query: InstanceQuery
@@ -49,25 +48,13 @@ class InstanceRequest:
 
 @dataclass(frozen=True)
 class Outcome:
-    """An instance after a command, and whether that changed it."""
-
     instance: InstanceInfo
     changed: bool
 
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What came of a command to instances; fit to be recorded.
-
-    Attributes:
-        operation: Its name.
-        actor: Who asked.
-        reason: Why.
-        at: When, on the falcon clock.
-        dry_run: Whether nothing was done.
-        items: The instances after it, by entity, cluster and time.
-        notes: What who asked should know besides.
-    """
+    """The result of a command; ``at`` is on the falcon clock, ``items`` are by entity, cluster and time."""
 
     operation: str
     actor: str
@@ -79,11 +66,9 @@ class CommandResult:
 
     @property
     def changed(self) -> int:
-        """How many instances it changed, or would."""
         return sum(one.changed for one in self.items)
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         return {
             "operation": self.operation,
             "actor": self.actor,
@@ -103,14 +88,7 @@ _CHUNK = 5_000
 
 @dataclass(frozen=True)
 class Selected:
-    """An instance.
-
-    Attributes:
-        workload: Of what.
-        record: What is known about it.
-        request: For which it is to run again and has not been given a run yet; None: it is not.
-        versions: Of the definition of the entity, by kind and name.
-    """
+    """``request`` is the one that the instance waits for; None: it waits for none."""
 
     workload: Workload
     record: InstanceRecord
@@ -119,21 +97,14 @@ class Selected:
 
     @property
     def nominal(self) -> datetime:
-        """Its nominal time."""
         return self.record.nominal
 
     @property
     def key(self) -> Key:
-        """Names it."""
         return self.workload.name, self.workload.cluster, self.nominal
 
     def info(self, reason: Reason | None = None, *, again: RerunRequest | None = None) -> InstanceInfo:
-        """What is said of it.
-
-        Args:
-            reason: Why it is where it is; None: as it was recorded.
-            again: The rerun that it waits for; None: the one that it waited for before.
-        """
+        """``reason`` None: as recorded; ``again`` None: the present request."""
         said = reason.as_data() if reason else None
         return process_info(self.workload, self.key, self.record, self.versions, said, again=again or self.request)
 
@@ -141,12 +112,12 @@ class Selected:
 def select_instances(
     installation: Installation, connection: Connection, query: InstanceQuery, now: datetime
 ) -> list[Selected]:
-    """The instances that are asked for, by entity, cluster and time; the ledger must be up to date.
+    """By entity, cluster and time; the ledger must be up to date.
 
     Raises:
-        UnknownInstanceError: one instance is asked for, and there is none of that time.
-        UnknownEntityError: the query names what is not there.
-        QueryError: it asks for a state that there is not, or for everything there is.
+        UnknownInstanceError: the query is for a single instance, which does not exist.
+        UnknownEntityError: the query names an unknown entity.
+        QueryError: an unknown state, or no restriction at all.
     """
     if query.start is None and query.end is None and query.states is None:
         raise QueryError("say which instances: give --start, --end or --status")
@@ -161,25 +132,19 @@ def select_instances(
 
 
 def operation_name(command: InstanceCommand) -> str:
-    """What the audit calls it."""
     return f"instance {command.value}"
 
 
 def require_instances(
     audit: Audit, command: InstanceCommand, chosen: Iterable[Selected], changes: Iterable[Selected]
 ) -> None:
-    """Checks that who asks may change what the instances are of, and tells the audit what the command is about.
-
-    Raises:
-        DeniedError: it belongs to others.
-    """
+    """Raises DeniedError where entities belong to others; passes entities and instances to the audit."""
     entities = {(one.kind, one.name): one for one in (each.workload.entity for each in chosen)}
     audit.about(entities, (one.nominal for one in changes))
     require_change(audit.principal, f"{command.value} instances of", entities.values())
 
 
 def store_of(installation: Installation, query: InstanceQuery) -> EntityStore:
-    """The entities that the query may be about."""
     return installation.all_entities.in_colo(query.colo) if query.colo else installation.entities
 
 

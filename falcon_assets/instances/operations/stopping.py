@@ -1,4 +1,4 @@
-"""``kill``, ``suspend`` and ``resume`` of instances: each is an event of no run, which the ledger folds at once."""
+"""``kill``, ``suspend`` and ``resume`` of instances, as events outside of runs, which the ledger folds at once."""
 
 from __future__ import annotations
 
@@ -30,26 +30,24 @@ from falcon_assets.planning.workloads import Workload
 
 
 def kill_instances(installation: Installation, request: InstanceRequest) -> CommandResult:
-    """Ends what waits, runs, is suspended or is to be tried again; it does not run by itself any more.
+    """Ends instances that wait, run, are suspended or are to be retried; finished ones stay unchanged.
 
-    What is over stays as it is. A run that computes one of them stops that one within seconds, and the others go on;
-    what is being published already is published.
+    A run that computes one stops it within seconds and continues with the others; publishing in progress is completed.
 
     Raises:
         DeniedError: an entity belongs to others.
-        UnknownInstanceError, UnknownEntityError, QueryError: as
-            :func:`falcon_assets.instances.operations.selection.select_instances`.
+        UnknownInstanceError, UnknownEntityError, QueryError: as :func:`.select_instances`.
     """
     return _tell(InstanceCommand.KILL, installation, request)
 
 
 def suspend_instances(installation: Installation, request: InstanceRequest) -> CommandResult:
-    """Holds back what waits, runs or is to be tried again, until it is resumed; the rest as :func:`kill_instances`."""
+    """Holds instances that wait, run or are to be retried until resumed; otherwise as :func:`kill_instances`."""
     return _tell(InstanceCommand.SUSPEND, installation, request)
 
 
 def resume_instances(installation: Installation, request: InstanceRequest) -> CommandResult:
-    """Lets what is suspended wait again, with its timeout from now on; raises as :func:`kill_instances`."""
+    """Lets suspended instances wait again, with their timeout from now on; raises as :func:`kill_instances`."""
     return _tell(InstanceCommand.RESUME, installation, request)
 
 

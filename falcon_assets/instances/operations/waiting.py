@@ -27,24 +27,13 @@ from falcon_assets.planning.instance_record import LATE, FeedState, InstanceReco
 from falcon_assets.planning.workloads import makers
 
 POLL_SECONDS = 2.0
-"""From one question to the next."""
 LASTING = ("SUCCEEDED", "FAILED", "TIMED_OUT", "KILLED", "SKIPPED", "SUSPENDED")
-"""The states that instances of processes stay in."""
 LASTING_OF_FEEDS = ("AVAILABLE", "EVICTED")
 
 
 @dataclass(frozen=True)
 class WaitResult:
-    """How the waiting ended.
-
-    Attributes:
-        subject: The instance.
-        state: Its state at the end.
-        info: All that lists say of it then; None while it is waited for.
-        wanted: The state that was waited for.
-        reached: Whether it has that state.
-        text: What there is to say, in a sentence.
-    """
+    """``info`` is as in lists, None while waiting; ``reached``: whether ``state`` is ``wanted``."""
 
     subject: Subject
     state: str
@@ -54,7 +43,6 @@ class WaitResult:
     info: InstanceInfo | None = None
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints: the instance as in lists, and how the waiting ended."""
         instance = self.info.as_data() if self.info else {}
         return {**instance, "state": self.state, "wanted": self.wanted, "reached": self.reached, "text": self.text}
 
@@ -69,16 +57,10 @@ def wait_for_instance(
     cluster: str | None = None,
     kind: str | None = None,
 ) -> WaitResult:
-    """Waits until the instance has the state, cannot come to it by itself any more, or the time is over.
+    """Waits until the instance has the state, cannot reach it without intervention, or the time is over.
 
-    Args:
-        installation: Where.
-        name: Of a process, a feed, or a replication as lists call it.
-        instance: Its nominal time.
-        wanted: The state; None: SUCCEEDED, of feeds AVAILABLE, which SUCCEEDED means there too.
-        timeout: For how long, in real time; None: for as long as it takes.
-        cluster: Where; None: on the only cluster that it is on.
-        kind: process or feed, where both have that name.
+    ``wanted`` None is SUCCEEDED, for feeds AVAILABLE, which SUCCEEDED means there too; ``timeout`` is in real time,
+    None: no end; ``cluster`` None: the only one; ``kind`` is needed where a feed and a process have the name.
 
     Raises:
         UnknownEntityError, UnknownInstanceError: as :func:`find_subject`.
@@ -135,7 +117,7 @@ def _wanted(subject: Subject, state: str | None) -> str:
 
 
 def _found(connection: Connection, store: EntityStore, subject: Subject, wanted: str) -> WaitResult:
-    """How it is now; with a text where it does not come to that state by itself any more."""
+    """``text`` is set where the state cannot be reached without intervention."""
     if subject.workload is None:
         return _found_feed(connection, store, subject, wanted)
     (known,) = known_instances(connection, [(subject.name, subject.cluster, subject.instance)]).values()

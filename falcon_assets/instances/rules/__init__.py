@@ -1,1 +1,1 @@
-"""The rules by which instances wait, run, are tried again, are late or given up."""
+"""Rules by which instances wait, run, are tried again, are late or given up."""

@@ -14,18 +14,12 @@ from falcon_assets.planning.retries import settled
 
 
 class Backlog:
-    """The instances that a decision is about.
+    """The instances of a decision; reasons of those in a run or suspended are added to ``waiting`` in passing.
 
-    Attributes:
-        at: The situation.
-        waiting: Why instances wait; those in a run or suspended are added as they are passed.
-        is_fifo: Whether the oldest go first.
-        due: How many instances of the timeline are due.
-        first_open: Index of the first that is neither settled nor suspended: what is may be so for ever.
+    ``first_open`` is the index of the first that is neither settled nor suspended, which may last for ever.
     """
 
     def __init__(self, at: Situation) -> None:
-        """Of that situation."""
         self.at = at
         self.waiting: dict[datetime, Reason] = {}
         self._retry = at.workload.retry
@@ -39,7 +33,7 @@ class Backlog:
 
     @property
     def spans(self) -> list[range]:
-        """All that may be pending, in rising order; older instances are reruns, and what a person ran and failed."""
+        """All that may be pending, in rising order; older ones are reruns, and failures of runs by hand."""
         timeline, first_open = self.at.timeline, min(self.first_open, self.due)
         again = list[int]()
         if first_open > 0:
@@ -49,7 +43,6 @@ class Backlog:
         return [*(range(index, index + 1) for index in again), range(first_open, self.due)]
 
     def is_settled(self, nominal: datetime) -> bool:
-        """Whether the instance needs nothing any more."""
         record = self.at.records.get(nominal)
         return record is not None and settled(record, self._retry)
 
@@ -58,7 +51,6 @@ class Backlog:
         return record is not None and (settled(record, self._retry) or record.state is InstanceState.SUSPENDED)
 
     def pending(self, spans: Sequence[range], oldest_first: bool) -> Iterator[tuple[int, datetime]]:
-        """The pending instances of some; those in a run or suspended get their reason here."""
         in_order = chain(*spans) if oldest_first else chain(*(reversed(span) for span in reversed(spans)))
         timeline, before = self.at.timeline, None
         for index in in_order:
@@ -74,7 +66,7 @@ class Backlog:
                 yield index, nominal
 
     def following(self, index: int, spans: Sequence[range]) -> list[range]:
-        """What is left of some spans in the order of the workload, from an index on."""
+        """The rest of some spans in the order of the workload, from an index on."""
         if self.is_fifo:
             left = (range(max(span.start, index), span.stop) for span in spans)
         else:
@@ -82,7 +74,7 @@ class Backlog:
         return [span for span in left if span]
 
     def count(self, spans: Sequence[range], said: Iterable[datetime]) -> int:
-        """How many instances of some spans are pending, without those."""
+        """Counts pending instances in spans, without ``said``."""
         timeline = self.at.timeline
         ends = [(timeline.instance(span.start), timeline.instance(span.stop - 1)) for span in spans]
         known = {*said, *filter(self.is_settled, self.at.records)}
@@ -91,7 +83,6 @@ class Backlog:
 
 
 def first_reason(rules: Sequence[type[Waiting]], at: Situation, nominal: datetime) -> Waiting | None:
-    """The first of the reasons for which an instance waits."""
     record = at.records.get(nominal)
     for rule in rules:  # a generator would take a fifth longer, and this is asked a thousand times in a tick
         found = rule.find(at, nominal, record)

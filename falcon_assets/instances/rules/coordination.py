@@ -1,4 +1,4 @@
-"""Which of the ready instances start now: stretches of neighbours, a run for each, as far as slots and budget last."""
+"""Decides which ready instances start now: one run per stretch of neighbours, within slots and budget."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from falcon_assets.planning.reason import Reason
 from falcon_assets.planning.retries import later, reopened
 
 LONGEST_LAUNCH = 100
-"""How many instances one run may be given."""
+"""Most instances of one run."""
 
 Ready: TypeAlias = Sequence[tuple[int, datetime]]
-"""Ready instances in the order of the workload: index in the timeline, and nominal time."""
+"""In the order of the workload: index in the timeline, and nominal time."""
 
 
 def without_older(at: Situation, ready: Ready) -> tuple[Ready, list[tuple[datetime, Reason]]]:
-    """What is left of the ready instances where only the newest runs, and why the others are skipped."""
+    """For LAST_ONLY: splits off the older instances as skipped."""
     if at.workload.order != "LAST_ONLY":
         return ready, []
     first_runs = [one for one in ready if one[1] not in at.requests]
@@ -52,13 +52,7 @@ def without_older(at: Situation, ready: Ready) -> tuple[Ready, list[tuple[dateti
 
 
 def launches(backlog: Backlog, ready: Ready, given_up: Collection[datetime]) -> list[Launch]:
-    """Shares the free slots out among stretches of ready instances; the backlog is told why the others wait.
-
-    Args:
-        backlog: Where the instances are from.
-        ready: The ready instances.
-        given_up: Instances that are not to run, whatever comes before them.
-    """
+    """Distributes the free slots among stretches; ``given_up`` must not run, even after others in the same run."""
     at = backlog.at
     ready = _without_rivals(backlog, ready)
     free, budget, taken = at.at_once - at.slots_in_use, at.budget, 0
@@ -84,7 +78,6 @@ def launches(backlog: Backlog, ready: Ready, given_up: Collection[datetime]) -> 
 
 
 def _without_rivals(backlog: Backlog, ready: Ready) -> Ready:
-    """What is left where each version of an input is used once: the first, and what is asked for by name."""
     at = backlog.at
     first = next((nominal for _, nominal in ready if nominal not in at.requests), None)
     if at.newer is None or first is None:
@@ -98,13 +91,13 @@ def _without_rivals(backlog: Backlog, ready: Ready) -> Ready:
 
 
 def _way(at: Situation, nominal: datetime) -> tuple[bool, bool]:
-    """Whether it runs as late data is run again, and with the present definition."""
+    """Whether it is a late rerun, and whether it takes the present definition."""
     request = at.requests.get(nominal)
     return (request.is_late, request.use_latest) if request else (False, False)
 
 
 def _stretch(at: Situation, ready: Ready, first: int, longest: int) -> list[datetime]:
-    """The instances from ``first`` on that are neighbours in the timeline and run the same way."""
+    """Neighbours in the timeline that run the same way."""
     last, way = first, _way(at, ready[first][1])
     while (
         last + 1 < min(len(ready), first + longest)
@@ -118,7 +111,6 @@ def _stretch(at: Situation, ready: Ready, first: int, longest: int) -> list[date
 def _following(
     backlog: Backlog, chain: OwnChain, stretch: Sequence[datetime], longest: int, taboo: Collection[datetime]
 ) -> Iterator[datetime]:
-    """The instances after a stretch that are ready once those before them in the run are done."""
     at, written = backlog.at, chain.written(stretch)
     first = at.timeline.index_at_or_before(max(stretch)) + 1
     for nominal in map(at.timeline.instance, range(first, min(backlog.due, first + longest - len(stretch)))):
@@ -133,20 +125,13 @@ def _following(
 
 
 CONSIDERED = 1000
-"""How many pending instances a decision considers in the order of the workload, whatever they wait for.
-
-Of the others it finds those that are ready, and the oldest that have waited too long; the rest is counted.
-"""
+"""Pending instances considered in order; of the others only ready ones, and the oldest that waited too long."""
 
 
 def decide(situation: Situation) -> Decision:
-    """Decides on every due instance that is neither settled nor in a run.
+    """Decides on every due instance that is neither settled nor in a run; ready ones start, however many others wait.
 
-    What is ready starts, however many others wait; why they wait is said of :data:`CONSIDERED` of them.
-
-    Raises:
-        UnknownEntityError: a feed of a required input is not defined on the cluster.
-        ExpressionError: an input window lies beyond the years 1 to 9999.
+    Raises UnknownEntityError and ExpressionError as :meth:`.Readiness.missing`.
     """
     at = _with_requests(situation)
     backlog = Backlog(at)
@@ -175,7 +160,7 @@ def decide(situation: Situation) -> Decision:
 
 
 def _with_requests(at: Situation) -> Situation:
-    """The same, with sets for what is available, and with the instances pending again that are asked for."""
+    """Converts to sets, and makes requested instances pending."""
     available = {feed: InstanceSet.of(there) for feed, there in at.available.items()}
     if not at.requests and all(available[feed] is there for feed, there in at.available.items()):
         return at
@@ -186,8 +171,6 @@ def _with_requests(at: Situation) -> Situation:
 
 @dataclass
 class _Decider:
-    """A decision, while it is being made."""
-
     at: Situation
     backlog: Backlog
     ready: list[tuple[int, datetime]] = field(default_factory=list)
@@ -197,7 +180,7 @@ class _Decider:
     retries: set[datetime] = field(default_factory=set)
 
     def consider_first(self, spans: Sequence[range]) -> list[range]:
-        """Considers the first of the pending instances; those after them, in rising order, are the answer."""
+        """Returns the spans after the considered instances, in rising order."""
         for considered, (index, nominal) in enumerate(self.backlog.pending(spans, self.backlog.is_fifo)):
             if considered == CONSIDERED:
                 return self.backlog.following(index, spans)
@@ -205,7 +188,6 @@ class _Decider:
         return []
 
     def consider_ready(self, rest: Sequence[range]) -> None:
-        """Considers those of the others that have all their inputs, as many as may start."""
         at = self.at
         drops = at.workload.order == "LAST_ONLY"
         room = at.budget if at.at_once > at.slots_in_use else 0
@@ -220,7 +202,7 @@ class _Decider:
                 return
 
     def give_up_oldest(self, rest: Sequence[range]) -> None:
-        """Gives up those of the others that have waited too long: the oldest have waited longest."""
+        """The oldest have waited longest."""
         at = self.at
         if at.since is None:
             return
@@ -242,7 +224,6 @@ class _Decider:
                     return  # what is younger, or is tried again, waits longer
 
     def consider(self, index: int, nominal: datetime) -> None:
-        """Finds out what is to be said about a pending instance."""
         at = self.at
         newer = replaced_by(at.workload, nominal, at.newest_written) if at.newest_written else None
         if newer and at.since is not None:
@@ -259,7 +240,6 @@ class _Decider:
             self.backlog.waiting[nominal] = reason
 
     def wake_at(self) -> datetime | None:
-        """The earliest of the alarms and the next instance to become due."""
         at = self.at
         if at.since is None:
             return None
@@ -269,13 +249,13 @@ class _Decider:
         return min(self.alarms | {later(T, at.workload.delay) for T in wanted}, default=None)
 
     def _note(self, reason: Waiting | None) -> None:
-        """Somebody may want to know when an instance is tried again, while that lies ahead."""
+        """A retry that lies ahead is an alarm."""
         if isinstance(reason, RetryDelayed):
             self.alarms.add(reason.until)
             self.retries.add(reason.until)
 
     def _lacks(self, nominal: datetime, missing: InputsMissing) -> None:
-        """Says of an instance without its inputs whether it goes on waiting."""
+        """Decides whether an instance without its inputs continues to wait."""
         over = next((found for rule in GIVEN_UP if (found := rule.find(self.at, nominal, missing))), None)
         if over:
             self.timed_out.append((nominal, over))

@@ -1,4 +1,4 @@
-"""Commands to instances: to which states each applies (source: Apache Falcon's operations)."""
+"""Commands on instances, and the states that each applies to (source: Apache Falcon's operations)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,10 @@ from falcon_assets.planning.reason import Reason
 from falcon_assets.planning.retries import settled
 
 FAILED_STATES = (InstanceState.FAILED, InstanceState.TIMED_OUT, InstanceState.KILLED)
-"""What did not come to its end as it should have."""
 _TERMINAL = (*FAILED_STATES, InstanceState.SKIPPED)
 
 
 class InstanceCommand(str, Enum):
-    """What can be told to an instance."""
-
     RERUN = "rerun"
     KILL = "kill"
     SUSPEND = "suspend"
@@ -29,13 +26,11 @@ AFTER = {
     InstanceCommand.SUSPEND: InstanceState.SUSPENDED,
     InstanceCommand.RESUME: InstanceState.WAITING,
 }
-"""The state that a command gives; a rerun is only asked for."""
+"""Without RERUN, which is only requested."""
 
 
 @dataclass(frozen=True)
 class _Commanded(Reason):
-    """Somebody said so."""
-
     by: str
     why: str
 
@@ -45,28 +40,19 @@ class _Commanded(Reason):
 
 @dataclass(frozen=True)
 class Killed(_Commanded):
-    """Somebody ended it."""
-
     def __str__(self) -> str:
-        """Who, and why."""
         return self._said("killed")
 
 
 @dataclass(frozen=True)
 class Suspended(_Commanded):
-    """Somebody holds it back."""
-
     def __str__(self) -> str:
-        """Who, and why."""
         return self._said("suspended")
 
 
 @dataclass(frozen=True)
 class Resumed(_Commanded):
-    """Somebody lets it go on."""
-
     def __str__(self) -> str:
-        """Who, and why."""
         return self._said("resumed")
 
 
@@ -80,14 +66,7 @@ REASONS: dict[InstanceCommand, type[_Commanded]] = {
 def stops_or_resumes(
     command: InstanceCommand, record: InstanceRecord, request: RerunRequest | None, retry: Retry
 ) -> bool:
-    """Whether a kill, a suspension or a resumption changes the instance.
-
-    Args:
-        command: Which of them.
-        record: What is known about the instance.
-        request: The request for which it is to run again and has not been given a run yet; None: there is none.
-        retry: How its workload is tried again.
-    """
+    """``request`` is the one that the instance waits for; None: none."""
     is_suspended = record.state is InstanceState.SUSPENDED
     if command is InstanceCommand.RESUME:
         return is_suspended
@@ -96,14 +75,7 @@ def stops_or_resumes(
 
 
 def runs_again(record: InstanceRecord, request: RerunRequest | None, asked: RerunRequest, *, force: bool) -> bool:
-    """Whether a rerun that is asked for changes anything about the instance.
-
-    Args:
-        record: What is known about the instance.
-        request: As for :func:`stops_or_resumes`.
-        asked: What is asked for.
-        force: Whether an instance that succeeded is computed once more.
-    """
+    """An instance that waits for a request changes only if the new one runs it in another way."""
     if request is not None:  # who asked first is answered; asked for in another way, it is run in that way
         way, wanted = ((one.is_late, one.use_latest, one.properties) for one in (request, asked))
         same = way == wanted

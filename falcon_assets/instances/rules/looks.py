@@ -1,4 +1,4 @@
-"""When somebody looked whether instances are ready: none of them waits in vain while nobody does."""
+"""Looks at the readiness of instances: time in which no process looked does not count as waiting."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from datetime import datetime, timedelta
 
 @dataclass(frozen=True)
 class Looks:
-    """When the instances of a workload were looked at; all times on the falcon clock.
+    """Looks at a workload's instances, on the falcon clock.
 
-    Attributes:
-        last: The last look.
-        woke: The look with which the last pause ended that was as long as an instance may wait; None: there was none.
-        slept: The look before that pause; None: nobody had looked before.
+    ``woke`` ended the last pause that was as long as an instance may wait, ``slept`` is the look before that; None:
+    there was none.
     """
 
     last: datetime | None = None
@@ -21,7 +19,7 @@ class Looks:
     slept: datetime | None = None
 
     def and_at(self, now: datetime, timeout: timedelta) -> Looks:
-        """The same after a look at ``now``, for instances that may wait as long as ``timeout``."""
+        """``timeout``: how long instances may wait."""
         if self.last is None:
             return Looks(now, now)
         if self.last > now:  # the clock was set back: what was said of times that lie ahead is void
@@ -31,6 +29,6 @@ class Looks:
         return replace(self, last=now)
 
     def first_since(self, moment: datetime) -> datetime:
-        """The first look at what is there since a moment, as far as a pause came in between; else the moment."""
+        """The first look after a moment that lies in the pause; else the moment."""
         is_in_pause = self.woke is not None and moment <= self.woke and (self.slept is None or moment > self.slept)
         return self.woke if is_in_pause and self.woke is not None else moment

@@ -1,6 +1,6 @@
-"""Inputs of which each version is used once (``newer_than: last_run``): whether there is one that was not used.
+"""Inputs whose versions are used once each (``newer_than: last_run``): whether an unused one is there.
 
-It is decided for instances that coordinators start. What people run, or run again, reads the version that is there.
+Decided for instances that coordinators start; runs by hand and reruns read the version that is there.
 """
 
 from __future__ import annotations
@@ -21,15 +21,7 @@ _SHOWN = 12
 
 @dataclass(frozen=True)
 class LastUse:
-    """The version of an input that was used last, and what is there.
-
-    Attributes:
-        version: That version.
-        nominal: The instance that used it.
-        used: When that succeeded; None: not known.
-        present: The version that is there.
-        seen: When that was seen.
-    """
+    """Last use of an input's versions, by instance ``nominal``, which succeeded at ``used`` (None: not known)."""
 
     version: str
     nominal: datetime
@@ -39,11 +31,9 @@ class LastUse:
 
     @property
     def is_present(self) -> bool:
-        """Whether nothing newer is there."""
         return self.version == self.present
 
     def __str__(self) -> str:
-        """``version 8d3f01ab (used by 2013-01-02T05:00Z at ...; still there, seen at 2013-01-02T05:10Z)``."""
         used = f" at {format_instant(self.used)}" if self.used else ""
         there = "still there" if self.is_present else f"now version {self.present[:_SHOWN]} is there"
         by = f"used by {format_instant(self.nominal)}{used}"
@@ -52,14 +42,6 @@ class LastUse:
 
 @dataclass(frozen=True)
 class NewerVersions:
-    """Tells which instances of a workload lack a version that was not used.
-
-    Attributes:
-        workload: The workload.
-        last_used: By the name of the input, where any instance succeeded.
-        records: What is known of instances that are not over.
-    """
-
     workload: Workload
     last_used: Mapping[str, LastUse]
     records: Mapping[datetime, InstanceRecord]
@@ -68,18 +50,17 @@ class NewerVersions:
     def of(
         cls, workload: Workload, last_used: Mapping[str, LastUse], records: Mapping[datetime, InstanceRecord]
     ) -> NewerVersions | None:
-        """Of that workload; None where each of its instances may use any version."""
+        """None where each instance may use any version."""
         return cls(workload, last_used, records) if any(one.newer_than for one in workload.inputs) else None
 
     def missing(self, nominal: datetime) -> list[MissingInput]:
-        """What an instance that nobody asked for lacks: the version that is there is another's, or was used."""
+        """For instances that were not requested: the version belongs to another instance, or was used."""
         if self._user is not None and self._user != nominal:
             return self.left_to(self._user)
         return self.used
 
     @cached_property
     def used(self) -> list[MissingInput]:
-        """What all lack whose version was used."""
         return [
             MissingInput(one.name, one.feed, f"newer than {used}")
             for one in self.workload.inputs
@@ -87,13 +68,12 @@ class NewerVersions:
         ]
 
     def left_to(self, user: datetime) -> list[MissingInput]:
-        """What all others lack while an instance is to use the version that is there."""
         said = f"newer than the version that {format_instant(user)} is to use"
         return [MissingInput(one.name, one.feed, said) for one in self.workload.inputs if one.newer_than]
 
     @cached_property
     def _user(self) -> datetime | None:
-        """The instance that is to use what is there: in a run; else the oldest that failed and is tried again."""
+        """The instance that has the present version: in a run; else the oldest that failed and is retried."""
         in_flight = (nominal for nominal, one in self.records.items() if one.in_flight)
         failed = (nominal for nominal, one in self.records.items() if self._is_tried_again(one))
         return min(in_flight, default=None) or min(failed, default=None)

@@ -1,4 +1,4 @@
-"""Instances that need earlier instances of their own workload: who may follow whom in one run, and who has to wait."""
+"""Instances that need earlier instances of their own workload: order within a run, and waiting."""
 
 from __future__ import annotations
 
@@ -14,26 +14,20 @@ from falcon_assets.planning.input_windows import input_instances, nominal_of_out
 from falcon_assets.planning.timeline import Timeline, feed_timeline
 
 Available: TypeAlias = Mapping[str, Collection[datetime]]
-"""By the name of a feed: its available instances; sets, for speed."""
+"""By feed; sets, for speed."""
 
 
 @dataclass(frozen=True)
 class OwnChain:
-    """A workload that reads its own outputs.
-
-    Attributes:
-        readiness: What tells which inputs its instances lack.
-    """
-
     readiness: Readiness
 
     @classmethod
     def of(cls, readiness: Readiness) -> OwnChain | None:
-        """The chain of a workload; None where it does not read its own outputs."""
+        """None where the workload does not read its own outputs."""
         return cls(readiness) if readiness.workload.own_feeds else None
 
     def written(self, nominals: Collection[datetime]) -> set[tuple[str, datetime]]:
-        """The feed instances that these instances write, of the feeds that the workload reads."""
+        """Only of feeds that the workload reads."""
         zone = self.readiness.workload.timezone
         found: set[tuple[str, datetime]] = set()
         for output, feed in self._outputs:
@@ -42,7 +36,7 @@ class OwnChain:
         return found
 
     def may_follow(self, nominal: datetime, written: Collection[tuple[str, datetime]], available: Available) -> bool:
-        """Whether the instance has all its inputs once others have written those, in the same run."""
+        """Whether all inputs are there once others have written ``written`` in the same run."""
 
         def there(feed: str) -> Callable[[datetime], bool]:
             known = available.get(feed, ())
@@ -51,7 +45,7 @@ class OwnChain:
         return next(self.readiness.missing(nominal, there), None) is None
 
     def waits_for_own(self, nominal: datetime, available: Available) -> bool:
-        """Whether the instance lacks what another instance of its workload is to write."""
+        """Whether another instance of its workload is to write a missing input."""
         workload = self.readiness.workload
         for feed, instance in self._lacking(nominal, available):
             for output, timeline in self._outputs:
@@ -62,7 +56,6 @@ class OwnChain:
         return False
 
     def _lacking(self, nominal: datetime, available: Available) -> Iterator[tuple[str, datetime]]:
-        """What the instance lacks of its own outputs."""
         for declared, feed in self._inputs:
             there = available.get(declared.feed, ())
             for instance in input_instances(declared, feed, nominal, self.readiness.workload.timezone):

@@ -1,4 +1,4 @@
-"""Who waits for reruns: feed instances that are about to be replaced, so that what reads them runs once, after them."""
+"""Feed instances that reruns are about to replace: their readers wait, and run once."""
 
 from __future__ import annotations
 
@@ -14,21 +14,15 @@ from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.planning.workloads import Workload
 
 Rerun: TypeAlias = tuple[str, str, datetime]
-"""A workload, its cluster, and the nominal time of its instance."""
 FeedInstance: TypeAlias = tuple[str, str, datetime]
-"""A cluster, a feed and its instance."""
 
 _DEEPEST = 100
-"""How many steps down the graph a change is followed; only a workload that reads its own output goes so deep."""
+"""Steps down the graph; only a workload that reads its own output reaches this depth."""
 
 
 @dataclass(frozen=True)
 class PendingReruns:
-    """The feed instances on a cluster that reruns are about to replace.
-
-    Attributes:
-        by_feed: Feed -> its instance -> the workload, and its nominal time, whose rerun there replaces it.
-    """
+    """Feed -> its instance -> the workload and nominal time of the rerun that replaces it, on one cluster."""
 
     by_feed: Mapping[str, Mapping[datetime, tuple[str, datetime]]] = field(default_factory=dict)
 
@@ -38,14 +32,7 @@ class PendingReruns:
         nominal: datetime,
         available: Mapping[str, Collection[datetime]],
     ) -> tuple[str, datetime] | None:
-        """The workload, and its nominal time, whose rerun is about to replace what that instance of another reads.
-
-        None where it reads nothing of that kind.
-
-        Raises:
-            UnknownEntityError: a feed that is about to be replaced is not on the cluster.
-            ExpressionError: an input window lies beyond the years 1 to 9999.
-        """
+        """The workload and nominal time of the rerun that the instance waits for; None: none."""
         for declared in workload.inputs:
             replaced = self.by_feed.get(declared.feed)
             if replaced:
@@ -61,15 +48,10 @@ def pending_reruns(
     workload_on: Callable[[str, str], Workload | None],
     late_consumers: Callable[[Collection[FeedInstance]], Iterable[Rerun]],
 ) -> dict[str, PendingReruns]:
-    """Cluster -> what these reruns are about to replace there, and the reruns that will follow from them.
+    """By cluster, for these reruns and those that follow from them, through replications too.
 
-    They follow through replications too: what is to be replaced on a source is to be replaced on its targets.
-
-    Args:
-        reruns: What is to run again.
-        workload_on: The workload of a name on a cluster; reruns of others are passed over.
-        late_consumers: The instances that read one of the feed instances as a late input: they run again when
-            it changes.
+    ``late_consumers`` returns the instances that read feed instances as late inputs, and so run again. Reruns without a
+    workload are ignored.
     """
     found: dict[str, dict[str, dict[datetime, tuple[str, datetime]]]] = {}
     seen: set[Rerun] = set()
@@ -93,7 +75,6 @@ def pending_reruns(
 
 
 def replaced_by(workload: Workload, nominal: datetime) -> Iterator[FeedInstance]:
-    """The feed instances that an instance of the workload writes."""
     for declared in workload.outputs:
         timeline = feed_timeline(workload.feeds[declared.feed], workload.cluster)
         try:

@@ -1,4 +1,4 @@
-"""What becomes of the instances that make what others lack: nobody gives up what is being made, or is about to be."""
+"""Producers of missing inputs: instances do not give up what is being made, or is about to be."""
 
 from __future__ import annotations
 
@@ -19,26 +19,21 @@ if TYPE_CHECKING:
 
 
 Producers: TypeAlias = "Callable[[str], Sequence[Situation]]"
-"""By the name of a feed: what is known of the workloads that write it where a workload reads it."""
+"""By feed: the situations of its producers, where a workload reads it."""
 
 _DEEPEST = 50
-"""How many steps up the graph it is asked whether something is about to be made."""
+"""Steps up the graph."""
 
 
 def no_producers(feed: str) -> Sequence[Situation]:
-    """What is said where nobody knows of any."""
     return ()
 
 
-def never(thing: object) -> None:
-    """What is said of times where nobody knows of any."""
+def never(thing: object) -> None: ...
 
 
 def settled_since(at: Situation, nominal: datetime, lacking: MissingInput) -> datetime | None:
-    """When all that was to make what an instance lacks came to an end without having made it; None: it goes on.
-
-    The beginning of the instance's own time where nobody makes it, or nobody knows when that ended.
-    """
+    """When the last producer ended without the input (``nominal`` if not known); None: one may still make it."""
     latest = nominal
     for producer, made_by in _makers(at, nominal, lacking):
         record = producer.records.get(made_by)
@@ -50,13 +45,10 @@ def settled_since(at: Situation, nominal: datetime, lacking: MissingInput) -> da
 
 
 def being_made(at: Situation, nominal: datetime) -> MissingInput | None:
-    """The first instance that an optional input of windows of times lacks, and that is being or about to be made.
+    """The first missing instance of an optional input that is being made, or about to be.
 
-    What has to wait itself, for data from outside or to be tried again, is not waited for.
-
-    Raises:
-        UnknownEntityError: a feed is not defined on the cluster.
-        ExpressionError: an input window lies beyond the years 1 to 9999.
+    Only windows of times count, and no producers that wait themselves, for data from outside or a retry. Raises
+    UnknownEntityError and ExpressionError as :meth:`.Readiness.missing`.
     """
     workload = at.workload
     for declared in workload.inputs:
@@ -77,7 +69,7 @@ def being_made(at: Situation, nominal: datetime) -> MissingInput | None:
 def _is_made(
     at: Situation, nominal: datetime, lacking: MissingInput, seen: Collection[tuple[str, datetime]], left: int
 ) -> bool:
-    """Whether one of its makers has it in hand, or lacks nothing but what is about to be made itself."""
+    """Whether a producer runs, or lacks only inputs that are about to be made."""
     for producer, made_by in _makers(at, nominal, lacking):
         record = producer.records.get(made_by)
         if record is not None and record.in_flight:
@@ -91,7 +83,7 @@ def _is_made(
 
 
 def _may_start(producer: Situation, nominal: datetime, record: InstanceRecord | None) -> bool:
-    """Whether a maker is due and nothing but its inputs can be in its way."""
+    """Whether only missing inputs can hold it back."""
     if producer.since is None or (producer.until is not None and nominal > producer.until):
         return False
     if nominal + producer.workload.delay > producer.now or not _goes_on(producer, nominal, record):
@@ -103,7 +95,7 @@ def _may_start(producer: Situation, nominal: datetime, record: InstanceRecord | 
 
 
 def _makers(at: Situation, nominal: datetime, lacking: MissingInput) -> Iterator[tuple[Situation, datetime]]:
-    """The instances that make what is lacking; of what is not named by its time, those that are due till then."""
+    """For windows of ``latest`` and ``future``, all producers due until then."""
     for producer in at.producers(lacking.feed):
         if producer.workload.name == at.workload.name and producer.workload.cluster == at.workload.cluster:
             continue  # those wait for their turn: see OwnChain
@@ -121,7 +113,7 @@ def _makers(at: Situation, nominal: datetime, lacking: MissingInput) -> Iterator
 
 
 def _goes_on(producer: Situation, nominal: datetime, record: InstanceRecord | None) -> bool:
-    """Whether something can still become of a maker without anybody asking for it: it is in a run, waits or is held."""
+    """Whether it may still succeed without a request: it runs, waits or is suspended."""
     if record is not None and record.in_flight:
         return True
     if producer.since is None and not producer.is_suspended:

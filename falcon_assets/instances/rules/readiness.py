@@ -1,4 +1,4 @@
-"""What an instance still waits for: the feed instances of its required inputs that are not available."""
+"""Readiness of instances: which feed instances of required inputs are missing."""
 
 from __future__ import annotations
 
@@ -19,63 +19,48 @@ from falcon_assets.planning.window_offsets import window_offsets
 from falcon_assets.planning.workloads import Workload
 
 Availability: TypeAlias = "Mapping[str, Collection[datetime]] | Callable[[str], Callable[[datetime], bool]]"
-"""By the name of a feed: its available instances (sets, for speed; no entry = none), or what says which are."""
+"""By feed: its available instances (sets, for speed; no entry = none), or a predicate."""
 
 
 @dataclass(frozen=True, slots=True)
 class MissingInput:
-    """A feed instance that a required input lacks.
-
-    Attributes:
-        input: The input.
-        feed: Its feed.
-        instance: The instance; of ``latest`` and ``future`` the window that there is not enough for.
-    """
+    """``instance`` is a text for ``latest`` and ``future``: the window that lacks instances."""
 
     input: str
     feed: str
     instance: datetime | str
 
     def __str__(self) -> str:
-        """In one line: ``flights: raw-flights 2013-01-01T05:00Z``."""
         instance = self.instance if isinstance(self.instance, str) else format_instant(self.instance)
         return f"{self.input}: {self.feed} {instance}"
 
 
 @dataclass(frozen=True, slots=True)
 class MissingRefresh(MissingInput):
-    """An instance of a snapshot feed that a required input lacks: the data was not refreshed since its time."""
+    """A snapshot feed that was not refreshed since the time of the instance."""
 
     def __str__(self) -> str:
-        """In one line: ``carriers: carriers refreshed at or after 2013-01-01T05:00Z``."""
         if isinstance(self.instance, str):
             return f"{self.input}: {self.feed} {self.instance}"
         return f"{self.input}: {self.feed} refreshed at or after {format_instant(self.instance)}"
 
 
 def missing_input(name: str, feed: Feed, instance: datetime | str) -> MissingInput:
-    """What the input of that name lacks."""
     return (MissingRefresh if feed.snapshot else MissingInput)(name, feed.name, instance)
 
 
 @dataclass(frozen=True)
 class Readiness:
-    """Tells what the instances of a workload wait for; make it once, ask it often.
-
-    Attributes:
-        workload: The workload.
-    """
+    """Keep it: everything that depends on the workload alone is cached."""
 
     workload: Workload
 
     def missing(self, nominal: datetime, available: Availability) -> Iterator[MissingInput]:
-        """What the instance ``nominal`` lacks, in the order of the inputs; nothing: it is ready.
+        """Yields the missing inputs in their order; none: the instance is ready.
 
-        Optional inputs are never waited for, nor what lies outside a feed's validity.
-
-        Raises:
-            UnknownEntityError: the workload or one of its feeds is not defined on the cluster.
-            ExpressionError: a window lies beyond the years 1 to 9999.
+        Optional inputs, and instances outside a feed's validity, are never waited for. Raises UnknownEntityError where
+        the workload or one of its feeds is not on the cluster, and ExpressionError where a window lies beyond the years
+        1 to 9999.
         """
         for window in self._windows:
             feed = window.declared.feed
@@ -84,13 +69,10 @@ class Readiness:
                 yield missing_input(window.declared.name, self.workload.feeds[feed], lacking)
 
     def ready(self, spans: Sequence[range], available: Mapping[str, InstanceSet]) -> list[range]:
-        """Those of some instances that lack nothing, both as indexes in the timeline, in rising order.
+        """Filters instances, as indexes in the timeline in rising order.
 
-        It takes the longer the more is available, not the more instances there are; what an instance lacks, and
-        whether a window lies beyond the years 1 to 9999, is for :meth:`missing` to say.
-
-        Raises:
-            UnknownEntityError: as for :meth:`missing`.
+        Costs grow with available data, not with instances. Raises UnknownEntityError as :meth:`missing`; windows beyond
+        the calendar are left to that.
         """
         found = [span for span in spans if span]
         for window in sorted(self._windows, key=lambda one: one.search.asks_each):
@@ -114,8 +96,6 @@ class Readiness:
 
 @dataclass(frozen=True)
 class _Window:
-    """A required input."""
-
     declared: Input
     timezone: str
     nominal: Timeline
@@ -124,7 +104,7 @@ class _Window:
     def missing(
         self, nominal: datetime, available: Collection[datetime] | Callable[[datetime], bool]
     ) -> Sequence[datetime | str]:
-        """The feed instances that are not available; for ``latest`` and ``future`` what there is not enough of."""
+        """A text for ``latest`` and ``future`` windows that lack instances."""
         is_available = available if callable(available) else available.__contains__
         if self.declared.is_of_times:
             return [instance for instance in self._instances(nominal) if not is_available(instance)]
@@ -139,10 +119,7 @@ class _Window:
 
     @cached_property
     def _steps(self) -> tuple[timedelta, timedelta] | None:
-        """How far from the nominal time the window starts and (excluded) ends, where that never changes.
-
-        Only where both timelines step in absolute time: there is nothing to gain where calendars must be asked.
-        """
+        """Where the window starts and ends (excluded), from the nominal time; None: it varies, or is on a calendar."""
         if not (self.nominal.frequency.is_absolute and self.feed.frequency.is_absolute):
             return None
         offsets = window_offsets(self.nominal, self.feed, self.declared.start.call, self.declared.end.call)

@@ -1,4 +1,4 @@
-"""Which instances of a long backlog have all that an input needs: found from what is available, not one by one.
+"""Searches long backlogs for instances to which an input is complete, from the available data instead of one by one.
 
 The instances of a feed lie on a line of whole numbers. Outside its validity nothing is waited for, so what is there, or
 need not be, are *stretches* of that line between missing instances; a window is complete where it lies in one of them.
@@ -29,14 +29,7 @@ _BEYOND = (-(1 << 62), 1 << 62)
 
 @dataclass(frozen=True)
 class ReadySearch:
-    """Searches the instances of a workload for those to which one input is complete; make it once, ask it often.
-
-    Attributes:
-        declared: The input.
-        timezone: Zone of the workload.
-        nominal: The timeline of the workload.
-        feed: The timeline of the input's feed.
-    """
+    """Keep it: windows are cached."""
 
     declared: Input
     timezone: str
@@ -45,7 +38,7 @@ class ReadySearch:
     _windows: dict[int, tuple[array[int], array[int]]] = field(default_factory=dict, init=False)
 
     def among(self, spans: Sequence[range], available: InstanceSet) -> list[range]:
-        """Those of some instances that lack nothing of the input, both as indexes in rising order."""
+        """Filters by one input; indexes in rising order."""
         if not spans:
             return []
         if self.declared.is_of_times:
@@ -58,7 +51,7 @@ class ReadySearch:
 
     @cached_property
     def asks_each(self) -> bool:
-        """Whether it has to ask one instance after the other."""
+        """Whether each instance must be tested."""
         return self._offsets is None if self.declared.is_of_times else self.declared.start.call.name != "latest"
 
     @cached_property
@@ -66,7 +59,7 @@ class ReadySearch:
         return window_offsets(self.nominal, self.feed, self.declared.start.call, self.declared.end.call)
 
     def _complete(self, offsets: tuple[int, int], available: InstanceSet) -> Iterator[range]:
-        """All complete instances, where windows are whole steps of the workload; see :func:`window_offsets`."""
+        """For windows that are whole steps of the workload; see :func:`window_offsets`."""
         everything = range(self.nominal.count)
         for after, before in self._stretches(available):
             first, stop = everything.start, everything.stop
@@ -81,7 +74,6 @@ class ReadySearch:
         return self.nominal.index_at_or_before(self.feed.instance(feed_index))
 
     def _complete_window(self, available: InstanceSet) -> Callable[[int], bool]:
-        """Tells whether an instance is complete, from its own window."""
         stretches = list(self._stretches(available))
         missing = [after for after, _ in stretches if after is not None]
 
@@ -93,7 +85,7 @@ class ReadySearch:
         return is_complete
 
     def _window(self, index: int) -> tuple[int, int]:
-        """First and last instance of a window on the line; they never change, and calendars take time."""
+        """Cached in chunks: they never change, and calendars take time."""
         chunk, offset = divmod(index, _CHUNK)
         if chunk not in self._windows:
             if len(self._windows) >= _KEPT_CHUNKS:
@@ -113,7 +105,6 @@ class ReadySearch:
         return (0, -1) if start > end else (self.feed.index_at_or_before(start), self.feed.index_at_or_before(end))
 
     def _since_enough(self, available: InstanceSet) -> list[range]:
-        """All instances from the first on for which enough is available."""
         calls = self.declared.start.call, self.declared.end.call
         first, last = (number for call in calls for number in call.args if isinstance(number, int))
         if first > last:
@@ -126,7 +117,7 @@ class ReadySearch:
         return window is not None and available.issuperset(window)
 
     def _stretches(self, available: InstanceSet) -> Iterator[tuple[int | None, int | None]]:
-        """The stretches of what is there, each by the missing instances before and after it; None: it has no end."""
+        """As the missing instances before and after; None: no end."""
         after, expected = None, 0
         for index in chain(self._indexes(available), [self.feed.count]):
             if index > expected:
@@ -147,7 +138,6 @@ class ReadySearch:
 
 
 def intersection(spans: Iterable[range], others: Iterable[range]) -> list[range]:
-    """What both have; each in rising order."""
     found, following = [], iter(others)
     other = next(following, None)
     for span in spans:

@@ -1,4 +1,4 @@
-"""Snapshots that a process writes: an earlier instance does not replace what a later one wrote."""
+"""Snapshots that a process writes: an earlier instance does not replace the output of a later one."""
 
 from __future__ import annotations
 
@@ -15,28 +15,16 @@ from falcon_assets.planning.workloads import Workload
 
 @dataclass(frozen=True)
 class NewerIsWritten(Reason):
-    """Why an instance does not run: what it would write was replaced already."""
-
     feed: str
     newest: datetime
 
     def __str__(self) -> str:
-        """A sentence."""
         newest = format_instant(self.newest)
         return f"snapshot {self.feed} has its instance {newest} already, which an earlier one does not replace"
 
 
 def replaced_by(workload: Workload, nominal: datetime, newest: Mapping[str, datetime]) -> NewerIsWritten | None:
-    """Why an instance of the workload does not run; None: nothing later was written.
-
-    Args:
-        workload: The workload.
-        nominal: The instance.
-        newest: By the name of the feed, of the snapshots that it writes: the newest instance that was written.
-
-    Raises:
-        ExpressionError: an output lies beyond the years 1 to 9999.
-    """
+    """``newest`` is the newest written instance by snapshot feed; raises ExpressionError beyond the years 1 to 9999."""
     for output in workload.snapshots:
         there = newest.get(output.feed)
         line = feed_timeline(workload.feeds[output.feed], workload.cluster)

@@ -1,4 +1,4 @@
-"""What a decision about the instances of a workload depends on, and what it says."""
+"""Input and result of decisions about the instances of a workload."""
 
 from __future__ import annotations
 
@@ -25,30 +25,20 @@ class Situation:
     """Everything that a decision depends on; all times on the falcon clock, in UTC.
 
     Attributes:
-        readiness: What tells which inputs the instances of the workload lack.
-        now: The time.
-        until: No instance after it is due; None: no such limit.
+        until: No instance after it is due; None: no limit.
         since: When the workload last became RUNNING (scheduled or resumed); None: it is not RUNNING.
-        first_open: Index in the timeline; everything before it is settled, but for what ``records`` and ``requests``
-            say of it.
-        records: What is known, by nominal time: about instances from ``first_open`` on, about those before it that are
-            not settled, and about those in ``requests``.
+        first_open: Index in the timeline; everything before it is settled, except as in ``records`` and ``requests``.
+        records: By nominal time: instances from ``first_open`` on, unsettled ones before it, and those in ``requests``.
         slots_in_use: How many of its :attr:`at_once` slots runs have.
-        available: The available instances by the name of the feed; sets, for speed.
-        budget: How many instances may be launched at most.
-        requests: The requests to rerun instances that are alive, by nominal time.
-        pending_reruns: What reruns of other workloads are about to replace: instances that read it wait for them.
-        evicted: By the name of the feed: its instances that retention took away, and when; nobody waits for them.
-        last_used: By the name of the input, of those of which each version is used once.
-        newest_written: By the name of the feed, of the snapshots that it writes: the newest instance that is recorded.
-        is_suspended: Whether people hold the workload back, which they had scheduled.
-        looks: When somebody looked, this time included.
-        collected: Says when somebody last searched for the instances of a feed from outside; None: nobody knows.
-        producers: Says what is known of the workloads that write a feed.
-        ended: Says when an instance ended of which ``records`` says nothing any more; None: nobody knows.
-        workload: The workload.
-        timeline: Its instances.
-        at_once: How many of them may run at once.
+        available: By feed; sets, for speed.
+        budget: How many instances may be launched.
+        requests: Live ones, by nominal time.
+        pending_reruns: Of other workloads; readers wait for them.
+        evicted: Feed -> instance -> when retention evicted it.
+        last_used: By input whose versions are used once.
+        newest_written: Newest recorded instance by snapshot feed that it writes.
+        collected: When the feed was last searched for instances from outside; None: not known.
+        ended: When an instance without a record ended; None: not known.
     """
 
     readiness: Readiness
@@ -75,28 +65,23 @@ class Situation:
     at_once: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """Asked of the workload once, as these are read for every instance."""
+        """Cached, as these are read for every instance."""
         workload = self.readiness.workload
         known = {"workload": workload, "timeline": workload.timeline, "at_once": workload.partitions.at_once}
         self.__dict__.update(known)  # frozen
 
     @cached_property
     def chain(self) -> OwnChain | None:
-        """The instances of the workload as they wait for each other; None where they do not."""
+        """None where the instances do not need each other."""
         return OwnChain.of(self.readiness)
 
     @cached_property
     def newer(self) -> NewerVersions | None:
-        """What tells whether there is a version that was not used; None where that does not matter."""
+        """None where any version may be used."""
         return NewerVersions.of(self.workload, self.last_used, self.records)
 
     def missing(self, nominal: datetime) -> Iterator[MissingInput]:
-        """What an instance lacks; one that is asked for may use a version again.
-
-        Raises:
-            UnknownEntityError: a feed of a required input is not defined on the cluster.
-            ExpressionError: an input window lies beyond the years 1 to 9999.
-        """
+        """A requested instance may use a version again; raises as :meth:`.Readiness.missing`."""
         missing = self.readiness.missing(nominal, self.available)
         if self.newer is None or nominal in self.requests:
             return missing
@@ -105,18 +90,17 @@ class Situation:
 
 @dataclass(frozen=True)
 class Decision:
-    """What to do now; instances are named by their nominal times, in the order of the workload.
+    """Actions to take now, by nominal times in the order of the workload.
 
     Attributes:
-        launches: Runs to start.
-        timed_out: Instances that have waited too long for inputs, wait for what was evicted, or are asked for and would
-            replace what a later one wrote, each with the reason.
-        skipped: Instances that will not run because a newer one does, or did, each with the reason.
-        waiting: Why the others that were considered do not start now.
-        first_open: Index of the first instance that the records do not say to be settled.
-        wake_at: The earliest time after ``now`` at which the clock alone changes something; None: never.
-        retry_at: The earliest time after ``now`` at which a failed instance may be tried again; None: none waits.
-        further: How many others wait of which nothing more is said, because there are too many.
+        timed_out: Waited too long, wait for evicted inputs, or are requested and would replace the output of a later
+            one.
+        skipped: A newer instance runs, or did.
+        waiting: Considered, but not started now.
+        first_open: Index of the first instance without a settled record.
+        wake_at: When after ``now`` the clock alone changes the decision; None: never.
+        retry_at: The earliest retry after ``now``; None: none waits.
+        further: How many more wait, unconsidered.
     """
 
     launches: tuple[Launch, ...]

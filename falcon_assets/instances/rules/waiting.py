@@ -1,7 +1,4 @@
-"""Why an instance waits, and why it waits no longer: a class for each reason, in the order in which they count.
-
-A new rule is a new class in one of the lists.
-"""
+"""Reasons why an instance waits or gives up: one class each, in lists by precedence."""
 
 from __future__ import annotations
 
@@ -21,79 +18,58 @@ from falcon_assets.planning.reason import Reason
 from falcon_assets.planning.retries import gives_up_at, later, opens_at, timeout_text
 
 _NAMED = 3
-"""How many of the missing inputs a reason names."""
+"""Missing inputs in a reason."""
 
 
 @dataclass(frozen=True)
 class Waiting(Reason):
-    """Why an instance waits."""
-
     @classmethod
     @abstractmethod
     def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> Waiting | None:
-        """The reason, where the instance waits for it.
-
-        Raises:
-            UnknownEntityError: a feed of a required input is not defined on the cluster.
-            ExpressionError: an input window lies beyond the years 1 to 9999.
-        """
+        """Returns the reason, or None where it does not apply; raises as :meth:`.Readiness.missing`."""
 
 
 @dataclass(frozen=True)
 class InRun(Waiting):
-    """A run has it in hand, started or not."""
-
     run: str | None
 
     @classmethod
     def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> InRun | None:
-        """See :meth:`Waiting.find`."""
         return cls(record.queued_run or record.run_id) if record and record.in_flight else None
 
     def __str__(self) -> str:
-        """A predicate, as of all reasons but one."""
         return f"is in run {self.run}"
 
 
 @dataclass(frozen=True)
 class InstanceSuspended(Waiting):
-    """Somebody suspended it."""
-
     @classmethod
     def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> InstanceSuspended | None:
-        """See :meth:`Waiting.find`."""
         return cls() if record and record.state is InstanceState.SUSPENDED else None
 
     def __str__(self) -> str:
-        """A predicate."""
         return "is suspended"
 
 
 @dataclass(frozen=True)
 class ProcessSuspended(Waiting):
-    """No instance of its workload runs."""
-
     @classmethod
     def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> ProcessSuspended | None:
-        """See :meth:`Waiting.find`."""
         return cls() if at.since is None else None
 
     def __str__(self) -> str:
-        """A predicate: whichever it is, ``falcon instance triage`` says it."""
+        """``falcon instance triage`` distinguishes the two."""
         return "does not run by itself: it is not scheduled, or suspended"
 
 
 @dataclass(frozen=True)
 class RetryDelayed(Waiting):
-    """It failed or timed out, or a store was away, and it is tried again later."""
-
     until: datetime
     attempt: int
     outcome: str
 
     @classmethod
     def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> RetryDelayed | None:
-        """See :meth:`Waiting.find`."""
         opens = _opens(at, record)
         if record is None or opens is None or opens <= at.now:
             return None
@@ -101,19 +77,12 @@ class RetryDelayed(Waiting):
         return cls(opens, record.attempt, outcomes.get(record.state, "failed"))
 
     def __str__(self) -> str:
-        """A predicate."""
         return f"is tried again at {format_instant(self.until)} (attempt {self.attempt} {self.outcome})"
 
 
 @dataclass(frozen=True)
 class InputsMissing(Waiting):
-    """Required inputs are not available.
-
-    Attributes:
-        inputs: The first of what it lacks.
-        more: How much more it lacks.
-        until: When it gives up, if nobody is making what it lacks then; None: not while that is made, or may be.
-    """
+    """``until`` is when it gives up unless the inputs are being made then; None: they are, or may be."""
 
     inputs: tuple[MissingInput, ...]
     more: int
@@ -121,7 +90,6 @@ class InputsMissing(Waiting):
 
     @classmethod
     def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> InputsMissing | None:
-        """See :meth:`Waiting.find`."""
         missing = at.missing(nominal)
         first = next(missing, None)
         if first is None:
@@ -136,47 +104,38 @@ class InputsMissing(Waiting):
 
     @property
     def what(self) -> str:
-        """What it lacks."""
         return ", ".join([*map(str, self.inputs), *([f"... and {self.more} more"] if self.more else [])])
 
     def __str__(self) -> str:
-        """A predicate."""
         return f"waits for {self.what}"
 
 
 @dataclass(frozen=True)
 class RerunPending(Waiting):
-    """What it reads is about to be replaced by a rerun of another workload."""
+    """A rerun of another workload is about to replace an input."""
 
     process: str
     instance: datetime
 
     @classmethod
     def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> RerunPending | None:
-        """See :meth:`Waiting.find`."""
         if not at.pending_reruns.by_feed:
             return None
         found = at.pending_reruns.awaited(at.workload, nominal, at.available)
         return cls(*found) if found else None
 
     def __str__(self) -> str:
-        """A predicate."""
         return f"waits for the rerun of {self.process} {format_instant(self.instance)}"
 
 
 @dataclass(frozen=True)
 class OptionalInputPending(Waiting):
-    """An optional input that it lacks is in a run, or about to be: with it, it is worth more.
-
-    Attributes:
-        input: The first of what it lacks so.
-    """
+    """A missing optional input is being made or about to be; the result is better with it."""
 
     input: MissingInput
 
     @classmethod
     def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> OptionalInputPending | None:
-        """See :meth:`Waiting.find`."""
         lacking = None if nominal in at.requests else being_made(at, nominal)
         # As long as for what it requires, from when somebody looked again: no longer.
         woke = at.looks.woke or nominal
@@ -185,12 +144,10 @@ class OptionalInputPending(Waiting):
         return cls(lacking)
 
     def __str__(self) -> str:
-        """A predicate."""
         return f"waits for {self.input}, which is optional and about to be made"
 
 
 TAKEN: tuple[type[Waiting], ...] = (InRun, InstanceSuspended)
-"""Reasons that cost nothing to find, and leave nothing to decide."""
 NOT_READY: tuple[type[Waiting], ...] = (
     ProcessSuspended,
     RetryDelayed,
@@ -198,64 +155,51 @@ NOT_READY: tuple[type[Waiting], ...] = (
     RerunPending,
     OptionalInputPending,
 )
-"""Why an instance that nobody has in hand is not ready; the first that applies counts."""
+"""The first that applies counts."""
 
 
 @dataclass(frozen=True)
 class NoFreeSlot(Reason):
-    """It is ready, and as many others run as may."""
-
     parallel: int
     one_at_a_time: bool
 
     def __str__(self) -> str:
-        """A predicate."""
         why = "one at a time: several instances write one output instance" if self.one_at_a_time else None
         return f"waits for a free slot ({why or f'parallel: {self.parallel}'})"
 
 
 @dataclass(frozen=True)
 class TurnPending(Reason):
-    """It is ready, and enough others were launched in this moment."""
-
     at_most: int
 
     def __str__(self) -> str:
-        """A predicate."""
         return f"waits for its turn (at most {count_of(self.at_most, 'instance is', 'instances are')} launched at once)"
 
 
 @dataclass(frozen=True)
 class NewerIsReady(Reason):
-    """Why an instance is skipped: the workload only runs the newest."""
-
     newest: datetime
 
     def __str__(self) -> str:
-        """A sentence."""
         return f"LAST_ONLY: {format_instant(self.newest)} is newer"
 
 
 @dataclass(frozen=True)
 class GivenUp(Reason):
-    """Why an instance that lacks inputs waits no longer."""
-
     @classmethod
     @abstractmethod
-    def find(cls, at: Situation, nominal: datetime, missing: InputsMissing) -> GivenUp | None:
-        """The reason, where it waits no longer for it."""
+    def find(cls, at: Situation, nominal: datetime, missing: InputsMissing) -> GivenUp | None: ...
 
 
 @dataclass(frozen=True)
 class InputEvicted(GivenUp):
-    """Retention took away what it lacks: it does not come again."""
+    """Retention evicted an input, which does not arrive again."""
 
     input: MissingInput
     evicted: datetime
 
     @classmethod
     def find(cls, at: Situation, nominal: datetime, missing: InputsMissing) -> InputEvicted | None:
-        """See :meth:`GivenUp.find`."""
         if not at.evicted:
             return None
         for lacking in at.readiness.missing(nominal, at.available):
@@ -265,34 +209,29 @@ class InputEvicted(GivenUp):
         return None
 
     def __str__(self) -> str:
-        """A predicate."""
         return f"does not wait: {self.input} was evicted on {format_instant(self.evicted)}"
 
 
 @dataclass(frozen=True)
 class InputsTimedOut(GivenUp):
-    """It has waited for as long as the workload says."""
-
     timeout: str
     missing: InputsMissing
 
     @classmethod
     def find(cls, at: Situation, nominal: datetime, missing: InputsMissing) -> InputsTimedOut | None:
-        """See :meth:`GivenUp.find`."""
         is_over = missing.until is not None and at.now >= missing.until
         return cls(timeout_text(at.workload), missing) if is_over else None
 
     def __str__(self) -> str:
-        """A predicate."""
         return f"missing after {self.timeout}: {self.missing.what}"
 
 
 GIVEN_UP: tuple[type[GivenUp], ...] = (InputEvicted, InputsTimedOut)
-"""Why an instance without its inputs waits no longer; the first that applies counts."""
+"""The first that applies counts."""
 
 
 def gives_up(at: Situation, nominal: datetime, record: InstanceRecord | None) -> datetime:
-    """When an instance has waited for its inputs for as long as the workload says, since somebody could look."""
+    """When the timeout for inputs is over, not counting pauses in which no process looked."""
     asked = at.requests[nominal].requested_at if nominal in at.requests else nominal
     due = later(nominal, at.workload.delay)
     again = _opens(at, record) or _waits_again(at, record) or nominal
@@ -300,10 +239,7 @@ def gives_up(at: Situation, nominal: datetime, record: InstanceRecord | None) ->
 
 
 def _given_up_in_earnest(at: Situation, nominal: datetime, until: datetime) -> datetime | None:
-    """The same once that time is over: what made, or may still make, what it lacks is over for as long, too.
-
-    None while something may still come of it, or nobody has looked for what comes from outside since a pause.
-    """
+    """Extends ``until`` to a full timeout after the last producer ended; None: it has not, or a collection is due."""
     for lacking in at.missing(nominal):
         if lacking.instance in at.pending_reruns.by_feed.get(lacking.feed, {}):
             return None
@@ -317,7 +253,7 @@ def _given_up_in_earnest(at: Situation, nominal: datetime, until: datetime) -> d
 
 
 def _opens(at: Situation, record: InstanceRecord | None) -> datetime | None:
-    """When the instance is tried again; None where it is not, or that time would have to come once more."""
+    """None where there is no retry, or the clock was set back since the failure."""
     if record is None or (record.ended and is_set_back(record.ended, at.now)):
         return None
     return opens_at(record, at.workload.retry)

@@ -1,1 +1,1 @@
-"""Executing instances in a run of Dagster: claims, locks, records."""
+"""Executes instances in a run of Dagster: claims, locks, records."""

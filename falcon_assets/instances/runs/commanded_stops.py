@@ -1,4 +1,4 @@
-"""Commands that take instances from a run: it stops those within seconds, and goes on with the others."""
+"""Stops instances that a command took from a run, within seconds; the run continues with the others."""
 
 from __future__ import annotations
 
@@ -27,13 +27,9 @@ _HELD = (InstanceState.KILLED, InstanceState.SUSPENDED)
 
 
 class CommandedStops:
-    """Asks the ledger about the instances of a run, all at once, and cancels those that a command took from it.
-
-    A context manager.
-    """
+    """Polls the ledger for all instances of a run, and cancels those that a command took from it; a context manager."""
 
     def __init__(self, claims: InstanceClaims, nominals: Collection[datetime]) -> None:
-        """Of the run with those claims, for its instances."""
         self._claims = claims
         self._open = set(nominals)
         self._computing: dict[datetime, Cancellation] = {}
@@ -45,7 +41,6 @@ class CommandedStops:
         self._watcher = threading.Thread(target=self._watch, name="commanded stops", daemon=True)
 
     def __enter__(self) -> Self:
-        """Begins to ask."""
         with suppress(sqlalchemy.exc.DBAPIError):
             self._before = self._records()
         self._watcher.start()
@@ -54,21 +49,17 @@ class CommandedStops:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Asks no more."""
         self._over.set()
         self._watcher.join(_CHECK_SECONDS)  # where the database is away it waits for that, and nobody else should
 
     def why_not(self, nominal: datetime) -> str | None:
-        """Why the run must not begin with the instance; None: it may."""
+        """None: the run may begin the instance."""
         with self._mutex:
             return self._taken.get(nominal)
 
     @contextmanager
     def computing(self, nominal: datetime) -> Iterator[Cancellation]:
-        """What this thread does in this context is the instance; it is cancelled where a command takes it.
-
-        And nothing of it is published where another run was given it meanwhile.
-        """
+        """Makes this thread's work cancellable; it does not publish where another run has the instance by now."""
         cancellation = Cancellation(partial(self._claims.why_lost, nominal))
         with self._mutex:
             self._computing[nominal] = cancellation
@@ -122,13 +113,9 @@ class CommandedStops:
 
 @dataclass
 class Turns:
-    """Asks the ledger, of the instances that a coordinator gave to a run: one query for each.
+    """Lets a run leave instances to later ones after changes of the entity; one query per instance.
 
-    What a person runs by hand is not asked about: it was meant to run as it is.
-
-    Attributes:
-        workload: Whose instances.
-        claims: Of the run.
+    Runs that a person started by hand are not affected.
     """
 
     workload: Workload
@@ -136,11 +123,10 @@ class Turns:
     _version: int | None = field(init=False)
 
     def __post_init__(self) -> None:
-        """Remembers with which definition the run began."""
         _, self._version = self._asked()
 
     def why_not(self, nominal: datetime) -> str | None:
-        """Why the instance is left to a later run; None: it has its turn."""
+        """None: the instance may start."""
         if nominal not in self.claims.attempts:
             return None
         what = f"{self.workload.entity.kind} {self.workload.entity.name}"
@@ -152,7 +138,7 @@ class Turns:
         return None
 
     def _asked(self) -> tuple[str | None, int | None]:
-        """The status of the entity and the number of its newest definition, as far as the ledger has them."""
+        """The status of the entity and the number of its newest definition; None: not in the ledger."""
         entity, status, versions = self.workload.entity, ENTITY_STATUS.c, DEFINITION_VERSIONS.c
         told = select(status.status).where(status.kind == entity.kind, status.name == entity.name).scalar_subquery()
         newest = select(func.max(versions.version)).where(versions.kind == entity.kind, versions.name == entity.name)

@@ -1,4 +1,4 @@
-"""What a process instance really read and wrote: seen by Spark's listener, told by the names of feeds."""
+"""Data that a process instance really read and wrote, from Spark's listener, as instances of feeds."""
 
 from __future__ import annotations
 
@@ -20,15 +20,7 @@ from falcon_assets.storage.kinds.storage_kind import StorageKind
 
 @dataclass(frozen=True)
 class FeedPlaces:
-    """The places of feeds, on the cluster of a process and elsewhere; may be asked from several threads.
-
-    What tables said stays known: it is made for one run.
-
-    Attributes:
-        feeds: All feeds, by name.
-        own: The stores that feeds lie on where the process runs.
-        others: Likewise on other clusters.
-    """
+    """Places of feeds, on all clusters; safe from several threads. Answers are cached, so it is made for one run."""
 
     feeds: Mapping[str, Feed]
     own: StoresOf
@@ -39,11 +31,7 @@ class FeedPlaces:
     _asking: Lock = field(default_factory=Lock, init=False)
 
     def find(self, place: str) -> FoundInstance | None:
-        """The instance of a feed that lies at a place, or above it; None: none does.
-
-        Where the process runs it is looked for before other clusters, and in files before tables, which have to be
-        asked.
-        """
+        """The feed instance at a place or above it, or None; the own cluster is first, files before tables."""
         with self._asking:
             if place not in self._found:
                 self._found[place] = next(self._at(place), None)
@@ -74,7 +62,7 @@ class FeedPlaces:
         return None
 
     def read(self, usage: Usage) -> Iterator[Consumption]:
-        """The instances that were read and are no inputs, with the versions that are there now."""
+        """The undeclared instances that were read, with their present versions."""
         for name, instance, cluster in usage.undeclared:
             feed = self.feeds[name]
             stores = next((one for one in self.others if one.cluster.name == cluster), self.own)
@@ -87,11 +75,7 @@ class FeedPlaces:
 
 
 def require_declared(usage: Usage, process: str, file: Path | str) -> None:
-    """Refuses what an instance of a process with ``strict_lineage`` has done besides what that declares.
-
-    Raises:
-        WorkflowError: says what, and what to do.
-    """
+    """Raises WorkflowError, with advice, where an instance with ``strict_lineage`` exceeded its declaration."""
     if usage.problem:
         why = f"strict_lineage is set, and what it read and wrote is not known: {usage.problem}"
         raise WorkflowError(f"process {process!r}: {file}: {why}; falcon doctor says more")

@@ -1,8 +1,8 @@
-"""Runs whose process is gone without a word: found by the lock that nobody has, and ended.
+"""Ends runs whose process died: they are found by their locks, which no process holds.
 
 Dagster itself ends a run whose worker dies while its code server lives, one that does not start in time and one that
 does not stop in time (``run_monitoring`` in ``dagster.yaml``). A started run is left for ever where worker and code
-server are gone together, and so is every run of ``falcon run`` that is killed where no daemon runs.
+server die together, and so is every run of ``falcon run`` that is killed where no daemon runs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.planning.workloads import Workload
 
 PATIENCE_SECONDS = 30.0
-"""So long a lock must be seen free: a run takes it a moment after its start, and again after PostgreSQL restarts."""
+"""How long a lock must be free: a run takes it a moment after its start, and again after PostgreSQL restarts."""
 _POLL_SECONDS = 0.5
 _UNFINISHED = [
     dg.DagsterRunStatus.NOT_STARTED,
@@ -44,13 +44,10 @@ _UNFINISHED = [
 
 @dataclass(frozen=True)
 class DeadRuns:
-    """Finds the dead among the runs of some workloads, from check to check; keep it as long as you check.
+    """Finds dead runs of some workloads over several checks; keep one object for all of them.
 
-    Attributes:
-        workloads: Whose runs.
-        foreground: Whether this is ``falcon run``, which alone works on them: nobody else
-            would start or stop the runs of an earlier ``falcon run``, so they need not be started to be dead.
-        patience: In seconds (real time).
+    ``foreground`` is for ``falcon run``, which works alone: runs of an earlier one need not be started to be dead.
+    ``patience`` is in seconds (real time).
     """
 
     workloads: Sequence[Workload]
@@ -59,10 +56,7 @@ class DeadRuns:
     _free_since: dict[str, float] = field(default_factory=dict, init=False)
 
     def end(self, ledger: Ledger) -> tuple[str, ...]:
-        """Checks the runs, and ends those that are dead; their ids.
-
-        What they had in flight is free as soon as the ledger is brought up to date.
-        """
+        """Ends runs found dead in one check, and returns their ids; the next catch-up frees their instances."""
         suspects = self.suspects(ledger)
         now = time.monotonic()
         for gone in self._free_since.keys() - suspects.keys():
@@ -78,7 +72,7 @@ class DeadRuns:
         return tuple(ended)
 
     def end_all(self, ledger: Ledger) -> tuple[str, ...]:
-        """Checks until no run is suspected any more, little longer than ``patience``; the ids of the dead."""
+        """Repeats the check until no run is suspect, little longer than ``patience``; returns the ids of the dead."""
         ended: list[str] = []
         while True:
             ledger.catch_up()
@@ -89,7 +83,7 @@ class DeadRuns:
             time.sleep(_POLL_SECONDS)
 
     def suspects(self, ledger: Ledger) -> dict[str, dg.DagsterRun]:
-        """The unfinished runs whose locks nobody has, by id; one that has just started may be among them."""
+        """Unfinished runs whose locks are free; one that has just started may be among them."""
         started = dg.DagsterRunStatus.STARTED
         asked = dg.RunsFilter(statuses=_UNFINISHED if self.foreground else [started])
         unfinished = [record.dagster_run for record in ledger.instance.get_run_records(asked)]
@@ -107,10 +101,7 @@ class DeadRuns:
 
 
 def _work(connection: Connection, runs: Collection[dg.DagsterRun]) -> dict[str, set[tuple[str, str]]]:
-    """Run -> the (workload, cluster) that it carries: what it is tagged with, and what it has begun.
-
-    The latter because a run that a person starts in the UI may carry assets of several workloads, and no tags.
-    """
+    """By run, from its tags and the instances it began: runs from the UI may have several workloads, and no tags."""
     found = queries.begun(connection, [run.run_id for run in runs])
     for run in runs:
         if run_tags.PROCESS in run.tags and run_tags.CLUSTER in run.tags:
@@ -119,10 +110,10 @@ def _work(connection: Connection, runs: Collection[dg.DagsterRun]) -> dict[str, 
 
 
 def free_instances_of_deleted_runs(ledger: Ledger, now: datetime, workloads: Iterable[Workload]) -> int:
-    """Records that instances in flight wait again whose run is not there any more; how many.
+    """Records that instances of deleted runs wait again, and returns their number.
 
-    Deleting a run takes its events away and adds none, so nothing else would end them. The ledger must be up to date;
-    it has the change when it is brought up to date the next time.
+    Deleting a run removes its events and adds none, so nothing else would end them. The ledger must be up to date, and
+    has the change after the next catch-up.
     """
     known = {(one.name, one.cluster): one for one in workloads}
     with ledger.engine.connect() as connection:
@@ -145,17 +136,11 @@ UNFINISHED = [dg.DagsterRunStatus(name) for name in tables.UNFINISHED]
 
 
 def unfinished_runs(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
-    """The runs that wait, start, work or stop."""
     return [one.dagster_run for one in instance.get_run_records(dg.RunsFilter(statuses=UNFINISHED))]
 
 
 def asked_by_hand(runs: Iterable[dg.DagsterRun], workload: Workload) -> Mapping[datetime, str]:
-    """The instances that people started runs for, and the run; those are not in the ledger that wait yet.
-
-    Args:
-        runs: Those that are not over.
-        workload: Whose instances.
-    """
+    """Instances of unfinished runs started by hand, with the run; the ledger lacks those that wait."""
     keys = set(workload_keys(workload))
     found: dict[datetime, str] = {}
     for run in runs:

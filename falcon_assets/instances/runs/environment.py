@@ -1,4 +1,4 @@
-"""Who runs what is made here, and with what."""
+"""The user and the software versions of this process, for records of its work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from falcon_assets.history.events.record import storable
 
 @cache
 def run_environment() -> dict[str, str]:
-    """The versions of Python, PySpark and this package, and a hash of those of all packages that are installed."""
+    """Versions, and a hash of those of all installed packages."""
     installed = sorted({f"{one.name.lower()} {one.version}" for one in distributions() if one.name})
     return {
         "python": platform.python_version(),

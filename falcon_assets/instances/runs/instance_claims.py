@@ -1,4 +1,4 @@
-"""Claims on instances: no two runs compute the same at once, and no run what was given to another since."""
+"""Claims on instances: no two runs compute the same at once, and none computes what was assigned to another since."""
 
 from __future__ import annotations
 
@@ -19,20 +19,11 @@ from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 
 @dataclass
 class InstanceClaims:
-    """What a run may compute.
+    """Claims of a run on its instances.
 
-    A run that a coordinator made is for one attempt at each of its instances: where the ledger says that another run
-    was given the attempt, or a later one, it leaves the instance alone. A run that a person started computes what it
-    was started for, as soon as nobody else does.
-
-    Attributes:
-        workload: The name of the workload.
-        cluster: Where it is computed.
-        run_id: The run.
-        attempts: Which attempt the run is, by instance; none where a person started it.
-        ledger: Says who was given what.
-        locks: Those of the run.
-        say: Told about what is waited for.
+    A coordinator's run is for one attempt at each: where the ledger has assigned the attempt, or a later one, to
+    another run, the instance is left alone. A run that a person started computes each instance as soon as no other run
+    does. ``attempts`` is empty for those.
     """
 
     workload: str
@@ -44,7 +35,7 @@ class InstanceClaims:
     say: Callable[[str], None]
 
     def others(self, nominals: Collection[datetime]) -> dict[datetime, str]:
-        """Those of the instances that are not for this run (any more), and why not."""
+        """Instances that are not for this run (any more), with reasons."""
         asked = [nominal for nominal in nominals if nominal in self.attempts]
         if not asked:
             return {}
@@ -58,11 +49,9 @@ class InstanceClaims:
         }
 
     def take(self, nominal: datetime) -> str | None:
-        """Makes the instance this run's own, once nobody else computes it; why it cannot be, where it cannot.
+        """Waits for the instance's lock, and returns why it is not for this run (None: it is).
 
-        Raises:
-            LockWaitError: the run was interrupted meanwhile.
-            DATABASE_ERRORS: the database is away.
+        Raises LockWaitError where the run was interrupted meanwhile, and one of DATABASE_ERRORS.
         """
         name = self._lock(nominal)
         if not self.locks.take(name):
@@ -76,18 +65,14 @@ class InstanceClaims:
         return why
 
     def why_lost(self, nominal: datetime) -> str | None:
-        """Why the instance that this run took is not its own any more; None: it still is.
+        """Why the instance is not this run's any more; None: it is. Raises as :meth:`take`.
 
         A process that stood still, or had no database for long, may have been taken for dead meanwhile.
-
-        Raises:
-            LockWaitError: the run was interrupted meanwhile, or the database stays away.
-            DATABASE_ERRORS: the database is away.
         """
         return None if self.locks.were_kept() else self.others([nominal]).get(nominal)
 
     def release(self, nominal: datetime) -> None:
-        """The instance is over, and recorded."""
+        """Call it after the result is recorded."""
         self.locks.release(self._lock(nominal))
 
     def _lock(self, nominal: datetime) -> str:
@@ -95,7 +80,6 @@ class InstanceClaims:
 
 
 def _why_not(record: InstanceRecord, run_id: str, attempt: int) -> str | None:
-    """Why the instance is not for that attempt of the run; None: it is."""
     if record.attempt < attempt:
         return None  # the ledger could not be brought up to date: nobody is known to have it
     own = record.queued_run == run_id or (record.run_id == run_id and record.state is InstanceState.RUNNING)
@@ -111,7 +95,7 @@ def _why_not(record: InstanceRecord, run_id: str, attempt: int) -> str | None:
 def instance_claims(
     context: dg.AssetExecutionContext, ledger: Ledger, workload: str, cluster: str
 ) -> Iterator[InstanceClaims]:
-    """The claims of a run, which has the run's lock meanwhile."""
+    """Holds the run's lock in the context."""
     run = context.run
     attempts = dict(zip(run_tags.nominals_of(run.tags), run_tags.attempts_of(run.tags), strict=False))
     name = run_lock(run.run_id, workload, cluster)

@@ -1,4 +1,4 @@
-"""The data of a process instance while it is computed: where Spark reads its inputs and writes its outputs."""
+"""Data of a process instance during its computation: where Spark reads its inputs and writes its outputs."""
 
 from __future__ import annotations
 
@@ -26,22 +26,12 @@ from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget, output_target
 
 Readings: TypeAlias = Mapping[str, list[ReadableInstance]]
-"""By the name of the input: its available instances as they are read."""
 Publications: TypeAlias = Mapping[str, InstancePublication]
-"""By the name of the output: one for each store that outputs lie on."""
 
 
 @dataclass(frozen=True)
 class InstanceData:
-    """The data of one instance.
-
-    Attributes:
-        plan: The instance.
-        cluster: Where it is computed.
-        store: The cluster's own.
-        store_of: The store that a feed lies on there.
-        session: Gives the session that computes it; None: a program does, in a Spark that nobody can ask before.
-    """
+    """The data of one instance; ``session`` None: a program computes it, in a Spark that cannot be inspected before."""
 
     plan: ProcessInstance
     cluster: Cluster
@@ -53,30 +43,18 @@ class InstanceData:
     def within_reach(
         self, available: Mapping[str, tuple[tuple[object, str], ...]]
     ) -> Iterator[tuple[Readings, Publications]]:
-        """Spark reads and writes in this context.
-
-        Args:
-            available: By the name of the input, its instances that are there, each with its path.
-
-        Raises:
-            StorageError: on entering: Spark cannot get at them, an input cannot be read, an output not be published.
-        """
+        """Gives Spark access to inputs and outputs in the context; raises StorageError on entering."""
         with ExitStack() as held:
             staging = self._staging()
             yield self._readings(held, available, staging), self._publications(held, staging)
 
     @contextmanager
     def readable(self, available: Mapping[str, tuple[tuple[object, str], ...]]) -> Iterator[Readings]:
-        """As :meth:`within_reach`, but that Spark reads only."""
         with ExitStack() as held:
             yield self._readings(held, available, self._staging())
 
     def reading(self, feed: Feed, path: str) -> AbstractContextManager[ReadableInstance]:
-        """What lies there of a feed; Spark reads it in the context.
-
-        Raises:
-            StorageError: on entering: Spark cannot get at it, or it cannot be read.
-        """
+        """One instance of a feed, in the context; raises StorageError on entering."""
         return self._reading(feed, path, self._staging())
 
     def _readings(
@@ -107,14 +85,14 @@ class InstanceData:
         return found
 
     def _staging(self) -> LocalStaging | None:
-        """Where Spark finds and leaves what lies on object stores; None where nothing does, or it goes there itself."""
+        """For object stores without a connector in Spark; else None."""
         if not self._object_stores or self._by_connector:
             return None
         return LocalStaging.of(self.store)
 
     @cached_property
     def _by_connector(self) -> bool:
-        """Whether Spark goes to the object stores itself: where it can, and where there is no other way."""
+        """Whether Spark has its own access to the object stores: where it can, and where folders are not shared."""
         if not shares_folders(self.cluster):
             return True
         if self.session is None:
@@ -124,7 +102,7 @@ class InstanceData:
 
     @property
     def settings(self) -> dict[str, str]:
-        """What the session has to be told about object stores; nothing where Spark does not go there itself."""
+        """Spark's settings for its own access to object stores; else empty."""
         if not self._object_stores or not self._by_connector:
             return {}
         found: dict[str, str] = {}
@@ -144,7 +122,6 @@ class InstanceData:
 
 
 def _place_of(store: ClusterStore) -> tuple[str, str]:
-    """What outputs on one store, and of one kind, have in common."""
     return store.root or "", store.endpoint
 
 

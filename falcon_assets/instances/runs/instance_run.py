@@ -1,4 +1,4 @@
-"""A process instance, from its plan to its published outputs; knows nothing of Dagster."""
+"""A process instance, from its plan to its published outputs; independent of Dagster."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _real_clock(feed: Feed) -> Clock | None:
 
 @dataclass(frozen=True)
 class PublishedOutput:
-    """An output instance as it was published, its absolute path or URL, and the versions that are kept beside it."""
+    """``place`` is an absolute path or URL; ``kept`` are older versions beside it."""
 
     plan: OutputPlan
     place: str
@@ -55,17 +55,11 @@ class PublishedOutput:
 
 @dataclass(frozen=True)
 class InstanceResult:
-    """What one process instance read and wrote.
+    """The result of one process instance.
 
-    Attributes:
-        nominal: Its nominal time.
-        inputs: Per input, the instances of its window, oldest first.
-        outputs: For each output of the process, in its order.
-        application_id: Of the Spark application that computed it.
-        seconds: From planning the instance to the last published output.
-        usage: What it really read and wrote.
-        late: The changes of inputs for which it was run again, up to the versions that it read.
-        undeclared: Instances that it read and that are none of its inputs.
+    ``inputs`` are the instances of each window, oldest first. ``usage`` is what was really read and written,
+    ``undeclared`` the feed instances in it without a declaration. ``late`` has the changes for which it was rerun, up
+    to the versions that it read.
     """
 
     nominal: datetime
@@ -80,7 +74,7 @@ class InstanceResult:
 
 @dataclass(frozen=True)
 class ReadyInstance:
-    """A planned instance whose required inputs are there; ``late`` as in :meth:`InstanceRunner.prepare`."""
+    """Its required inputs are there; ``late`` as in :meth:`InstanceRunner.prepare`."""
 
     plan: ProcessInstance
     available: Mapping[str, Available]
@@ -89,20 +83,11 @@ class ReadyInstance:
 
 @dataclass(frozen=True)
 class InstanceRunner:
-    """Runs instances of one process on one cluster; safe to call from several threads.
+    """Runs instances of one process on one cluster; safe from several threads.
 
-    Attributes:
-        process: The process.
-        cluster: The cluster.
-        feeds: The feeds by name.
-        store: The cluster's own.
-        store_of: The stores that feeds lie on there.
-        entity_root: The folder of the definitions.
-        user: What ``user()`` gives.
-        run_id: The run that computes them.
-        home: ``FALCON_HOME``, where the listener is that sees what programs read and write; None: nothing does.
-        clock: Of a feed on the cluster: see :meth:`falcon_assets.catalog.store.EntityStore.landing_clock`.
-        others: The stores that feeds lie on elsewhere: what a workflow reads there, nobody declares.
+    ``home`` has the listener for reads and writes of programs, None: these are not captured. ``clock`` is
+    :meth:`falcon_assets.catalog.store.EntityStore.landing_clock`. ``others`` are stores on other clusters, whose data
+    workflows may read undeclared.
     """
 
     process: Process
@@ -120,16 +105,10 @@ class InstanceRunner:
     def prepare(
         self, nominal: datetime, late: tuple[LateChange, ...] | None = None, evicted: Evicted = nothing_evicted
     ) -> ReadyInstance:
-        """Plans the instance and checks whether its inputs are there; touches no Spark.
+        """Plans the instance and checks its inputs, without Spark; ``late`` None: this is no late rerun.
 
-        Args:
-            nominal: The instance.
-            late: The changes for which it is run again, which choose the workflow; None: this is no late rerun.
-            evicted: Is asked about what is missing.
-
-        Raises:
-            UnknownInstanceError: ``nominal`` is no instance of the process.
-            MissingInputsError: required input instances are not available.
+        Raises UnknownInstanceError where ``nominal`` is no instance, MissingInputsError where required inputs are
+        missing.
         """
         plan = plan_process_instance(
             self.process, self.cluster, self.feeds, nominal, user=self.user, available=self._inputs.instances
@@ -138,19 +117,14 @@ class InstanceRunner:
         return ReadyInstance(plan, available, late)
 
     def is_there(self, feed: str, instance: datetime) -> bool:
-        """Whether the instance of a feed is there on the cluster.
-
-        Raises:
-            StorageError: its store cannot be asked.
-        """
         return self._inputs.is_there(self.feeds[feed], instance)
 
     def run(self, ready: ReadyInstance, session: Callable[[], SparkSession]) -> InstanceResult:
-        """Reads, computes and publishes; ``session`` is asked when Spark is needed.
+        """Reads, computes and publishes; ``session`` is called when Spark is needed.
 
         Raises:
             CancelledError: it was cancelled before anything was published.
-            WorkflowError: the workflow failed, or did what it may not with ``strict_lineage``.
+            WorkflowError: the workflow failed, or violated ``strict_lineage``.
             StorageError: the outputs cannot be published, or a snapshot feed was refreshed while it was read.
         """
         started = time.monotonic()
@@ -184,14 +158,13 @@ class InstanceRunner:
         return InstanceResult(plan.nominal, inputs, outputs, result.application_id, seconds, used, late, undeclared)
 
     def data(self, ready: ReadyInstance, session: Callable[[], SparkSession]) -> InstanceData:
-        """The data of the instance, where the workflow that computes it can get at it."""
         in_session = late_workflow(self.process, ready.late).shares_session
         return InstanceData(ready.plan, self.cluster, self.store, self.store_of, session if in_session else None)
 
     def used(
         self, plan: ProcessInstance, read: Readings, urls: Mapping[str, str], result: WorkflowResult
     ) -> tuple[Usage, tuple[Consumption, ...]]:
-        """What the workflow really read and wrote, and which instances of feeds are among what it does not declare."""
+        """The usage, and the undeclared instances of feeds in it."""
         found = usage(result.captured, self._declared(plan, read, urls), self._places.find)
         return found, tuple(self._places.read(found))
 
@@ -204,7 +177,7 @@ class InstanceRunner:
         return FeedPlaces(self.feeds, self.store_of, self.others)
 
     def _declared(self, plan: ProcessInstance, read: Readings, urls: Mapping[str, str]) -> DeclaredData:
-        """What it may read and write: all that lies in its staging and working locations, besides what is declared."""
+        """Besides declared data, everything in its staging and working locations."""
         stores = (self.store, *(self.store_of(output.feed) for output in plan.outputs))
         data = [read_as_data(one.name, one.feed, read[one.name], one.partition) for one in plan.inputs]
         return DeclaredData(
@@ -221,18 +194,9 @@ class InstanceRunner:
         urls: Mapping[str, str],
         session: Callable[[], SparkSession],
     ) -> WorkflowResult:
-        """Runs the workflow; publishes nothing.
+        """Runs the workflow without publishing; raises CancelledError and WorkflowError.
 
-        Args:
-            ready: The instance.
-            settings: What the session has to be told about object stores.
-            read: Where Spark reads the inputs.
-            urls: Where Spark writes the outputs, by their names; nothing is there yet.
-            session: Is asked when Spark is needed.
-
-        Raises:
-            CancelledError: it was cancelled.
-            WorkflowError: the workflow failed.
+        ``settings`` are for access to object stores; ``urls`` are those of the outputs, where nothing is yet.
         """
         plan = ready.plan
         return run_workflow(
@@ -265,7 +229,7 @@ class InstanceRunner:
 
 
 def read_as_data(name: str, feed: Feed, read: Sequence[ReadableInstance], partition: str | None = None) -> InputData:
-    """What Spark reads of these instances of a feed; the name is for messages."""
+    """The name is for messages."""
     folders = [folder for instance in read for folder in instance.folders]
     of_tables = tuple(one for instance in read for one in instance.partitions)
     places = (place for one in of_tables for place in one.partition.places)
@@ -274,6 +238,6 @@ def read_as_data(name: str, feed: Feed, read: Sequence[ReadableInstance], partit
 
 
 def _read(late: tuple[LateChange, ...], inputs: Mapping[str, tuple[Consumption, ...]]) -> tuple[LateChange, ...]:
-    """The changes up to the versions that were read: they may be newer than what was asked for."""
+    """The changes up to the versions that were read, which may be newer than the requested ones."""
     versions = {(name, one.instance): one.version for name, read in inputs.items() for one in read}
     return tuple(replace(one, after=versions.get((one.input, one.instance)) or one.after) for one in late)

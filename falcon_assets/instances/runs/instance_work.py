@@ -1,4 +1,4 @@
-"""What a run does for one instance: a process computes, a replication copies; everything around it is the same."""
+"""The work of a run for one instance: a process computes, a replication copies; the rest is shared."""
 
 from __future__ import annotations
 
@@ -32,71 +32,43 @@ from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.planning.workloads import Workload
 
 Session: TypeAlias = Callable[[], SparkSession]
-"""Asked when Spark is needed."""
+"""Called when Spark is needed."""
 Event: TypeAlias = dg.AssetMaterialization | dg.AssetObservation
 
 
 class Done(Protocol):
-    """An instance that succeeded."""
-
     @property
-    def nominal(self) -> datetime:
-        """The instance."""
+    def nominal(self) -> datetime: ...
 
     def events(self, partition: str, at: datetime, definition: int | None) -> Iterator[Event]:
-        """What Dagster's history says of it; the last event says that it succeeded, at that time.
-
-        Args:
-            partition: Of the assets.
-            at: The time on the falcon clock.
-            definition: The version of the definition that it ran with.
-        """
+        """Events for Dagster's history, the last for the success; ``at`` is on the falcon clock."""
 
 
 class Prepared(Protocol):
-    """An instance that can run."""
-
     @property
-    def nominal(self) -> datetime:
-        """The instance."""
+    def nominal(self) -> datetime: ...
 
     def run(self, session: Session) -> Done:
-        """Runs it to its end; called from any thread.
-
-        Raises:
-            FalconError: it failed.
-        """
+        """Called from any thread; raises FalconError where it failed."""
 
 
 class InstanceWork(Protocol):
-    """How the instances of a workload are run."""
-
     def prepare(self, nominal: datetime, late: tuple[LateChange, ...] | None, evicted: Evicted) -> Prepared:
-        """Checks whether the instance can run; touches no Spark.
+        """Checks whether the instance can run, without Spark; raises FalconError with the reason.
 
-        Args:
-            nominal: The instance.
-            late: The changes for which it is run again; None: this is no late rerun.
-            evicted: Is asked about what is missing.
-
-        Raises:
-            FalconError: it cannot, and why.
+        ``late`` None: this is no late rerun. ``evicted`` is called for missing inputs.
         """
 
     def definition(self, nominal: datetime) -> int | None:
-        """The version of the definition that the instance runs with; None: none is recorded."""
+        """None: no version is recorded."""
 
     def is_there(self, nominal: datetime, feed: str, instance: datetime) -> bool:
-        """Whether the instance of a feed is there where ``nominal`` reads it.
-
-        Raises:
-            FalconError: nobody can say.
-        """
+        """Whether the instance is there, where ``nominal`` reads it; raises FalconError where that is unknown."""
 
 
 @dataclass(frozen=True)
 class ProcessWork:
-    """Runs workflows; ``environ`` has the variables that properties may name."""
+    """``environ`` has the variables that properties may name."""
 
     definitions: RunDefinitions
     workload: Workload
@@ -104,10 +76,7 @@ class ProcessWork:
     environ: Mapping[str, str] = field(repr=False)
 
     def prepare(self, nominal: datetime, late: tuple[LateChange, ...] | None, evicted: Evicted) -> Prepared:
-        """See :class:`InstanceWork`; also raises a StorageError where it would replace what is not its own.
-
-        That is what later instances wrote into a snapshot, and what an earlier definition made.
-        """
+        """Also raises StorageError where it would replace a later instance's snapshot, or an earlier definition's."""
         if replaced := replaced_by(self.workload, nominal, self._newest):
             instance = f"{self.workload.name} on {self.workload.cluster} at {format_instant(nominal)}"
             raise StorageError(f"{instance}: {replaced}")
@@ -118,11 +87,10 @@ class ProcessWork:
         return _Computation(runner, ready, self)
 
     def definition(self, nominal: datetime) -> int | None:
-        """See :class:`InstanceWork`."""
         return self.definitions.version(nominal)
 
     def _told(self, runner: InstanceRunner, nominal: datetime) -> InstanceRunner:
-        """With the properties that somebody asked for, of this instance and this time."""
+        """With the properties of the request for this instance."""
         asked = self._asked[nominal].properties if nominal in self._asked else ()
         if not asked:
             return runner
@@ -134,19 +102,15 @@ class ProcessWork:
 
     @cached_property
     def _asked(self) -> Mapping[datetime, RerunRequest]:
-        """The requests with properties, as this run found them."""
+        """Cached at the first instance of the run."""
         with self.ledger.engine.connect() as connection:
             return reruns.with_properties(connection, self.workload.name, self.workload.cluster)
 
     def is_there(self, nominal: datetime, feed: str, instance: datetime) -> bool:
-        """See :class:`InstanceWork`."""
         return self.definitions.runner(nominal).is_there(feed, instance)
 
     def earlier(self, nominal: datetime) -> Mapping[FeedInstance, str | None]:
-        """The instances that snapshots have as well with what an instance wrote: refreshed since, and never before.
-
-        With their partitions of the asset; None: they have none.
-        """
+        """Earlier snapshot instances without data, which get that of ``nominal``, with their partition, if any."""
         if not self.workload.snapshots:
             return {}
         partitions, cluster = self.workload.partitions.timeline, self.workload.cluster
@@ -162,7 +126,7 @@ class ProcessWork:
 
     @cached_property
     def _newest(self) -> Mapping[str, datetime]:
-        """No other run writes while this one does."""
+        """Cached: no other run writes while this one does."""
         if not self.workload.snapshots:
             return {}
         self.ledger.catch_up()
@@ -202,15 +166,15 @@ class _Computed:
 
 
 Asked: TypeAlias = "Mapping[datetime, tuple[LateChange, ...] | None]"
-"""Instances in the order in which they run, with the changes for which they run again; None: not for late data."""
+"""In the order of execution, with the changes of late reruns; None: no late rerun."""
 Preparation: TypeAlias = Callable[[], Prepared]
-"""Asked when the turn of an instance has come; raises what :meth:`InstanceWork.prepare` does."""
+"""Called at the instance's turn; raises as :meth:`InstanceWork.prepare`."""
 
 
 def ahead(
     work: InstanceWork, asked: Asked, evicted: Evicted
 ) -> tuple[dict[datetime, Preparation], dict[datetime, FalconError]]:
-    """The instances that can run, and why the others cannot. No Spark is started for it."""
+    """Checks all in advance, without Spark; returns those that can run, and the errors of the others."""
     ready: dict[datetime, Preparation] = {}
     failures: dict[datetime, FalconError] = {}
     for nominal, late in asked.items():
@@ -222,7 +186,7 @@ def ahead(
 
 
 def in_turn(work: InstanceWork, asked: Asked, evicted: Evicted) -> dict[datetime, Preparation]:
-    """All of them: whether one can run is known when those before it have; they are to run one after the other."""
+    """Checks each only in its turn: it depends on those before it, so they must run one after the other."""
     turns = _Turns(work)
     return {nominal: partial(turns.prepare, nominal, late, evicted) for nominal, late in asked.items()}
 
@@ -232,12 +196,12 @@ def _same(prepared: Prepared) -> Prepared:
 
 
 class NotItsTurnError(FalconError):
-    """An instance lacks inputs, and an earlier instance failed in the same run: it was not tried."""
+    """An instance lacks inputs after an earlier one failed in the same run; it was not tried."""
 
 
 @dataclass
 class _Turns:
-    """The work of a workload that reads its own outputs, and the first instance that failed."""
+    """Remembers the first instance that failed, for workloads that read their own outputs."""
 
     work: InstanceWork
     failed: datetime | None = field(default=None, init=False)

@@ -1,4 +1,4 @@
-"""What a publication says of the versions that are kept beside it."""
+"""Kept versions, for the record of a publication."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ from falcon_assets.storage.kinds.kind_of import kind_of
 
 
 def kept_versions(store: ClusterStore, feed: Feed, instance: datetime) -> tuple[KeptVersion, ...] | None:
-    """The versions of an instance that are kept in its store; None: its feed keeps none.
+    """None: its feed keeps none.
 
-    All of them, not what was replaced just now: what a run did that was killed is known with the next publication.
-
-    Raises:
-        StorageError: the store cannot be read.
+    All, not only the version just replaced: a run may have been killed before it recorded one. Raises StorageError.
     """
     if feed.versions is None:
         return None

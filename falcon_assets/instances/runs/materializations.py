@@ -1,4 +1,4 @@
-"""What a published instance looks like in Dagster's history."""
+"""Events of a published instance in Dagster's history."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def materializations(
 ) -> Iterator[dg.AssetMaterialization]:
     """One event per output (without any, one for the effect), on its own partition, with all that decisions need.
 
-    The last says that the process instance succeeded; before it come those of earlier instances (with their partitions)
-    that snapshots have with the same data.
+    The last records the success of the process instance. Before it are those of ``earlier`` snapshot instances with the
+    same data, with their partitions.
     """
     nominal, inputs, late = result.nominal, result.inputs, result.late
     state = InstanceState.SUCCEEDED

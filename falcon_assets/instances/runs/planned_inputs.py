@@ -1,4 +1,4 @@
-"""The inputs of a process instance: which of them are there, and what is said of the others."""
+"""Inputs of a process instance: which are available, and corrections of the ledger where they are not."""
 
 from __future__ import annotations
 
@@ -31,54 +31,32 @@ from falcon_assets.storage.kinds.reading import ReadableInstance
 from falcon_assets.storage.kinds.snapshots import is_there, snapshot_listing, why_not_there
 
 Evicted: TypeAlias = Callable[[str, Sequence[datetime]], Mapping[datetime, datetime]]
-"""Says which of the instances of a feed were evicted, and when."""
+"""Returns the evicted instances among some of a feed, with times."""
 Available: TypeAlias = tuple[tuple[datetime, str], ...]
-"""Instances that are there, and their paths."""
 
 
 def nothing_evicted(feed: str, instances: Sequence[datetime]) -> Mapping[datetime, datetime]:
-    """What is said where nobody knows of evictions."""
+    """For callers without a ledger."""
     return {}
 
 
 @dataclass(frozen=True)
 class PlannedInputs:
-    """What is there of the inputs of planned instances on a cluster.
-
-    Attributes:
-        store_of: The stores that feeds lie on there.
-        clock: Of a feed: see :meth:`falcon_assets.catalog.store.EntityStore.landing_clock`.
-    """
+    """``clock`` is :meth:`falcon_assets.catalog.store.EntityStore.landing_clock`."""
 
     store_of: StoresOf
     clock: Callable[[Feed], Clock | None]
 
     def instances(self, feed: Feed) -> AvailableInstances:
-        """All instances of the feed that are there."""
         return AvailableInstances(kind_of(self.store_of(feed)), feed, self.clock(feed))
 
     def is_there(self, feed: Feed, instance: datetime) -> bool:
-        """Whether the instance is available.
-
-        Raises:
-            StorageError: its store cannot be asked.
-        """
         store = self.store_of(feed)
         path = InstancePaths(feed, store.cluster).data(instance)
         return is_there(kind_of(store), feed, instance, path, self.clock(feed))
 
     def require(self, plan: ProcessInstance, subject: str, evicted: Evicted) -> dict[str, Available]:
-        """The instances in the window of each input that are there.
-
-        Args:
-            plan: The process instance.
-            subject: Names it in errors.
-            evicted: Is asked about what is missing.
-
-        Raises:
-            MissingInputsError: required ones are not there.
-            StorageError: a store cannot be asked.
-        """
+        """The available instances by input; raises MissingInputsError, and StorageError where a store is down."""
         available = {one.name: tuple(self._available(one)) for one in plan.inputs}
         missing, gone, may_come = list[str](), list[str](), list[tuple[str, datetime]]()
         for one in plan.inputs:
@@ -94,24 +72,20 @@ class PlannedInputs:
         return available
 
     def consumed(self, one: InputPlan, available: Available, read: Sequence[ReadableInstance]) -> Iterator[Consumption]:
-        """The instances in the window of an input, those that are there with the version that is read."""
+        """Instances that are not there have no version."""
         versions = {instance: was.version.version for (instance, _), was in zip(available, read, strict=True)}
         root = self.store_of(one.feed).root or ""
         for instance, path in zip(one.instances, one.paths, strict=True):
             yield Consumption(one.feed.name, instance, versions.get(instance), path=f"{root}{path}")
 
     def snapshots(self, plan: ProcessInstance) -> dict[str, str]:
-        """What the listings of the snapshot feeds among them say: others may replace such data at any time."""
+        """Signatures of the snapshot feeds, which may be replaced at any time."""
         read = [(one.feed, path) for one in plan.inputs if one.feed.snapshot for path in one.paths]
         found = {feed.name: snapshot_listing(kind_of(self.store_of(feed)), feed, path) for feed, path in read}
         return {name: listing.signature for name, listing in found.items() if listing}
 
     def require_unchanged(self, plan: ProcessInstance, subject: str, snapshots: Mapping[str, str]) -> None:
-        """Goes on, where :meth:`snapshots` says what it said before.
-
-        Raises:
-            StorageError: a snapshot feed was refreshed since.
-        """
+        """Raises StorageError where a snapshot feed was refreshed since."""
         now = self.snapshots(plan)
         if changed := sorted(name for name in {**snapshots, **now} if snapshots.get(name) != now.get(name)):
             rule = f"feed {', '.join(changed)} was refreshed while it was read: nothing is published, try it again"
@@ -137,37 +111,23 @@ class PlannedInputs:
 
 
 FeedInstance: TypeAlias = "tuple[str, datetime]"
-"""The name of a feed, and the instance."""
 _CORRECTED_AT_ONCE = 1000
-"""So many instances that are gone are found behind one window: the run after this one finds more."""
+"""Missing instances corrected per window; the next run finds more."""
 
 
 @dataclass(frozen=True)
 class Withdrawals:
-    """Corrects what the ledger has of what a workload reads.
-
-    Attributes:
-        ledger: The ledger.
-        workload: The workload.
-        is_there: Says whether an instance of a feed is there now, where the workload reads it.
-    """
+    """Corrects the ledger where instances that a workload reads do not exist any more."""
 
     ledger: Ledger
     workload: Workload
     is_there: Callable[[str, datetime], bool]
 
     def record(self, nominal: datetime, lacking: Sequence[FeedInstance], at: datetime) -> bool:
-        """Records that what an instance lacks is not there, where the ledger has it for available.
+        """Records missing instances that the ledger has as available, so that they are waited and searched for.
 
-        It is waited for then, and searched for, as what never came. Nobody says it twice.
-
-        Args:
-            nominal: The instance.
-            lacking: What it lacks; empty: there is not enough for one of its ``latest`` or ``future`` windows.
-            at: The time on the falcon clock.
-
-        Returns:
-            Whether the ledger knows now that the instance lacks something; else it would run, and lack it, for ever.
+        ``lacking`` empty: a window of ``latest`` or ``future`` lacks instances. Returns whether the ledger knows now
+        that the instance lacks something; else it would be launched, and fail, for ever.
         """
         self.ledger.catch_up()
         try:
@@ -179,7 +139,6 @@ class Withdrawals:
         return gone is not None
 
     def _available(self, lacking: Sequence[FeedInstance]) -> list[FeedInstance]:
-        """Those of the instances that the ledger has."""
         instances: dict[str, list[datetime]] = {}
         for name, instance in lacking:
             instances.setdefault(name, []).append(instance)
@@ -190,7 +149,7 @@ class Withdrawals:
         return [(name, instance) for name, instance in lacking if instance in there.get((cluster, name), ())]
 
     def _behind_windows(self, nominal: datetime) -> list[FeedInstance] | None:
-        """What the ledger would take for the required windows of what is there, and is not; None: all of it is."""
+        """Missing instances that the ledger would use for required windows; None: none is missing."""
         found: list[FeedInstance] = []
         is_short = False
         for declared in self.workload.inputs:
@@ -202,7 +161,7 @@ class Withdrawals:
         return found if found or is_short else None
 
     def _behind(self, declared: Input, nominal: datetime) -> tuple[list[datetime], bool]:
-        """What of a window is gone, and whether the ledger still has enough for it."""
+        """The missing instances of a window, and whether the ledger has enough without them."""
         workload, cluster = self.workload, self.workload.reads_on
         line = feed_timeline(workload.feeds[declared.feed], cluster)
         key = (cluster, declared.feed)

@@ -21,14 +21,7 @@ EntityT = TypeVar("EntityT", Cluster, Feed)
 
 @dataclass(frozen=True)
 class OldEntity:
-    """What is not as it was.
-
-    Attributes:
-        kind: cluster, feed or process.
-        name: Its name.
-        version: Of its definition, that was used; None: none is recorded, that of now was used.
-        is_gone: Whether it is not declared any more.
-    """
+    """An entity that has changed; ``version`` is the one used, None: the present definition, as none is recorded."""
 
     kind: str
     name: str
@@ -36,7 +29,6 @@ class OldEntity:
     is_gone: bool = False
 
     def __str__(self) -> str:
-        """It in words."""
         what = f"{self.kind} {self.name}"
         if self.version is None:
             return f"{what} as it is declared now: what it was is not recorded"
@@ -46,13 +38,7 @@ class OldEntity:
 
 @dataclass(frozen=True)
 class RecordedEntities:
-    """What an instance was computed with, besides its process.
-
-    Attributes:
-        cluster: Where it ran, reached as it is now.
-        feeds: By name.
-        old: What of it is declared otherwise now, or cannot be told.
-    """
+    """Entities of an instance besides its process, ``old`` ones as recorded; the cluster has its present endpoints."""
 
     cluster: Cluster
     feeds: Mapping[str, Feed]
@@ -62,17 +48,9 @@ class RecordedEntities:
 def recorded_entities(
     connection: Connection, store: EntityStore, cluster: str, feeds: Iterable[str], at: datetime
 ) -> RecordedEntities:
-    """The cluster and these feeds as they were recorded at a time.
+    """The cluster and these feeds as recorded at a time on the falcon clock, else the present ones.
 
-    Args:
-        connection: The database with the versions.
-        store: The entities as they are now: where to reach them, and what to take of which nothing is recorded.
-        cluster: The cluster; it is declared.
-        feeds: The feeds.
-        at: On the falcon clock.
-
-    Raises:
-        OldDefinitionError: a feed is neither declared nor recorded, or was recorded in words that are not understood.
+    Raises OldDefinitionError where a feed is neither declared nor recorded, or its record cannot be parsed.
     """
     old: list[OldEntity] = []
 
@@ -106,7 +84,7 @@ def recorded_entities(
 
 
 def moved(then: Feed, now: Feed | None, cluster: str) -> Feed | None:
-    """The feed as it was, where it lies now; None: it lies where it was."""
+    """The old feed at its present location; None: it has not moved."""
     if now is None or now.on(cluster) is None:
         return None
     found = lies_as_now(then, now, cluster)
@@ -118,6 +96,6 @@ def _places(feed: Feed, cluster: str) -> tuple[object, ...]:
 
 
 def _shown(entity: Cluster | Feed) -> dict[str, object]:
-    """What of it can make a difference."""
+    """Leaves out fields without effect on data."""
     said = {"description", "notification", "tags", "acl", "groups"}
     return entity.model_dump(exclude={*said, "sla", "schedule", "lifecycle", "versions", "lifecycle_status"})

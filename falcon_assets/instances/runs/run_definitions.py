@@ -1,4 +1,4 @@
-"""Definitions that a process had before: made fit to run again with the feeds and clusters of now."""
+"""Earlier definitions of a process, adapted to the present feeds and clusters."""
 
 from __future__ import annotations
 
@@ -45,16 +45,6 @@ from falcon_assets.settings import Settings
 
 @dataclass(frozen=True)
 class OldDefinitions:
-    """The definitions that a process had.
-
-    Attributes:
-        process: Its name.
-        cluster: Where it runs.
-        store: The entities as they are now.
-        home: FALCON_HOME, where workflows are laid out.
-        engine: The database with the versions.
-    """
-
     process: str
     cluster: str
     store: EntityStore
@@ -62,14 +52,9 @@ class OldDefinitions:
     engine: Engine
 
     def of(self, number: int, *, with_feeds: bool = True) -> tuple[Process, Path]:
-        """The process of that version, and the folder that its workflows are relative to.
+        """The process of a version, and the folder of its workflows; raises OldDefinitionError where it cannot run.
 
-        Args:
-            number: The version.
-            with_feeds: Whether its feeds have to be there as they are declared now, and its outputs to be its own.
-
-        Raises:
-            OldDefinitionError: it cannot run any more; says why.
+        ``with_feeds``: its feeds must exist now, and its outputs be its own.
         """
         name = self.process
         try:
@@ -106,11 +91,7 @@ class OldDefinitions:
             raise OldDefinitionError(f"there is no feed {name!r}{where}")
 
     def require_outputs(self, process: Process) -> None:
-        """Its outputs are there, and nobody else writes them.
-
-        Raises:
-            OldDefinitionError: names the output that is not.
-        """
+        """Raises OldDefinitionError for an output that does not exist any more, or that another entity writes."""
         for output in process.outputs:
             self._require_there(output.feed)
             others = [one.name for one in self.store.producers(output.feed, self.cluster) if one.name != process.name]
@@ -131,15 +112,11 @@ def _require_kept(wanted: tuple[str, ...], files: list[WorkflowFile]) -> None:
 
 @dataclass
 class RunDefinitions:
-    """The definitions of a process for the instances of a run; safe to use from several threads.
+    """The definitions of a process for the instances of a run; safe from several threads.
 
-    Attributes:
-        loaded: Runs instances with the definition that was loaded with the code location.
-        loaded_version: Its number; None: it is not recorded, and all instances run with it.
-        versions: Those that are recorded.
-        use_latest: Whether all instances run with the latest one.
-        old: Makes what runs another version.
-        say: Told about instances that do not run with the latest one.
+    ``loaded`` is the definition that the code location loaded; ``loaded_version`` None: not recorded, all instances run
+    with it. ``old`` makes runners for other versions; ``say`` receives notes on instances that do not run with the
+    latest.
     """
 
     loaded: InstanceRunner
@@ -152,7 +129,6 @@ class RunDefinitions:
     _making: Lock = field(default_factory=Lock, init=False)
 
     def version(self, nominal: datetime) -> int | None:
-        """The version that the instance runs with; None: none is recorded."""
         if self.loaded_version is None:
             return None
         number = self.versions.present if self.use_latest else self._own(nominal)
@@ -160,11 +136,7 @@ class RunDefinitions:
         return number if number is None or self._has(number, nominal) else self.loaded_version
 
     def runner(self, nominal: datetime) -> InstanceRunner:
-        """What runs the instance.
-
-        Raises:
-            OldDefinitionError: the version that it has cannot run any more; says what to do.
-        """
+        """Raises OldDefinitionError, with advice, where the version cannot run any more."""
         number = self.version(nominal)
         runner = self._runner(number)
         if isinstance(runner, OldDefinitionError):
@@ -178,11 +150,7 @@ class RunDefinitions:
 
     @contextmanager
     def hinting(self, nominal: datetime) -> Iterator[None]:
-        """Where the workflow of an earlier version fails in it, the error says so: mending the present one is no help.
-
-        Raises:
-            WorkflowError: the workflow failed.
-        """
+        """Adds a hint to errors of earlier versions: fixing the present one does not help. Raises WorkflowError."""
         try:
             yield
         except WorkflowError as error:
@@ -193,7 +161,7 @@ class RunDefinitions:
             raise WorkflowError(f"{error}\n{said}; {self._instead(nominal)}") from error
 
     def _own(self, nominal: datetime) -> int | None:
-        """That of what never was scheduled is the one that somebody works on: what was loaded."""
+        """An entity that never was scheduled is still being written: the loaded version."""
         return self.loaded_version if self.versions.scheduled_since is None else self.versions.of(nominal)
 
     def _has(self, number: int, nominal: datetime) -> bool:
@@ -223,19 +191,17 @@ class RunDefinitions:
 
 
 class DefinitionRecording:
-    """Asked by every tick and run; only the first ones of a load do anything. Safe to use from several threads.
+    """Records definitions once per load, however often it is called; safe from several threads.
 
-    Attributes:
-        done_at: When everything was written down, on the falcon clock; None: it is not.
+    ``done_at`` is on the falcon clock; None: not everything is recorded.
     """
 
     def __init__(self, root: Path, settings: Settings) -> None:
-        """For definitions below ``root`` that have just been loaded."""
         self._root, self._settings = root, settings
         self.done_at: datetime | None = None
 
     def record(self, ledger: Ledger) -> None:
-        """Writes down what is new; the next tick tries again where the tree has problems by now."""
+        """The next tick tries again where the tree has problems."""
         if self.done_at is not None:
             return
         settings = self._settings
@@ -248,7 +214,7 @@ class DefinitionRecording:
 def recorded_versions(
     ledger: Ledger, recording: DefinitionRecording, entity: Feed | Process
 ) -> tuple[EntityVersions, int | None]:
-    """The versions of an entity, and which of them was loaded; None: what was loaded is not recorded."""
+    """The versions, and the loaded one; None: it is not recorded."""
     recording.record(ledger)
     with ledger.engine.connect() as connection:
         found = versions_of(connection, [(entity.kind, entity.name)]).get((entity.kind, entity.name), EntityVersions())

@@ -1,4 +1,4 @@
-"""The locks of a run at work: others see by them that it lives, and leave alone what it computes."""
+"""Locks of a run at work: they show that it lives, and protect the instances that it computes."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ _SHOWN_AS = "falcon run "
 _CHECK_SECONDS = 2.0
 _RETRY_SECONDS = 0.5
 RETAKEN_WITHIN_SECONDS = 4 * (_CHECK_SECONDS + _RETRY_SECONDS)
-"""After a restart of PostgreSQL every run that lives has its locks again within this time."""
+"""After a restart of PostgreSQL every living run has its locks again within this time."""
 _PATIENCE_SECONDS = 300.0
-"""So long a lock is asked for while the database is away."""
+"""How long a lock is requested while the database is away."""
 
 
 def run_lock(run_id: str, workload: str, cluster: str) -> str:
-    """The name of the lock that a run has while it computes instances of the workload on the cluster."""
+    """Held while the run computes instances of the workload on the cluster."""
     return f"falcon run {run_id} {workload} {cluster}"
 
 
 def instance_lock(workload: str, cluster: str, nominal: datetime) -> str:
-    """The name of the lock that a run has from before it computes an instance until that is recorded."""
+    """Held from before the instance is computed until the result is recorded."""
     return f"falcon instance {workload} {cluster} {format_instant(nominal)}"
 
 
 def place_lock(workload: str, cluster: str) -> str:
-    """The name of the lock of a run whose instances write what those of other runs replace, until all is recorded."""
+    """Held by a run whose instances write where those of other runs do, until all is recorded."""
     return f"falcon place {workload} {cluster}"
 
 
@@ -64,7 +64,7 @@ def silent_runs(connection: Connection, longer_than: timedelta) -> dict[str, tim
 
 @contextmanager
 def all_taken(engine: Engine, names: Sequence[str]) -> Iterator[bool]:
-    """Holds all those locks, and gives True; gives False where somebody else has one of them."""
+    """Holds all the locks, and yields True; yields False where another process has one of them."""
     with engine.connect() as connection:
         taken = list[str]()
         try:
@@ -82,17 +82,14 @@ class LockWaitError(FalconError):
 
 
 class RunLocks:
-    """Advisory locks in a database session of their own, until it is left or its process ends in whatever way.
+    """Advisory locks in a database session of their own, until the context ends or the process dies in any way.
 
-    Where the session breaks, because PostgreSQL restarts say, it is taken up again with all its locks in the
-    background. Safe to use from several threads. A context manager.
-
-    Attributes:
-        sessions: How many sessions there were; more than one: the locks were nobody's for a moment.
+    Where the session breaks, when PostgreSQL restarts for example, a new one takes all its locks in the background.
+    Safe from several threads. ``sessions`` above one: the locks were free for a moment.
     """
 
     def __init__(self, url: str, name: str, shown_as: str) -> None:
-        """Prepares to take the lock ``name``; ``shown_as`` is what PostgreSQL lists the session as."""
+        """``shown_as`` is the name of the session in PostgreSQL."""
         self._engine = sqlalchemy.create_engine(
             url,
             isolation_level="AUTOCOMMIT",
@@ -109,11 +106,7 @@ class RunLocks:
         self.sessions = 0
 
     def __enter__(self) -> Self:
-        """Takes the lock; waits while another process of the same run still has it.
-
-        Raises:
-            sqlalchemy.exc.OperationalError: the database cannot be reached.
-        """
+        """Waits while another process of the same run still has the lock; raises OperationalError."""
         self._session = self._engine.connect()
         self.sessions = 1
         self._keeper.start()
@@ -127,22 +120,17 @@ class RunLocks:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Releases all locks."""
         self.stop_waiting()
         self._keeper.join()
         with self._mutex:
             self._drop()
 
     def stop_waiting(self) -> None:
-        """Whoever waits for a lock is told to stop; the locks that were taken stay until the end."""
+        """Ends all waiting with LockWaitError; locks that are held stay until the end."""
         self._over.set()
 
     def take(self, name: str) -> bool:
-        """Takes another lock, if nobody else has it; waits where the session is being taken up again.
-
-        Raises:
-            LockWaitError: the run is interrupted, or the database stays away.
-        """
+        """Takes a lock if it is free; raises LockWaitError where the run is interrupted, or the database stays away."""
 
         def take(session: Connection) -> bool:
             taken = try_lock(session, name)
@@ -153,16 +141,11 @@ class RunLocks:
         return self._ask(take)
 
     def were_kept(self) -> bool:
-        """Whether nobody else can have had the locks since they were taken; waits as :meth:`take` does.
-
-        Raises:
-            LockWaitError: the run is interrupted, or the database stays away.
-        """
+        """Whether no other process can have had the locks since they were taken; raises and waits as :meth:`take`."""
         self._ask(lambda session: session.exec_driver_sql("SELECT 1"))
         return self.sessions == 1
 
     def release(self, name: str) -> None:
-        """Releases a lock."""
         with self._mutex:
             self._names.discard(name)
             self._lost.discard(name)
@@ -173,11 +156,7 @@ class RunLocks:
                     self._drop()  # and the lock is free with it
 
     def wait_for(self, name: str) -> None:
-        """Takes another lock as soon as it is free.
-
-        Raises:
-            LockWaitError: the run is interrupted, or the database stays away.
-        """
+        """Waits until the lock is free; raises as :meth:`take`."""
         # Asked for again and again: a statement that waits would block the session, and with it every other thread.
         while not self.take(name):
             self._over.wait(_RETRY_SECONDS)
@@ -197,7 +176,6 @@ class RunLocks:
         raise LockWaitError("the run is interrupted")
 
     def _keep(self) -> None:
-        """Checks now and then whether the session is still there, and takes it up again where it is not."""
         while not self._over.wait(_CHECK_SECONDS if self._session is not None and not self._lost else _RETRY_SECONDS):
             with self._mutex, suppress(sqlalchemy.exc.DBAPIError):
                 self._check()

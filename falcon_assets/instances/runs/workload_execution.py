@@ -48,10 +48,7 @@ from falcon_assets.planning.workloads import Workload
 
 @dataclass(frozen=True)
 class LeftAlone:
-    """An instance that this run does not compute: another run did, or an instance that it needs failed.
-
-    ``waits``: it is nobody's then, and waits for a later run.
-    """
+    """Not computed by this run: another run did, or a needed instance failed; ``waits``: it is left to a later run."""
 
     why: str
     waits: bool = False
@@ -59,30 +56,18 @@ class LeftAlone:
 
 @dataclass(frozen=True)
 class StoppedInstance:
-    """An instance that a command took from this run while it was computed; the command has said what it is now."""
+    """A command, which has recorded the new state, took the instance during its computation."""
 
     why: str
 
 
 Outcome: TypeAlias = Done | Exception | LeftAlone | StoppedInstance | None
-"""What an instance came to; None: it starts."""
 Started: TypeAlias = dict[datetime, bool]
-"""Instances that have started and not ended, and whether that is recorded."""
 Said: TypeAlias = "SimpleQueue[tuple[datetime, Outcome]]"
-"""What the instances of a run say, in the order in which they do."""
 
 
 @dataclass(frozen=True)
 class WorkloadExecution:
-    """Runs the partitions of a run of a workload.
-
-    Attributes:
-        workload: The workload.
-        clock: Says what time it is.
-        open_ledger: Opens the ledger beside the history of an instance.
-        work: What is done for an instance; made when a run starts.
-    """
-
     workload: Workload
     clock: Callable[[], datetime]
     open_ledger: Callable[[dg.DagsterInstance], Ledger]
@@ -92,8 +77,8 @@ class WorkloadExecution:
         """Runs every instance of the run's partitions, ``parallel`` at a time, and records each as it is published.
 
         Raises:
-            dagster.Failure: one or more instances failed; names them and why. The others are done. So where one that
-                somebody runs by hand waits. Or all of them were stopped or wait: it must not look like a success.
+            dagster.Failure: some instances failed, or wait in a run by hand (the others are done); or all were stopped
+                or wait: the run must not look successful.
         """
         ledger = self.open_ledger(context.instance)
         with instance_claims(context, ledger, self.workload.name, self.workload.cluster) as claims:
@@ -155,7 +140,6 @@ class WorkloadExecution:
             raise dg.Failure(description=_summary(self.workload.name, stopped, len(nominals), "not computed"))
 
     def _nominals(self, keys: Sequence[str]) -> list[datetime]:
-        """The nominal times behind the partition keys, in the order in which they run."""
         instants = [instant for key in keys if (instant := instant_of_key(key)) is not None]
         nominals = [self.workload.partitions.nominal_of(instant) for instant in instants]
         if self.workload.shares_assets:
@@ -166,10 +150,7 @@ class WorkloadExecution:
     def _late(
         self, context: dg.AssetExecutionContext, ledger: Ledger, nominals: Sequence[datetime]
     ) -> Mapping[datetime, tuple[LateChange, ...]]:
-        """The changes for which instances run again; none in a run that is not there for late data.
-
-        What reruns that they waited for have published may not be in the request yet.
-        """
+        """Changes for late reruns (else empty), with publications of awaited reruns that are not in the request yet."""
         if run_tags.LATE not in context.run.tags:
             return {}
         name, cluster, late = self.workload.name, self.workload.cluster, self.workload.late
@@ -198,7 +179,7 @@ class WorkloadExecution:
         turns: Turns,
         check: Callable[[datetime], object],
     ) -> Iterator[tuple[datetime, Outcome]]:
-        """Starts (None), results and failures as they come; nothing is started once the run is interrupted."""
+        """Yields starts (None), results and failures on arrival; starts nothing once the run is interrupted."""
 
         def work(nominal: datetime, prepare: Preparation) -> None:
             try:
@@ -254,7 +235,6 @@ class WorkloadExecution:
         stopped: dict[datetime, str],
         claims: InstanceClaims,
     ) -> None:
-        """Records what an instance came to."""
         if outcome is None:
             running[nominal] = False
             self._record_state(context, work, nominal, InstanceState.RUNNING)
@@ -291,10 +271,9 @@ class WorkloadExecution:
         *,
         began: bool,
     ) -> None:
-        """Records that an instance failed; or that it waits: what it is without is not of its making.
+        """Records that an instance failed; or that it waits, where the cause is outside of it.
 
-        An input that is not there any more is recorded as such.
-        Where a store does not answer once an instance began, that may be because of what it computes.
+        Missing inputs are recorded as such. A store that fails only after the instance began may do so because of it.
         """
         reason, name = recorded(str(error) or type(error).__name__), f"{self.workload.name} {format_instant(nominal)}"
         by_hand = nominal not in claims.attempts
@@ -329,7 +308,7 @@ class WorkloadExecution:
         failures: dict[datetime, str],
         claims: InstanceClaims,
     ) -> None:
-        """Says of every instance how the interruption left it: those that were published nevertheless are done."""
+        """Records how the interruption left every instance: those that were published nevertheless are done."""
         while not said.empty():
             nominal, outcome = said.get()
             if not (outcome is None or isinstance(outcome, LeftAlone | StoppedInstance | Exception)):
@@ -364,16 +343,12 @@ class WorkloadExecution:
 
 
 def _together(asked: Iterable[LateChange], newer: Iterable[LateChange]) -> tuple[LateChange, ...]:
-    """All of them, one for each input instance: the newer one."""
+    """For each input instance, the newer change."""
     return tuple({(one.input, one.feed, one.instance): one for one in (*asked, *newer)}.values())
 
 
 def _require_inputs(check: Callable[[datetime], object], nominal: datetime) -> None:
-    """Says of an instance that failed that its inputs were taken back meanwhile, where they were: it waits for them.
-
-    Raises:
-        MissingInputsError: they are not there.
-    """
+    """Raises MissingInputsError where a failed instance's inputs were withdrawn meanwhile: it waits for them."""
     try:
         check(nominal)
     except MissingInputsError as error:
@@ -386,7 +361,7 @@ def _require_inputs(check: Callable[[datetime], object], nominal: datetime) -> N
 def _result(
     prepared: Prepared, session: Callable[[], SparkSession], cancellation: Cancellation
 ) -> Done | StoppedInstance:
-    """What an instance came to; whatever it says once it is cancelled is because of that."""
+    """All errors after a cancellation are due to it."""
     try:
         return prepared.run(session)
     except Exception:

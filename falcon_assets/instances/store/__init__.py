@@ -1,1 +1,1 @@
-"""What is known of instances, asked of the ledger."""
+"""Queries on instances in the ledger."""

@@ -1,4 +1,4 @@
-"""What late data asks for: consumed instances that are not what they were when they were read."""
+"""Late data: consumed instances that were replaced after they were read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from falcon_assets.planning.instance_record import FeedState, InstanceRecord, In
 from falcon_assets.planning.late_inputs import Arrival
 
 LateInputs = Collection[tuple[str, str, str]]
-"""Inputs whose late changes matter: (cluster, process, name of the input)."""
+"""(cluster, process, name of the input)."""
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,9 @@ class Changed:
     """A succeeded process instance whose late inputs changed.
 
     Attributes:
-        record: What is known about it.
-        request: A request to rerun it that is there already.
-        arrivals: The changes, in the order of inputs and instances.
-        newest: The latest instance of the window of each late input, by the name of the input.
+        request: The existing request to rerun it.
+        arrivals: In the order of inputs and instances.
+        newest: Latest instance of the window of each late input, by name.
     """
 
     record: InstanceRecord
@@ -38,9 +37,9 @@ class Changed:
 
 
 def changed(connection: Connection, late_inputs: LateInputs) -> dict[ProcessKey, Changed]:
-    """The succeeded instances, in no run, whose late inputs changed and of which nobody said that it was too late.
+    """Succeeded instances outside of runs whose late inputs changed, except changes marked as too late.
 
-    Costs what has changed, whatever the length of history.
+    Costs grow with the changes, not with the length of history.
     """
     if not late_inputs:
         return {}
@@ -78,7 +77,7 @@ def changed(connection: Connection, late_inputs: LateInputs) -> dict[ProcessKey,
 def republished(
     connection: Connection, late_inputs: LateInputs, process: str, cluster: str, nominals: Iterable[datetime]
 ) -> dict[datetime, list[LateChange]]:
-    """What late reruns have published anew of the late inputs since those instances of the process read them."""
+    """Changes by late reruns only."""
     by_late_rerun = and_(CONSUMED.c.stale, FEED_INSTANCES.c.late)
     return _changes(connection, late_inputs, process, cluster, nominals, by_late_rerun)
 
@@ -86,7 +85,7 @@ def republished(
 def changed_since_read(
     connection: Connection, late_inputs: LateInputs, process: str, cluster: str, nominals: Iterable[datetime]
 ) -> dict[datetime, list[LateChange]]:
-    """What has changed of the late inputs since those instances of the process read them, however late it came."""
+    """All changes since the read, regardless of cut-offs."""
     is_other = CONSUMED.c.version.is_distinct_from(FEED_INSTANCES.c.version)
     came_after = FEED_INSTANCES.c.version_event > CONSUMED.c.read_event
     is_there = FEED_INSTANCES.c.state == FeedState.AVAILABLE.value
@@ -126,10 +125,7 @@ def _changes(
 def late_readers(
     connection: Connection, late_inputs: LateInputs, instances: Collection[tuple[str, str, datetime]]
 ) -> list[ProcessKey]:
-    """The process instances that read one of these feed instances (cluster, feed, instance) as one of the late inputs.
-
-    Replications read on another cluster than theirs.
-    """
+    """The process instances that read one of these (cluster, feed, instance); replications read on another cluster."""
     if not late_inputs:
         return []
     asked = _asked(late_inputs)

@@ -1,4 +1,4 @@
-"""What instances read when they succeeded last."""
+"""Versions of feeds that instances read when they succeeded last."""
 
 from __future__ import annotations
 
@@ -22,14 +22,7 @@ _READ = CONSUMED.c
 
 @dataclass(frozen=True)
 class Reading:
-    """An instance of a process or a replication read an instance of a feed when it succeeded last.
-
-    Attributes:
-        key: Process, cluster and nominal time of the reader.
-        input: By which input.
-        version: What it read; None: it was not there (an optional input).
-        is_stale: Whether there is another version now.
-    """
+    """``version`` None: the instance of an optional input was not there; stale: there is another version now."""
 
     key: Key
     input: str
@@ -37,14 +30,12 @@ class Reading:
     is_stale: bool
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         entity, cluster, nominal = self.key
         where = {"entity": entity, "cluster": cluster, "instance": format_instant(nominal)}
         return {**where, "input": self.input, "version": self.version, "stale": self.is_stale}
 
 
 def readings(connection: Connection, cluster: str, feed: str, instance: datetime) -> list[Reading]:
-    """Who read that instance of a feed on that cluster, by name, cluster and time."""
     own = and_(_READ.input_cluster == cluster, _READ.feed == feed, _READ.instance == instance)
     order = (_READ.process.collate("C"), _READ.cluster.collate("C"), _READ.nominal, _READ.input)
     found = connection.execute(select(CONSUMED).where(own).order_by(*order))
@@ -52,7 +43,6 @@ def readings(connection: Connection, cluster: str, feed: str, instance: datetime
 
 
 def versions_read(connection: Connection, instances: Collection[Key]) -> dict[Key, str | None]:
-    """Instance -> the version that it read, of instances that read one instance of a feed."""
     if not instances:
         return {}
     entities, clusters, nominals = zip(*instances, strict=True)
@@ -72,12 +62,9 @@ def versions_read(connection: Connection, instances: Collection[Key]) -> dict[Ke
 def last_used(
     connection: Connection, cluster: str, inputs: Mapping[str, tuple[str, Collection[Input]]]
 ) -> dict[str, dict[str, LastUse]]:
-    """Process -> input -> what was used last, of those of which each version is used once.
+    """Process -> input -> its last use, for inputs whose versions are used once (``newer_than``).
 
-    Args:
-        connection: The database.
-        cluster: Where the processes run.
-        inputs: Process -> the cluster that it reads, and its inputs.
+    ``inputs`` maps a process to the cluster that it reads on, and its inputs.
     """
     wanted = [(process, on, one) for process, (on, every) in inputs.items() for one in every if one.newer_than]
     if not wanted:

@@ -1,6 +1,6 @@
-"""Instances that earlier definitions of a feed had: they are kept as they are, also where a path became coarser.
+"""Instances of earlier definitions of a feed, which are kept even where a path became coarser.
 
-Commands let nobody change what names instances; an editor does.
+Only an editor can change the properties that name instances; commands refuse it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,10 @@ from falcon_assets.storage.errors import driver_explained
 
 _FREQUENCY = r"""frequency["']?\s*:\s*["']?([a-z]+\(\s*[0-9]+\s*\))"""
 _TIMEZONE = r"""(?:^|[\s{,"'])timezone["']?\s*:\s*["']?([A-Za-z0-9_/+-]+)"""
-"""Where a definition, in whatever layout, says what its instances are named by."""
+"""Finds the properties that name instances in definitions of any layout."""
 
 
 class EntityTimeline(NamedTuple):
-    """The instances that an entity has on a cluster."""
-
     kind: str
     name: str
     cluster: str
@@ -40,18 +38,17 @@ class EntityTimeline(NamedTuple):
 
 @dataclass(frozen=True)
 class HoldsFormer(Reason):
-    """In the folder of an instance lies one that an earlier definition had."""
+    """The folder of an instance contains one of an earlier definition."""
 
     former: datetime
     path: str
 
     def __str__(self) -> str:
-        """A sentence."""
         return f"{self.path}, in its folder, is instance {format_instant(self.former)} of an earlier definition"
 
 
 def redefined(connection: Connection, lines: Collection[EntityTimeline]) -> list[EntityTimeline]:
-    """Those whose entities have had another frequency, or another zone of days and months."""
+    """Those whose entities had another frequency, or another zone of days and months."""
     table = DEFINITION_VERSIONS.c
     said = func.substring(table.text, _FREQUENCY), func.substring(table.text, _TIMEZONE)
     asked = select(table.kind, table.name, *said).where(table.text.is_not(None)).distinct()
@@ -61,12 +58,7 @@ def redefined(connection: Connection, lines: Collection[EntityTimeline]) -> list
 def changed(
     lines: Iterable[EntityTimeline], recorded: Iterable[tuple[str, str, str | None, str | None]]
 ) -> list[EntityTimeline]:
-    """As :func:`redefined`.
-
-    Args:
-        lines: All of them.
-        recorded: Kind, name, frequency and zone of all definitions that there ever were, as they were written.
-    """
+    """``recorded`` has kind, name, frequency and zone of all definitions ever recorded, as written."""
     before: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for kind, name, frequency, timezone in recorded:
         if frequency is not None:
@@ -80,13 +72,13 @@ def _differs(timeline: Timeline, frequency: str, timezone: str) -> bool:
 
 
 Places = Sequence[tuple[str, datetime]]
-"""Where former instances lie, as people are told it, in the order of the paths; and which they are."""
+"""Shown paths of former instances, in order, with their nominal times."""
 
 
 def former_places(
     connection: Connection, cluster: str, feed: str, timeline: Timeline, first: datetime, last: datetime
 ) -> Places:
-    """Of those of a feed that are available between two times, both left out, and are none of its timeline."""
+    """Available instances outside the timeline, between two times, both excluded."""
     table = DATA_VERSIONS.c
     is_there = table.cluster == cluster, table.feed == feed, table.status == "AVAILABLE", table.path.is_not(None)
     asked = select(table.path, table.instance).where(*is_there, table.instance > first, table.instance < last)
@@ -94,11 +86,7 @@ def former_places(
 
 
 def holds_former(store: ClusterStore, path: str, places: Places) -> HoldsFormer | None:
-    """What lies at or below the path of an instance, and would go with it.
-
-    Raises:
-        StorageError: the store does not say whether it is there still.
-    """
+    """Finds a former instance at or below the path, which would be deleted with it; StorageError: the store is away."""
     for lies, former in lying_within(store.shown(path), places):
         below = lies.removeprefix(store.shown("").rstrip("/"))
         with driver_explained(store.cluster.name, f"look for {lies}"):
@@ -108,7 +96,6 @@ def holds_former(store: ClusterStore, path: str, places: Places) -> HoldsFormer 
 
 
 def lying_within(folder: str, places: Places) -> Places:
-    """Those at a path, or below it."""
     same = places[bisect_left(places, folder, key=_path) :]
     below = places[bisect_left(places, f"{folder}/", key=_path) :]
     found = [one for one in same[:1] if one[0] == folder]
@@ -124,11 +111,7 @@ def _path(place: tuple[str, datetime]) -> str:
 
 
 def require_apart(ledger: Ledger, store: ClusterStore, feed: Feed, instance: datetime, path: str) -> None:
-    """Goes on where publishing an instance replaces nothing that an earlier definition made.
-
-    Raises:
-        StorageError: something of that lies in its folder.
-    """
+    """Raises StorageError where publishing would replace data of an earlier definition."""
     if feed.snapshot or feed.table_on(store.cluster.name) is not None:
         return
     line = feed_timeline(feed, store.cluster.name)

@@ -1,4 +1,4 @@
-"""Parts of long lists of instances, each found by an index: however many rows there are, few are read."""
+"""Pages of long lists of instances, found by indexes: few rows are read, however many there are."""
 
 from __future__ import annotations
 
@@ -35,12 +35,11 @@ Row = TypeVar("Row")
 Key: TypeAlias = tuple[str, str, datetime]
 """Entity, cluster and nominal time."""
 Name: TypeAlias = tuple[str, str]
-"""Entity and cluster."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """Instances of an entity, or a replication, on a cluster; both ends are included."""
+    """Both ends are included."""
 
     entity: str
     cluster: str
@@ -49,7 +48,7 @@ class Span:
 
 
 class Steps(NamedTuple):
-    """Steps of equal length; both ends are included."""
+    """Both ends are included."""
 
     first: datetime
     last: datetime
@@ -57,23 +56,13 @@ class Steps(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """How many rows there are, and how many of them are on steps."""
-
     number: int
     on_steps: int
 
 
 @dataclass(frozen=True)
 class InstanceRows(Generic[State, Row]):
-    """The rows of instances of one type.
-
-    Attributes:
-        table: Where they are; with a ``cluster``, and indexes of entity, cluster and time with and without the state.
-        entity: Its column that names the entity.
-        instant: Its column of the nominal time.
-        states: The states.
-        record: What a row says.
-    """
+    """Rows of instances of one type; ``table`` needs indexes of entity, cluster and time, with and without state."""
 
     table: Table
     entity: Column[str]
@@ -91,15 +80,9 @@ class InstanceRows(Generic[State, Row]):
         by_time: bool,
         descending: bool,
     ) -> list[tuple[Key, Row]]:
-        """The first rows in the spans.
+        """Returns the first rows in spans; at most one span per entity and cluster is allowed.
 
-        Args:
-            connection: The database.
-            spans: At most one for each entity and cluster.
-            states: Only those in one of these states; None: all.
-            limit: How many at most.
-            by_time: Ordered by nominal time, entity, cluster; else by entity, cluster, nominal time.
-            descending: The other way round.
+        ``by_time`` orders by nominal time, entity, cluster; else the order is entity, cluster, nominal time.
         """
         if not spans or states == frozenset():
             return []
@@ -129,7 +112,7 @@ class InstanceRows(Generic[State, Row]):
         return [(self._key(row), self.record(row)) for row in connection.execute(statement)]
 
     def latest(self, connection: Connection, spans: Sequence[Span], number: int) -> list[tuple[Key, Row]]:
-        """The latest rows of each span, so many at most; in no order."""
+        """At most ``number`` of each span, in no order."""
         if not spans:
             return []
         asked = asked_rows(spans, None)
@@ -138,7 +121,6 @@ class InstanceRows(Generic[State, Row]):
         return [(self._key(row), self.record(row)) for row in connection.execute(statement)]
 
     def some(self, connection: Connection, keys: Collection[Key]) -> dict[Key, Row]:
-        """Those of some instances; nothing about those that have none."""
         if not keys:
             return {}
         entities, clusters, instants = zip(*keys, strict=True)
@@ -156,14 +138,7 @@ class InstanceRows(Generic[State, Row]):
         states: Collection[State] | None,
         steps: Mapping[Name, Steps],
     ) -> dict[Name, dict[State, Counted]]:
-        """How many rows of each span are in which state; one statement, which goes through the indexes of those.
-
-        Args:
-            connection: The database.
-            spans: At most one for each entity and cluster.
-            states: Only these states are counted; None: all.
-            steps: Of which it is counted, too, how many have rows.
-        """
+        """Counts by one statement, on indexes only, and separately the rows whose time is one of ``steps``."""
         if not spans or states == frozenset():
             return {}
         asked, state = asked_rows(spans, states, steps), self.table.c.state
@@ -180,7 +155,6 @@ class InstanceRows(Generic[State, Row]):
         return counts
 
     def instants_in(self, connection: Connection, spans: Sequence[Span]) -> dict[Name, set[datetime]]:
-        """(entity, cluster) -> the nominal times in its span that have rows."""
         if not spans:
             return {}
         asked = asked_rows(spans, None)
@@ -192,7 +166,7 @@ class InstanceRows(Generic[State, Row]):
     def _of_each(
         self, asked: TableValuedAlias, states: Collection[State] | None, limit: int, *, descending: bool
     ) -> Any:
-        """The first rows of each span, or of each of its states."""
+        """Of each span, or each of its states."""
         instant = self.instant.desc() if descending else self.instant.asc()
         return select(self.table).where(self._own(asked, states)).order_by(instant).limit(limit).lateral("found")
 
@@ -209,13 +183,12 @@ class InstanceRows(Generic[State, Row]):
 
 
 FEED_ROWS = InstanceRows(FEED_INSTANCES, FEED_INSTANCES.c.feed, FEED_INSTANCES.c.instance, FeedState, feed_row_of)
-"""Those of feeds."""
 
 
 def asked_rows(
     spans: Sequence[Span], states: Collection[Enum] | None, steps: Mapping[Name, Steps] | None = None
 ) -> TableValuedAlias:
-    """A row for each span, and each state: the index on states has one state after the other."""
+    """A row for each span and state: the index on states has one state after the other."""
     pairs = [(span, state) for span in spans for state in (states if states is not None else (None,))]
     columns = {
         "entity": _texts(one.entity for one, _ in pairs),

@@ -1,4 +1,4 @@
-"""What is known about single instances, by their keys: a few statements, however many they are."""
+"""Single instances by their keys, and some short lists, in a fixed number of statements."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from falcon_assets.planning.retries import KnownInstance
 
 
 def known_feed_instances(connection: Connection, keys: Collection[Key]) -> dict[Key, KnownFeedInstance]:
-    """Those of the feed instances that landed, or were made, at any time, and were not taken back."""
+    """Instances that ever landed or were made, without withdrawn ones."""
     found = FEED_ROWS.some(connection, keys)
     there = {key: row for key, row in found.items() if row.state is not FeedState.MISSING}
     return {key: KnownFeedInstance(row.state, row.evicted_at) for key, row in there.items()}
 
 
 def known_instances(connection: Connection, keys: Collection[Key]) -> dict[Key, KnownInstance]:
-    """Each of the instances; one that no run was given is WAITING."""
+    """An instance without a row is WAITING."""
     records, requests = PROCESS_ROWS.some(connection, keys), requests_at(connection, keys)
     return {
         key: KnownInstance(records.get(key) or InstanceRecord(key[2], InstanceState.WAITING), requests.get(key))
@@ -34,7 +34,6 @@ def known_instances(connection: Connection, keys: Collection[Key]) -> dict[Key, 
 
 
 def newest_available(connection: Connection, cluster: str, feed: str, until: datetime, number: int) -> list[datetime]:
-    """The newest available instances of a feed up to a time, the newest first."""
     table = FEED_INSTANCES.c
     own = (table.cluster == cluster, table.feed == feed, table.state == FeedState.AVAILABLE.value)
     statement = select(table.instance).where(*own, table.instance <= until).order_by(table.instance.desc())
@@ -42,7 +41,7 @@ def newest_available(connection: Connection, cluster: str, feed: str, until: dat
 
 
 def begun_or_over(connection: Connection, process: str, cluster: str, first: datetime, last: datetime) -> set[datetime]:
-    """The instances between two times that are in a run, or neither wait nor timed out."""
+    """Instances in a run, or in a state other than WAITING and TIMED_OUT."""
     table = PROCESS_INSTANCES.c
     own = (table.process == process, table.cluster == cluster, table.nominal.between(first, last))
     waits = table.state.in_([InstanceState.WAITING.value, InstanceState.TIMED_OUT.value])
@@ -51,7 +50,6 @@ def begun_or_over(connection: Connection, process: str, cluster: str, first: dat
 
 
 def in_flight(connection: Connection, process: str, cluster: str) -> list[InstanceRecord]:
-    """The instances of a process that runs have in hand, oldest first."""
     table = PROCESS_INSTANCES.c
     begun = or_(table.queued_run.is_not(None), table.state == InstanceState.RUNNING.value)
     own = (table.process == process, table.cluster == cluster, OPEN, begun)
@@ -65,7 +63,7 @@ _AT_ONCE = 10_000
 
 @dataclass(frozen=True)
 class Ended:
-    """A process instance that came to an end; ``attempt`` counts the runs that it was given to."""
+    """``attempt`` counts its runs."""
 
     process: str
     cluster: str
@@ -77,12 +75,12 @@ class Ended:
 
 
 def newest_event(connection: Connection) -> int:
-    """The latest event about any process instance; 0: none."""
+    """0: none."""
     return int(connection.execute(select(func.coalesce(func.max(PROCESS_INSTANCES.c.event_id), 0))).scalar_one())
 
 
 def ended_since(connection: Connection, event_id: int) -> list[Ended]:
-    """The instances that ended after that event, oldest first; those that a run has in hand again are left out."""
+    """Oldest first, without those that are in a run again; at most 10,000."""
     table = PROCESS_INSTANCES.c
     found = connection.execute(
         select(table.process, table.cluster, table.nominal, table.state, table.reason, table.attempt, table.event_id)

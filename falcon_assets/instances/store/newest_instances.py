@@ -21,7 +21,7 @@ from falcon_assets.planning.workloads import Workload
 
 
 def newest_available(connection: Connection, now: datetime) -> dict[Name, datetime]:
-    """(cluster, feed) -> its newest available instance that is not dated after now; one step in an index for each."""
+    """By (cluster, feed), not dated after now; one step in an index for each."""
     there, table = TOTALS.c, FEED_INSTANCES.c
     is_there = FeedState.AVAILABLE.value
     own = and_(table.cluster == there.cluster, table.feed == there.entity, table.state == is_there)
@@ -33,7 +33,7 @@ def newest_available(connection: Connection, now: datetime) -> dict[Name, dateti
 
 
 def newest_written(connection: Connection, workloads: Iterable[Workload]) -> dict[str, datetime]:
-    """Feed -> its newest instance, of the snapshots that processes of one cluster write; copies have no order."""
+    """By feed, for snapshots that processes write; copies arrive in no order."""
     found: dict[str, set[str]] = {}
     for workload in workloads:
         if isinstance(workload.entity, Process):
@@ -46,7 +46,7 @@ def newest_written(connection: Connection, workloads: Iterable[Workload]) -> dic
 
 
 def unrecorded_before(connection: Connection, cluster: str, feed: Feed, instance: datetime) -> list[datetime]:
-    """The instances of a snapshot feed before one of them of which nothing was ever recorded, oldest first."""
+    """Never recorded instances of a snapshot feed, oldest first."""
     line, newest = feed_timeline(feed, cluster), newest_recorded(connection, cluster, [feed.name]).get(feed.name)
     windows = unrecorded_windows(line, instance, newest.instance if newest else None, newest.count if newest else 0)
     key = (cluster, feed.name)
@@ -56,15 +56,12 @@ def unrecorded_before(connection: Connection, cluster: str, feed: Feed, instance
 
 @dataclass(frozen=True)
 class NewestRecorded:
-    """The newest instance that was ever recorded of a feed on a cluster, its signature, and how many were recorded."""
-
     instance: datetime
     signature: str | None
     count: int
 
 
 def newest_recorded(connection: Connection, cluster: str, feeds: Collection[str]) -> dict[str, NewestRecorded]:
-    """Feed -> its newest instance; nothing about feeds of which none was recorded."""
     if not feeds:
         return {}
     table, totals = FEED_INSTANCES.c, TOTALS.c

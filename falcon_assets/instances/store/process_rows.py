@@ -1,4 +1,4 @@
-"""The rows of instances of processes and replications: what is to be run again waits, whatever its row says."""
+"""The rows of instances of processes and replications; requested reruns count as WAITING, regardless of their row."""
 
 from __future__ import annotations
 
@@ -33,8 +33,6 @@ _FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UT
 
 
 class _ProcessRows(InstanceRows[InstanceState, InstanceRecord]):
-    """See :class:`InstanceRows`; records are as the ledger has them."""
-
     def first(
         self,
         connection: Connection,
@@ -45,7 +43,6 @@ class _ProcessRows(InstanceRows[InstanceState, InstanceRecord]):
         by_time: bool,
         descending: bool,
     ) -> list[tuple[Key, InstanceRecord]]:
-        """See :meth:`InstanceRows.first`."""
         rows = super().first(connection, spans, states, limit, by_time=by_time, descending=descending)
         if states is None or _WAITING not in states or not spans:
             return rows
@@ -72,16 +69,10 @@ class _ProcessRows(InstanceRows[InstanceState, InstanceRecord]):
         *,
         descending: bool,
     ) -> list[tuple[Key, InstanceRecord]]:
-        """The first rows in the spans by a column, then by entity, cluster and nominal time.
+        """Orders by a column (``started`` or ``attempt``), then entity, cluster and nominal time.
 
-        Args:
-            connection: The database.
-            spans: At most one for each entity and cluster.
-            states: Only those in one of these states, where what is to be run again waits; None: all.
-            limit: How many at most.
-            column: ``started`` or ``attempt``; what has none is last, and counts as the end of time, or its beginning.
-            after: The column, entity, cluster and time after which they come; None: from the first.
-            descending: All of it the other way round.
+        Requested reruns count as WAITING. Instances never started are last, at the end of time (descending: its
+        beginning). ``after`` has the value and the key of the last row of the page before.
         """
         if not spans or states == frozenset():
             return []
@@ -108,7 +99,6 @@ class _ProcessRows(InstanceRows[InstanceState, InstanceRecord]):
         states: Collection[InstanceState] | None,
         steps: Mapping[Name, Steps],
     ) -> dict[Name, dict[InstanceState, Counted]]:
-        """See :meth:`InstanceRows.counted`."""
         counts = super().counted(connection, spans, states, steps)
         for again in self.to_run_again(connection, spans):
             own = counts.setdefault((again.process, again.cluster), {})
@@ -119,7 +109,7 @@ class _ProcessRows(InstanceRows[InstanceState, InstanceRecord]):
         return counts
 
     def to_run_again(self, connection: Connection, spans: Sequence[Span]) -> Sequence[Row[Any]]:
-        """Process, cluster, state in its row, and how many in the spans are to be run again."""
+        """Rows of process, cluster, state and number."""
         if not spans:
             return ()
         asked, table = asked_rows(spans, None), PROCESS_INSTANCES.c
@@ -141,27 +131,24 @@ class _ProcessRows(InstanceRows[InstanceState, InstanceRecord]):
 PROCESS_ROWS = _ProcessRows(
     PROCESS_INSTANCES, PROCESS_INSTANCES.c.process, PROCESS_INSTANCES.c.nominal, InstanceState, record_of
 )
-"""Those of processes and replications."""
 
 
 _IN_VAIN = (InstanceState.FAILED, InstanceState.TIMED_OUT, InstanceState.KILLED, InstanceState.SKIPPED)
 
 
 def looks_at(connection: Connection, cluster: str) -> dict[str, Looks]:
-    """Workload -> when it was looked at, of those on a cluster that ever were."""
     table = LOOKS.c
     statement = select(table.process, table.last, table.woke, table.slept).where(table.cluster == cluster)
     return {row.process: Looks(row.last, row.woke, row.slept) for row in connection.execute(statement)}
 
 
 def set_looks(connection: Connection, cluster: str, looks: Mapping[str, Looks]) -> None:
-    """Remembers them."""
     rows = [{"process": process, "cluster": cluster, **vars(one)} for process, one in looks.items()]
     upsert(connection, LOOKS, rows)
 
 
 def ended_since(connection: Connection, process: str, cluster: str, since: datetime) -> dict[datetime, datetime]:
-    """Instance -> when it ended, of those that did not succeed and ended since then."""
+    """Of those that did not succeed."""
     table = PROCESS_INSTANCES.c
     in_vain = table.state.in_([one.value for one in _IN_VAIN])
     own = (table.process == process, table.cluster == cluster, in_vain, table.ended >= since)

@@ -37,19 +37,16 @@ from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 
 _CHUNK = 5_000
 _LOCK = "falcon reruns"
-"""Of whoever writes many requests: two that did it at once could wait for each other."""
+"""Held by writers of many requests, which could deadlock each other otherwise."""
 OF_INSTANCE = and_(
     PROCESS_INSTANCES.c.process == RERUNS.c.process,
     PROCESS_INSTANCES.c.cluster == RERUNS.c.cluster,
     PROCESS_INSTANCES.c.nominal == RERUNS.c.nominal,
 )
-"""That a request is for an instance."""
 
 
 @dataclass(frozen=True)
 class Requested:
-    """A request, and what is known about its instance."""
-
     process: str
     cluster: str
     nominal: datetime
@@ -58,7 +55,7 @@ class Requested:
 
 
 def requested(connection: Connection, clusters: Collection[str]) -> list[Requested]:
-    """All requests on these clusters, those that have been served included."""
+    """Including served ones."""
     there = RERUNS.c.cluster.in_(clusters)
     asked = select(RERUNS).where(there).order_by(RERUNS.c.process, RERUNS.c.cluster, RERUNS.c.nominal)
     requests = {(row.process, row.cluster, row.nominal): _request(row) for row in connection.execute(asked)}
@@ -75,7 +72,6 @@ def requested(connection: Connection, clusters: Collection[str]) -> list[Request
 def requests_of(
     connection: Connection, process: str, cluster: str, nominals: Iterable[datetime]
 ) -> dict[datetime, RerunRequest]:
-    """The requests that there are for those instances."""
     own = (RERUNS.c.process == process, RERUNS.c.cluster == cluster)
     found = {}
     for part in parts(list(nominals)):
@@ -85,13 +81,12 @@ def requests_of(
 
 
 def with_properties(connection: Connection, process: str, cluster: str) -> dict[datetime, RerunRequest]:
-    """The requests for instances of a process that are to run with other properties than those that are declared."""
     own = (RERUNS.c.process == process, RERUNS.c.cluster == cluster, cast(RERUNS.c.properties, Text) != "{}")
     return {row.nominal: _request(row) for row in connection.execute(select(RERUNS).where(*own))}
 
 
 def request(connection: Connection, requests: Mapping[ProcessKey, RerunRequest]) -> None:
-    """Writes requests down, each in the place of what there was for its instance; all or none."""
+    """Replaces requests of the same instances; all or none."""
     if not requests:
         return
     lock_in_transaction(connection, _LOCK)
@@ -117,7 +112,7 @@ def request(connection: Connection, requests: Mapping[ProcessKey, RerunRequest])
 
 @cache
 def _inserted() -> Executable:
-    """Inserts rows that are given as a list for each column; a statement for each row takes ten times as long."""
+    """One list per column: a statement per row takes ten times as long."""
     types = {column.name: Text() if isinstance(column.type, JSON) else column.type for column in RERUNS.c}
     arrays = [bindparam(name, type_=ARRAY(type_)) for name, type_ in types.items()]
     given = func.unnest(*arrays).table_valued(*types).render_derived(name="given")
@@ -129,7 +124,7 @@ def _inserted() -> Executable:
 
 
 def waiting() -> ColumnElement[bool]:
-    """Whether the instance is still to be given a run for its request, as ``waits_for_rerun`` says of a record."""
+    """As ``waits_for_rerun`` for records: no run was assigned for the request yet."""
     run, asked = PROCESS_INSTANCES.c, RERUNS.c
     gave_up = and_(
         run.state == InstanceState.TIMED_OUT.value,
@@ -140,7 +135,7 @@ def waiting() -> ColumnElement[bool]:
 
 
 def forget(connection: Connection, cluster: str, served: Iterable[Requested]) -> None:
-    """Deletes requests, unless another was written for the instance meanwhile."""
+    """Keeps requests that were replaced meanwhile."""
     served = list(served)
     if not served:
         return
@@ -151,7 +146,6 @@ def forget(connection: Connection, cluster: str, served: Iterable[Requested]) ->
 
 
 def requests_at(connection: Connection, keys: Collection[ProcessKey]) -> dict[ProcessKey, RerunRequest]:
-    """The requests that there are for those instances, of any process."""
     own = (RERUNS.c.process, RERUNS.c.cluster, RERUNS.c.nominal)
     found = {}
     for part in parts(keys):

@@ -1,1 +1,1 @@
-"""What is shown of instances: lists, details, reasons, logs; nothing is changed."""
+"""Views of instances: lists, details, reasons, logs; nothing is changed."""

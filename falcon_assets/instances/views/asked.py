@@ -1,4 +1,4 @@
-"""What a query asks for: instances of which workloads, or of which feeds, between which times."""
+"""Resolves a query to workloads or feeds, and the times that it selects."""
 
 from __future__ import annotations
 
@@ -22,12 +22,7 @@ from falcon_assets.planning.workloads import Workload
 
 
 def asked_for(connection: Connection, store: EntityStore, query: InstanceQuery, now: datetime) -> list[Asked]:
-    """What the query is about, by name and cluster.
-
-    Raises:
-        UnknownEntityError: the query names what is not there.
-        QueryError: it asks for a kind or a cluster that there is not.
-    """
+    """Raises UnknownEntityError for unknown names, QueryError for unknown kinds and clusters."""
     require_values(query.filters, {"kind": KINDS[query.type], "cluster": store.clusters})
     if query.cluster is not None and query.cluster not in store.clusters:
         close = nearest(query.cluster, store.clusters)
@@ -38,7 +33,6 @@ def asked_for(connection: Connection, store: EntityStore, query: InstanceQuery, 
 
 
 def kind_of_workload(workload: Workload) -> str:
-    """What its instances are instances of."""
     return "replication" if isinstance(workload.entity, Feed) else "process"
 
 

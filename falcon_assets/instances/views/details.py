@@ -1,4 +1,4 @@
-"""One instance of a process or a replication: its state, and what it reads, writes and is told."""
+"""One instance of a process or a replication: its state, and what it reads, writes and receives."""
 
 from __future__ import annotations
 
@@ -24,17 +24,14 @@ from falcon_assets.planning.workloads import Workload
 
 @dataclass(frozen=True)
 class InstanceDetails:
-    """An instance of a process or a replication and what there is to say about it."""
-
     instance: InstanceInfo
     explanation: Explanation
 
     def params(self) -> dict[str, Any]:
-        """The instance with the variables that its workflow, or the copy, is told; secrets are hidden."""
+        """The instance with the variables of its workflow or copy; secrets are hidden."""
         return {**self.instance.as_data(), "params": dict(sorted(self.explanation.properties.items()))}
 
     def dependencies(self) -> dict[str, Any]:
-        """The instance with those of feeds that it reads, and those that it writes."""
         said = self.explanation
         inputs = [
             {
@@ -62,16 +59,13 @@ class InstanceDetails:
 def instance_details(
     installation: Installation, name: str, instance: datetime, cluster: str | None = None
 ) -> InstanceDetails:
-    """What there is to say about the instance; the stores of its feeds are asked what is there.
+    """Plans the instance, and checks in the stores of its feeds which data exists.
 
-    Args:
-        installation: Where.
-        name: Of the process, of the replication as lists call it, or of the feed that is replicated.
-        instance: A nominal time; it may lie in the future.
-        cluster: Where it runs; None: on the only cluster of the process, or to the only target.
+    ``name`` is that of a process, of a replication as lists call it, or of a replicated feed. ``instance`` may lie in
+    the future. ``cluster`` None: the only one, or the only target.
 
     Raises:
-        UnknownEntityError: there is nothing of that name, or it does not run there, or on several and none is named.
+        UnknownEntityError: unknown name or cluster, or on several clusters and none is named.
         UnknownInstanceError: it has no such instance.
         StorageError: a store cannot be used.
     """
@@ -87,15 +81,7 @@ def instance_details(
 
 @dataclass(frozen=True)
 class Subject:
-    """An instance.
-
-    Attributes:
-        name: Of the process, the replication (``FEED from CLUSTER``) or the feed.
-        cluster: Where it is.
-        instance: Its nominal time.
-        entity: The process or feed that declares it.
-        workload: What it is an instance of; None: of the feed.
-    """
+    """An instance; ``workload`` is None for those of feeds, ``name`` of a replication ``FEED from CLUSTER``."""
 
     name: str
     cluster: str
@@ -105,31 +91,21 @@ class Subject:
 
     @property
     def kind(self) -> str:
-        """process, replication or feed."""
         if self.workload is None:
             return "feed"
         return "replication" if isinstance(self.entity, Feed) else "process"
 
     def __str__(self) -> str:
-        """It in words."""
         return f"{self.name} {format_instant(self.instance)} on {self.cluster}"
 
 
 def find_subject(
     store: EntityStore, name: str, instance: datetime, cluster: str | None = None, kind: str | None = None
 ) -> Subject:
-    """The instance of that name.
+    """Raises UnknownEntityError (also where several clusters or kinds fit) and UnknownInstanceError.
 
-    Args:
-        store: The entities.
-        name: Of a process, a feed, or a replication as lists call it.
-        instance: Its nominal time.
-        cluster: Where; None: on the only cluster that it is on.
-        kind: process or feed, where both have that name; a replication counts as a process.
-
-    Raises:
-        UnknownEntityError: there is none of that name, or not there, or on several clusters and none is named.
-        UnknownInstanceError: it has no such instance.
+    ``name`` is that of a process, a feed, or a replication as lists call it, which counts as a process for ``kind``.
+    ``cluster`` None: the only one.
     """
     workloads = {one.cluster: one for one in store.workloads if one.name == name} if kind != "feed" else {}
     feed = store.feeds.get(name) if kind != "process" else None

@@ -22,14 +22,11 @@ _LARGEST_CHUNK = 10_000
 
 @dataclass(frozen=True)
 class Asked:
-    """Instances of an entity, or a replication, on a cluster that are asked for.
+    """Instances of an entity, or a replication, on a cluster.
 
     Attributes:
-        kind: process, replication or feed.
-        timeline: Its instances.
-        span: Between which times they are.
-        open_from: All instances before it have rows, but for those that are over without.
-        due: None after it is due, where only those are asked for that are.
+        open_from: All instances before it have rows, except those that were settled without.
+        due: Nothing after it is due; used by queries for due instances only.
         without_row: The state of those that have no row.
     """
 
@@ -42,7 +39,6 @@ class Asked:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Names the entity, and the cluster."""
         return self.span.entity, self.span.cluster
 
     @property
@@ -53,7 +49,7 @@ class Asked:
 
     @property
     def steps(self) -> Steps | None:
-        """The same as steps of one length; None: there is none, or they are on a calendar."""
+        """:attr:`indexes` as steps of one length; None: there are none, or they are on a calendar."""
         indexes, timeline = self.indexes, self.timeline
         frequency = timeline.frequency
         is_regular = frequency.is_absolute or (frequency.unit is TimeUnit.DAYS and timeline.timezone == "UTC")
@@ -62,7 +58,7 @@ class Asked:
         return Steps(timeline.instance(indexes[0]), timeline.instance(indexes[-1]), frequency.length)
 
     def cut(self, after: Key | None, *, by_time: bool, descending: bool) -> Asked | None:
-        """What of it comes after an instance in the order; None: nothing."""
+        """The part after an instance in that order; None: nothing."""
         if after is None:
             return self
         first, last = self.span.first, self.span.last
@@ -79,7 +75,7 @@ class Asked:
         return replace(self, span=Span(*own, first, last)) if first <= last else None
 
     def until(self, last: Key, *, by_time: bool, descending: bool) -> Asked | None:
-        """What of it does not come after an instance in the order; None: nothing."""
+        """The part up to and with an instance in that order; None: nothing."""
         own, other = self.key, last[:2]
         if by_time or own == other:
             begin, end = self.span.first, self.span.last
@@ -88,21 +84,19 @@ class Asked:
         return self if (own > other if descending else own < other) else None
 
     def beginning(self, *, descending: bool) -> Span | None:
-        """Where a list of those that may have no row begins."""
         indexes = next(_chunks(self.indexes, descending=descending), None)
         if not indexes:
             return None
         return Span(*self.key, self.timeline.instance(indexes[0]), self.timeline.instance(indexes[-1]))
 
     def latest(self, number: int) -> list[datetime]:
-        """The latest of those that may have no row, so many at most."""
         return _nominals(self.timeline, self.indexes[-number:])
 
 
 def in_order(
     connection: Connection, rows: InstanceRows[Any, Any], asked: Sequence[Asked], query: InstanceQuery
 ) -> Iterator[tuple[Key, Any]]:
-    """The instances that are asked for, with and without rows, in the order that is asked for; None: no row."""
+    """The instances with and without rows (None) in the order of the query."""
     states, by_time, descending = query.states, query.by_time, query.descending
     spans = [one.span for one in asked]
     known = rows.first(connection, spans, states, query.limit + 1, by_time=by_time, descending=descending)
@@ -136,7 +130,7 @@ def without_rows(
     *,
     descending: bool,
 ) -> Iterator[tuple[Key, None]]:
-    """Those that have no row, in order; few are asked for at a time, and not those that ``first`` tells already."""
+    """Those without a row, in order; read in growing chunks, except for rows in ``first``."""
     there = first.get(asked.key)
     for indexes in _chunks(asked.indexes, descending=descending):
         nominals = _nominals(asked.timeline, indexes)
@@ -151,7 +145,6 @@ def without_rows(
 def counted(
     connection: Connection, rows: InstanceRows[Any, Any], asked: Sequence[Asked], states: frozenset[State] | None
 ) -> dict[tuple[str, str], dict[State, int]]:
-    """How many of the instances are in which state; only those states are counted."""
     open_ones = [one for one in asked if states is None or one.without_row in states]
     steps = {one.key: own for one in open_ones if (own := one.steps)}
     counts = rows.counted(connection, [one.span for one in asked], states, steps)
@@ -171,14 +164,7 @@ def unrecorded(
     asked: Sequence[Asked],
     counts: Mapping[tuple[str, str], Mapping[Any, Counted]] | None = None,
 ) -> dict[tuple[str, str], int]:
-    """How many of the instances have no row; only those are read that may have none.
-
-    Args:
-        connection: The database.
-        rows: Where the others are.
-        asked: The instances.
-        counts: All rows in their spans, where they are counted already.
-    """
+    """Counts instances without rows, and reads only where there may be some; ``counts``: of all rows, if known."""
     steps = {one.key: own for one in asked if (own := one.steps)}
     stepping = [Span(*key, own.first, own.last) for key, own in steps.items()]
     on_steps = rows.counted(connection, stepping, None, steps) if counts is None else counts

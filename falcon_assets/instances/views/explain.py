@@ -1,4 +1,4 @@
-"""What one process instance reads, writes and is told, and whether what it reads is there."""
+"""One process instance: what it reads, writes and receives, and which inputs are available."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from falcon_assets.storage.kinds.snapshots import is_there, why_not_there
 
 @dataclass(frozen=True)
 class ExplainedInstance:
-    """An instance of a feed, where it lies, and whether it is available now; of a snapshot feed also why it is not."""
+    """``why`` has the reason why an instance of a snapshot feed is not available."""
 
     instance: datetime
     path: str
@@ -48,8 +48,8 @@ class ExplainedInput:
     """The instances that an input reads.
 
     Attributes:
-        last_used: Where each version is used once: which was used last, if any was.
-        short: The window of ``latest`` or ``future`` for which not enough instances are available; "": it has them.
+        last_used: The version used last, where each is used once.
+        short: The window of ``latest`` or ``future`` that lacks available instances; "": none does.
     """
 
     name: str
@@ -62,8 +62,6 @@ class ExplainedInput:
 
 @dataclass(frozen=True)
 class ExplainedOutput:
-    """The instance that an output writes, and where."""
-
     name: str
     feed: str
     instance: datetime
@@ -72,17 +70,12 @@ class ExplainedOutput:
 
 @dataclass(frozen=True)
 class Explanation:
-    """A process instance.
+    """A process instance, planned by the latest definition.
 
     Attributes:
-        process: Of which process.
-        cluster: Where it runs.
-        instance: Its nominal time.
-        inputs: What it reads.
-        outputs: What it writes.
-        properties: The variables that the workflow is told; secrets are hidden.
-        definition: The version of the definition that it runs with; None: none is recorded, or nobody can say.
-        latest: The version that is explained here: the latest.
+        properties: Variables of the workflow; secrets are hidden.
+        definition: The version that it runs with; None: not recorded, or the database is away.
+        latest: The version explained here.
     """
 
     process: str
@@ -96,16 +89,10 @@ class Explanation:
 
 
 def explain(installation: Installation, process: str, instance: datetime, cluster: str | None = None) -> Explanation:
-    """Plans the instance and asks the stores of its feeds what is there.
-
-    Args:
-        installation: Where.
-        process: The process.
-        instance: A nominal time.
-        cluster: Where it runs; None: on the only cluster of the process.
+    """Plans the instance and checks in the stores of its feeds which data exists; ``cluster`` None: the only one.
 
     Raises:
-        UnknownEntityError: there is no such process, or it does not run there, or on several and none is named.
+        UnknownEntityError: unknown process or cluster, or on several clusters and none is named.
         UnknownInstanceError: the process has no such instance.
         StorageError: a store cannot be used.
         DeniedError: the user may not read the process.
@@ -161,7 +148,7 @@ def _explained(
 
 
 def _versions(installation: Installation, process: str) -> EntityVersions:
-    """The versions of the process; none where there is no database, or it is away: what is explained needs none."""
+    """Empty without a database: the explanation does not need it."""
     key = ("process", process)
     with suppress(SettingsError, OperationalError), installation.recorded() as connection:
         return versions_of(connection, [key]).get(key, EntityVersions()) if connection else EntityVersions()
@@ -169,7 +156,6 @@ def _versions(installation: Installation, process: str) -> EntityVersions:
 
 
 def _asked(installation: Installation, process: str, cluster: str, instance: datetime) -> AskedProperties:
-    """Those with which somebody asked that it runs again, and it has not yet."""
     with suppress(SettingsError, OperationalError), installation.recorded() as connection:
         found = requests_of(connection, process, cluster, [instance]) if connection else {}
         return found[instance].properties if instance in found else ()
@@ -177,7 +163,6 @@ def _asked(installation: Installation, process: str, cluster: str, instance: dat
 
 
 def _last_used(installation: Installation, process: Process, cluster: str) -> Mapping[str, LastUse]:
-    """Input -> which version was used last, where each is used once and the database says so."""
     asked = {process.name: (cluster, process.inputs)}
     with suppress(SettingsError, OperationalError), installation.recorded() as connection:
         return last_used(connection, cluster, asked).get(process.name, {}) if connection else {}
@@ -185,11 +170,6 @@ def _last_used(installation: Installation, process: Process, cluster: str) -> Ma
 
 
 def _cluster(entities: EntityStore, process: Process, name: str | None) -> Cluster:
-    """The cluster asked for, or the only cluster.
-
-    Raises:
-        UnknownEntityError: the process does not run there, or runs on several and none was named.
-    """
     clusters = {cluster.name: cluster for cluster, _ in entities.process_clusters(process)}
     if name is None and len(clusters) == 1:
         return next(iter(clusters.values()))

@@ -1,4 +1,4 @@
-"""What one instance of a replication copies, from where to where, and how."""
+"""One instance of a replication: source, target and options of the copy."""
 
 from __future__ import annotations
 
@@ -21,18 +21,12 @@ from falcon_assets.storage.kinds.kind_of import kind_of
 def explain_replication(
     installation: Installation, name: str, instance: datetime, cluster: str | None = None
 ) -> Explanation:
-    """What the instance copies; its properties are the clusters, the paths and the options of the copy.
-
-    Args:
-        installation: Where; the stores are asked what is there.
-        name: Of the replication as lists call it, or of its feed.
-        instance: A nominal time.
-        cluster: The target; None: the only one that it may be.
+    """As :func:`explain`; the properties are the clusters, the paths and the options of the copy.
 
     Raises:
         UnknownEntityError: there is no such replication, or there are several.
         UnknownInstanceError: it has no such instance.
-        DeniedError: who asks may not read the feed.
+        DeniedError: the user may not read the feed.
         StorageError: a store cannot be used.
     """
     settings, entities = installation.settings, installation.entities
@@ -66,7 +60,7 @@ def explain_replication(
 
 
 def _replication(entities: EntityStore, name: str, instance: datetime, cluster: str | None) -> ReplicationWorkload:
-    """The one that is meant; of several the only one that has the instance."""
+    """Of several that fit, the only one that has the instance."""
     of_feeds = (one for those in entities.replications.values() for one in those)
     found = [one for one in of_feeds if name in (one.name, one.entity.name) and cluster in (None, one.cluster)]
     if not found:

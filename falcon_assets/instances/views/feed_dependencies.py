@@ -1,4 +1,4 @@
-"""Who writes an instance of a feed, who read it, and who has yet to read it."""
+"""Writers and readers of an instance of a feed, and those that have yet to read it."""
 
 from __future__ import annotations
 
@@ -26,20 +26,13 @@ from falcon_assets.planning.workloads import Workload
 
 @dataclass(frozen=True)
 class FutureReads:
-    """Instances that have yet to read an instance of a feed, by their windows.
-
-    Attributes:
-        workload: Whose instances.
-        input: By which of its inputs.
-        nominals: Oldest first; None: which ones depends on what will be there (``latest``, ``future``).
-    """
+    """``nominals`` are oldest first; None: they depend on future data (``latest``, ``future``)."""
 
     workload: Workload
     input: str
     nominals: tuple[datetime, ...] | None
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         return {
             "entity": self.workload.name,
             "kind": kind_of_workload(self.workload),
@@ -53,14 +46,7 @@ class FutureReads:
 
 @dataclass(frozen=True)
 class FeedInstanceDependencies:
-    """An instance of a feed on a cluster, and who deals with it.
-
-    Attributes:
-        instance: It.
-        writers: Instances of processes and replications that write it, and their states; none: it lands from outside.
-        readings: Who read it.
-        future: Who has yet to read it.
-    """
+    """``writers`` without entries: it lands from outside."""
 
     instance: InstanceInfo
     writers: tuple[tuple[Workload, datetime, InstanceState], ...]
@@ -68,7 +54,6 @@ class FeedInstanceDependencies:
     future: tuple[FutureReads, ...]
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         writers = [
             {
                 "entity": workload.name,
@@ -90,18 +75,12 @@ class FeedInstanceDependencies:
 def feed_instance_dependencies(
     installation: Installation, feed: str, instance: datetime, cluster: str | None = None
 ) -> FeedInstanceDependencies:
-    """Who deals with the instance, on the clusters of all colos; nothing but the ledger is asked.
-
-    Args:
-        installation: Where.
-        feed: The feed.
-        instance: A nominal time; it may lie in the future.
-        cluster: Where it is; None: on the only cluster of the feed.
+    """Searches the clusters of all colos, in the ledger only; ``cluster`` None: the only one of the feed.
 
     Raises:
-        UnknownEntityError: there is no such feed, or it is not there, or on several and none is named.
+        UnknownEntityError: unknown feed or cluster, or on several clusters and none is named.
         UnknownInstanceError: the feed has no such instance there.
-        DeniedError: who asks may not read the feed.
+        DeniedError: the user may not read the feed.
     """
     store = installation.entities
     where = _cluster(store, feed, cluster)
@@ -123,7 +102,6 @@ def feed_instance_dependencies(
 
 
 def _cluster(store: EntityStore, name: str, cluster: str | None) -> str:
-    """The cluster asked for, or the only one."""
     clusters = [found.name for found, _ in store.feed_clusters(store.feed(name))]
     if cluster is None and len(clusters) == 1:
         return clusters[0]

@@ -1,4 +1,4 @@
-"""Instances of feeds as lists show them: what is there, where it was copied to, why it is not there, when it goes."""
+"""Instances of feeds in lists: data, copies, expiry, or why they are missing."""
 
 from __future__ import annotations
 
@@ -31,14 +31,7 @@ from falcon_assets.planning.workloads import ReplicationWorkload
 
 @dataclass(frozen=True)
 class ReplicatedInstance:
-    """How far an instance is copied from a source to a target.
-
-    Attributes:
-        source: Cluster that it comes from.
-        target: Cluster that it goes to.
-        state: Of the instance of that replication.
-        version: The version of the source that was copied last; None: none was.
-    """
+    """``version`` is the version of the source that was copied last; None: none was."""
 
     source: str
     target: str
@@ -46,7 +39,6 @@ class ReplicatedInstance:
     version: str | None
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         return {"source": self.source, "target": self.target, "state": self.state.value, "version": self.version}
 
 
@@ -55,10 +47,9 @@ class FeedInstanceInfo(InstanceInfo):
     """An instance of a feed on a cluster.
 
     Attributes:
-        path: Where it lies on the cluster, or a URL; a table: its URI. None: the definition does not say it.
-        stored: What the ledger knows of it; None: it has never been there.
-        expires: The first pass of retention that finds it older than its limit; None: no pass, or it is gone.
-        replications: From here, and to here.
+        path: On the cluster, or a URL; a table: its URI. None: the definition leaves it open.
+        stored: Its row; None: it has never been available.
+        expires: The first pass of retention that finds it older than its limit; None: no pass does, or it is evicted.
     """
 
     path: str | None = None
@@ -67,7 +58,6 @@ class FeedInstanceInfo(InstanceInfo):
     replications: tuple[ReplicatedInstance, ...] = ()
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         row = self.stored
         seen = row if row and row.version else None
         feed = {
@@ -92,7 +82,7 @@ def feed_instances(
     found: Sequence[tuple[Key, FeedInstanceRow | None]],
     now: datetime,
 ) -> Iterator[FeedInstanceInfo]:
-    """Those instances, with what there is to say about them; some statements, however many they are."""
+    """Takes a fixed number of statements for any number of instances."""
     everywhere = installation.all_entities
     copies = {key: list(_replications(everywhere, key)) for key, _ in found}
     wanted = {(one.name, one.cluster, key[2]) for key, ones in copies.items() for one in ones}
@@ -149,7 +139,6 @@ def feed_instances(
 
 
 def _replications(everywhere: EntityStore, key: Key) -> Iterator[ReplicationWorkload]:
-    """Those that read the instance or bring it."""
     name, cluster, instance = key
     feed = everywhere.feed(name)
     for entry in feed.clusters:

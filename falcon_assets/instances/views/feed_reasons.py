@@ -1,4 +1,4 @@
-"""Why an instance of a feed is not there."""
+"""Reasons why an instance of a feed is not there."""
 
 from __future__ import annotations
 
@@ -20,57 +20,44 @@ from falcon_assets.planning.reason import Reason
 
 @dataclass(frozen=True)
 class RemovedByRetention(Reason):
-    """Retention removed it, or moved it away."""
-
     action: str
     why: str
     archive: str | None
 
     def __str__(self) -> str:
-        """A predicate."""
         done = f"was archived to {self.archive}" if self.archive else "was deleted by retention"
         return f"{done}: {self.why}" if self.why else done
 
 
 @dataclass(frozen=True)
 class NotLanded(Reason):
-    """Nothing came from outside."""
-
     def __str__(self) -> str:
-        """A predicate."""
         return "has not landed"
 
 
 @dataclass(frozen=True)
 class TakenBack(Reason):
-    """It was there, and was not when somebody was to read it."""
+    """An instance that was recorded, but that a reader found missing."""
 
     def __str__(self) -> str:
-        """A predicate."""
         return "was there, and was taken back"
 
 
 @dataclass(frozen=True)
 class NotRefreshedSince(Reason):
-    """The data of a snapshot feed is older than the instance."""
-
     needed: datetime
 
     def __str__(self) -> str:
-        """A predicate."""
         return f"needs a refresh at or after {format_instant(self.needed)}"
 
 
 @dataclass(frozen=True)
 class NotWritten(Reason):
-    """The process has not written it."""
-
     process: str
     instance: datetime | None
     state: str | None
 
     def __str__(self) -> str:
-        """A predicate."""
         if self.instance is None:
             return f"is written by no instance of {self.process}"
         return f"is not written: {self.process} {format_instant(self.instance)} is {self.state}"
@@ -78,24 +65,15 @@ class NotWritten(Reason):
 
 @dataclass(frozen=True)
 class NotCopied(Reason):
-    """It was not copied here."""
-
     replication: str
     state: str
 
     def __str__(self) -> str:
-        """A predicate."""
         return f"is not copied: {self.replication} is {self.state}"
 
 
 class MissingReasons:
-    """Why some instances are not there; asks the ledger for all of them at once.
-
-    Args:
-        connection: The database.
-        store: The entities.
-        missing: The instances.
-    """
+    """Reads the ledger for all instances at once."""
 
     def __init__(self, connection: Connection, store: EntityStore, missing: Sequence[Key]) -> None:
         self._store = store
@@ -105,7 +83,6 @@ class MissingReasons:
         self._records = PROCESS_ROWS.some(connection, {one for one in self._makers.values() if one})
 
     def of(self, key: Key) -> Reason:
-        """Why that one is not there."""
         name, cluster = key[:2]
         feed, maker = self._store.feed(name), self._makers[key]
         record = self._records.get(maker) if maker else None
@@ -120,6 +97,6 @@ class MissingReasons:
         return NotRefreshedSince(key[2]) if feed.snapshot else NotLanded()
 
     def _maker(self, name: str, cluster: str, instance: datetime) -> Key | None:
-        """The instance of a process or a replication that makes it; of several the last."""
+        """Of several writers, the last."""
         writers = writers_of(self._store, self._store.feed(name), cluster, instance)
         return (writers[-1][0].name, cluster, writers[-1][1]) if writers else None

@@ -1,4 +1,4 @@
-"""Which instances of a feed are to be there by now, and who writes them."""
+"""Instances of a feed that are due by now, and their writers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from falcon_assets.planning.workloads import Workload
 
 
 def due_of_feed(store: EntityStore, feed: Feed, cluster: str, now: datetime) -> tuple[Timeline, datetime]:
-    """The instances that a feed is to have on a cluster, and the time after which none of them is due yet.
+    """The instances of a feed on a cluster, and the time after which none of them is due yet.
 
-    What lands is due at its time, what is copied after the delay; what a process writes not before the first instance
-    that writes it. What nobody writes is due at its time, too, once nobody can write it any more.
+    Landing instances are due at their time, copies after the delay, those that a process writes not before the first
+    instance that writes them; where no process can write them any more, at their time too.
     """
     timeline, replications = feed_timeline(feed, cluster), store.replications_to(feed.name, cluster)
     if replications:
@@ -36,7 +36,7 @@ def due_of_feed(store: EntityStore, feed: Feed, cluster: str, now: datetime) -> 
 
 
 def writers_of(store: EntityStore, feed: Feed, cluster: str, instance: datetime) -> list[tuple[Workload, datetime]]:
-    """The instances of a process, or of replications, that write an instance of a feed; none: it lands from outside."""
+    """Empty: the instance lands from outside."""
     timeline, found = feed_timeline(feed, cluster), list[tuple[Workload, datetime]]()
     for producer in store.producers(feed.name, cluster):
         output = next(one for one in producer.outputs if one.feed == feed.name)
@@ -47,7 +47,6 @@ def writers_of(store: EntityStore, feed: Feed, cluster: str, instance: datetime)
 
 
 def due_at(store: EntityStore, feed: Feed, cluster: str, instance: datetime) -> datetime:
-    """When an instance of a feed is due there."""
     writers = writers_of(store, feed, cluster, instance)
     delay = max((workload.delay for workload, _ in writers), default=timedelta())
     return max(instance, (writers[0][1] if writers else instance) + delay)

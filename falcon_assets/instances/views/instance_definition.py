@@ -1,4 +1,4 @@
-"""Which version of its definition an instance has."""
+"""The version of its definition that an instance has."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WAITS = (InstanceState.WAITING, InstanceState.READY)
 
 
 def versions_for(connection: Connection, workloads: Iterable[Workload]) -> Mapping[Key, EntityVersions]:
-    """The versions of what the workloads are of, by kind and name; one statement."""
+    """By kind and name; one statement."""
     return versions_of(connection, sorted({(one.entity.kind, one.entity.name) for one in workloads}))
 
 
@@ -30,15 +30,9 @@ def definition_of(
     waits: bool = False,
     use_latest: bool = False,
 ) -> int | None:
-    """The version that an instance ran with last, or will run with where it waits; None: none is recorded.
+    """The version that an instance ran with last, or will run with where it waits; None: not recorded.
 
-    Args:
-        workload: Of what.
-        nominal: Which.
-        record: What is known about it; None: no run was given it.
-        versions: Those of :func:`versions_for`.
-        waits: Whether it waits for a rerun, whatever the record says.
-        use_latest: Whether that is to run with the latest version.
+    ``waits``: for a rerun, regardless of the record; ``use_latest``: that rerun takes the latest version.
     """
     if record is not None and not waits and record.state not in _WAITS:
         return record.definition

@@ -1,4 +1,4 @@
-"""Lists of instances by what their rows say: when they were started last, and how often."""
+"""Lists and counts of instances, in pages."""
 
 from __future__ import annotations
 
@@ -40,10 +40,7 @@ from falcon_assets.planning.workloads import Workload
 def by_value(
     connection: Connection, asked: Sequence[Asked], query: InstanceQuery
 ) -> Iterator[tuple[Key, InstanceRecord | None]]:
-    """The instances that are asked for after ``query.after``, with and without rows; None: no row.
-
-    Those with the same value are in the order of their names, in the same direction.
-    """
+    """The instances after ``query.after``, with and without rows (None), by a column of the rows, then by name."""
     states, descending, after = query.states, query.descending, query.after_key
     column, start = query.by_value or "", None if after is None else (query.after_value, after)
     limit = query.limit + 1
@@ -55,7 +52,7 @@ def by_value(
         return query.value(one[1]), one[0]
 
     def unrecorded() -> Iterator[tuple[Key, None]]:
-        """They all have the same value: those after the start come after it by their names, or all do, or none."""
+        """All have the same value: all of them, those after the start by name, or none follow."""
         begins = None
         if start is not None and start[0] is not None and start[0] != without:
             if (without < start[0]) is not descending:  # type: ignore[operator]  # of one order, of one type
@@ -74,11 +71,7 @@ def by_value(
 def readable(
     installation: Installation, store: EntityStore, query: InstanceQuery, asked: Sequence[Asked]
 ) -> list[Asked]:
-    """What is asked for, without that whose entities the user of the operating system may not read.
-
-    Raises:
-        DeniedError: such an entity is named.
-    """
+    """Leaves out entities that the user of the operating system may not read; raises DeniedError where one is named."""
     who = acting(installation.settings)
     refused = {one.key: entity for one in asked if not may_read((entity := _entity(store, one)).acl, who)}
     if query.name is not None:
@@ -93,31 +86,28 @@ def _entity(store: EntityStore, one: Asked) -> Feed | Process:
 
 
 _LATEST = 10
-"""How many instances a status shows when no time is given (source: Apache Falcon)."""
+"""Source: Apache Falcon."""
 
 
 @dataclass(frozen=True)
 class InstanceCounts:
-    """How many instances of a process, a replication or a feed on a cluster are in which state."""
-
     entity: str
     kind: str
     cluster: str
     states: Mapping[State, int]
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         states = {state.value: number for state, number in self.states.items()}
         return {"entity": self.entity, "kind": self.kind, "cluster": self.cluster, "states": states}
 
 
 def list_instances(installation: Installation, query: InstanceQuery) -> InstancePage:
-    """A part of the instances that are asked for, without those of entities that the user may not read.
+    """Returns a page, without entities that the user may not read.
 
     Raises:
-        UnknownEntityError: the query names what is not there.
-        DeniedError: the query names what the user may not read.
-        QueryError: it asks for a state, or a part, that there is not.
+        UnknownEntityError: the query names an unknown entity.
+        DeniedError: the query names an entity that the user may not read.
+        QueryError: an unknown state or page.
     """
     states, after, rows = query.states, query.after_key, rows_of(query)
     store = installation.all_entities.in_colo(query.colo) if query.colo else installation.entities
@@ -139,7 +129,7 @@ def list_instances(installation: Installation, query: InstanceQuery) -> Instance
 
 
 def all_instances(installation: Installation, query: InstanceQuery) -> Iterator[InstanceInfo]:
-    """All of the instances that are asked for, part by part; raises as :func:`list_instances`."""
+    """Page by page; raises as :func:`list_instances`."""
     while True:
         page = list_instances(installation, query)
         yield from page.items
@@ -149,10 +139,10 @@ def all_instances(installation: Installation, query: InstanceQuery) -> Iterator[
 
 
 def instance_status(installation: Installation, query: InstanceQuery) -> InstancePage:
-    """The instances of an entity in a time, or the latest ones.
+    """Returns the instances of a time span, or a single one.
 
     Raises:
-        UnknownInstanceError: one instance is asked for, and there is none of that time.
+        UnknownInstanceError: the query is for a single instance, which does not exist.
         UnknownEntityError, QueryError: as :func:`list_instances`.
     """
     page = list_instances(installation, query)
@@ -162,14 +152,13 @@ def instance_status(installation: Installation, query: InstanceQuery) -> Instanc
 
 
 def latest(query: InstanceQuery) -> InstanceQuery:
-    """The query, or where it names no time, one for the latest instances."""
     if query.start or query.end:
         return query
     return replace(query, sort="-instance", limit=min(query.limit, _LATEST))
 
 
 def summarize_instances(installation: Installation, query: InstanceQuery) -> list[InstanceCounts]:
-    """How many of the instances that are asked for are in which state; raises as :func:`list_instances`."""
+    """Counts the instances of a query by state; raises as :func:`list_instances`."""
     store = installation.all_entities.in_colo(query.colo) if query.colo else installation.entities
     with installation.tables_caught_up().begin() as connection:
         asked = readable(installation, store, query, asked_for(connection, store, query, installation.settings.now()))
@@ -178,7 +167,6 @@ def summarize_instances(installation: Installation, query: InstanceQuery) -> lis
 
 
 def rows_of(query: InstanceQuery) -> InstanceRows[Any, Any]:
-    """Where the ledger has the instances that are asked for."""
     return FEED_ROWS if query.type == "feed" else PROCESS_ROWS
 
 
@@ -205,14 +193,13 @@ def _process_instances(
 
 
 def to_run_again(connection: Connection, found: Sequence[tuple[Key, InstanceRecord | None]]) -> dict[Key, RerunRequest]:
-    """Those of the instances that wait for a rerun, whatever their row says."""
     records = {key: record for key, record in found if record is not None}
     asked = requests_at(connection, records)
     return {key: request for key, request in asked.items() if waits_for_rerun(request, records[key])}
 
 
 def _is_said_off(record: InstanceRecord | None) -> bool:
-    """Whether of an instance off the timeline that is said; where it ended badly, why it did matters more."""
+    """Where an instance off the timeline ended badly, its own reason matters more."""
     return _waits(record) or (record is not None and _recorded(record) is None)
 
 
@@ -229,16 +216,7 @@ def process_info(
     *,
     again: RerunRequest | None = None,
 ) -> InstanceInfo:
-    """What is said of an instance.
-
-    Args:
-        workload: Of what.
-        key: Which.
-        record: What is known about it; None: no run was given it.
-        versions: Of what waits, the versions of its definition.
-        reason: Why it waits; None: as it was recorded.
-        again: The rerun that it waits for, whatever the record says.
-    """
+    """``again`` is the rerun that the instance waits for, regardless of the record; ``reason`` None: as recorded."""
     entity, cluster, nominal = key
     kind = kind_of_workload(workload)
     waits, latest = again is not None, again is not None and again.use_latest
@@ -252,7 +230,7 @@ def process_info(
 
 
 def _recorded(record: InstanceRecord) -> dict[str, Any] | None:
-    """The reason as it was recorded; one that has only words is named after the state."""
+    """A reason without data is named after the state."""
     if record.reason_data is not None:
         return dict(record.reason_data)
     return {"kind": record.state.value.lower(), "text": record.reason} if record.reason else None

@@ -1,4 +1,4 @@
-"""Which instances are asked for, which part of them, and what is answered."""
+"""Queries for instances, and their pages."""
 
 from __future__ import annotations
 
@@ -17,37 +17,31 @@ from falcon_assets.planning.instance_record import FeedState, InstanceRecord, In
 
 State: TypeAlias = "InstanceState | FeedState"
 Value: TypeAlias = datetime | int
-"""What some orders go by."""
 
 FIELDS = dict.fromkeys(("entity", "kind", "cluster", "state"))
-"""What lists of instances can be filtered by."""
 KINDS = {"process": ("process", "replication"), "feed": ("feed",)}
-"""The kinds that a list of each type has."""
 ORDERS = dict.fromkeys(("entity", "instance", "started", "attempt"))
-"""What they can be sorted by; those of feeds by the first two."""
+"""Orders of lists; feeds have the first two only."""
 VALUES = ("started", "attempt")
-"""The orders that are columns of rows, and no part of what names an instance."""
+"""Orders by columns of rows that are not part of an instance's key."""
 _NEVER = datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC)
-"""For what never was started, in ascending and descending order: it is last."""
+"""Sorts instances never started last, ascending and descending."""
 
 
 @dataclass(frozen=True)
 class InstanceQuery:
-    """Which instances are wanted; without anything all that are due.
+    """Selects instances; by default all that are due.
 
     Attributes:
         name: Of a process, of a feed (its replications), or of a replication as lists call it; None: all.
-        type: ``process``: of processes and replications; ``feed``: of feeds.
-        text: Only of entities that have it in their name.
-        start: The first; alone it is the only one, and need not be due yet.
-        end: The last; it is included.
-        cluster: Only there.
-        colo: Only on clusters of it.
+        type: ``process`` includes replications.
+        text: A part of the entity's name.
+        start: Without ``end``, the only instance, which need not be due yet.
+        end: Included.
         filters: Field and value; of several with one field any may fit, of different fields all must.
-        sort: ``entity`` (then cluster and time), ``instance``, ``started`` or ``attempt``; with a '-' in front the
-            other way round. What never was started is last.
-        after: What :attr:`InstancePage.next` of the part before said.
-        limit: How many at most.
+        sort: ``entity`` (then cluster and time), ``instance``, ``started`` or ``attempt``; '-' in front reverses it.
+            Instances never started are last.
+        after: :attr:`InstancePage.next` of the page before.
     """
 
     name: str | None = None
@@ -63,36 +57,25 @@ class InstanceQuery:
     limit: int = 100
 
     def __post_init__(self) -> None:
-        """Checks it.
-
-        Raises:
-            QueryError: there is no such order, or no such part.
-        """
+        """Raises QueryError for an unknown order, or a limit below 1."""
         known_field(self.sort.removeprefix("-"), ORDERS)
         require_part(0, self.limit, least=1)
 
     @property
     def alone(self) -> bool:
-        """Whether one instance is asked for."""
         return self.start is not None and self.end is None
 
     @property
     def last(self) -> datetime | None:
-        """The last instance; None: there is no limit."""
         return self.end or self.start
 
     @property
     def by_time(self) -> bool:
-        """Whether the nominal time counts first."""
         return self.sort.removeprefix("-") == "instance"
 
     @property
     def by_value(self) -> str | None:
-        """The column whose value counts first; None: what names the instance does.
-
-        Raises:
-            QueryError: instances of feeds have no such value.
-        """
+        """None: the key counts first. Raises QueryError for instances of feeds."""
         field = self.sort.removeprefix("-")
         if field not in VALUES:
             return None
@@ -102,16 +85,11 @@ class InstanceQuery:
 
     @property
     def descending(self) -> bool:
-        """Whether the greatest comes first."""
         return self.sort.startswith("-")
 
     @property
     def states(self) -> frozenset[State] | None:
-        """The states that are wanted; None: all.
-
-        Raises:
-            QueryError: there is no such state.
-        """
+        """None: all. Raises QueryError for unknown states."""
         states = FeedState if self.type == "feed" else InstanceState
         wanted = [value for field, value in self.filters if field == "state"]
         try:
@@ -121,12 +99,11 @@ class InstanceQuery:
             raise QueryError(f"there is no state {', '.join(wanted)}; there is: {known}") from error
 
     def fits(self, field: str, *values: str) -> bool:
-        """Whether something with these values in the field is wanted."""
         wanted = {value.casefold() for known, value in self.filters if known == field}
         return not wanted or any(value.casefold() in wanted for value in values)
 
     def value(self, record: InstanceRecord | None) -> Value | None:
-        """What counts first of an instance, comparable with that of others; None: nothing but what names it does."""
+        """The sort value of an instance; None: only the key counts."""
         if self.by_value is None:
             return None
         if self.by_value == "attempt":
@@ -134,7 +111,7 @@ class InstanceQuery:
         return (record.started if record else None) or _NEVER[self.descending]
 
     def token(self, key: Key, record: InstanceRecord | None = None) -> str:
-        """What stands for everything after this instance."""
+        """Stands for everything after this instance."""
         value = self.value(record) if self.by_value else None
         told = value.isoformat() if isinstance(value, datetime) else value
         said = json.dumps([self.sort, *key[:2], key[2].astimezone(UTC).isoformat(), told])
@@ -142,17 +119,12 @@ class InstanceQuery:
 
     @property
     def after_key(self) -> Key | None:
-        """The instance after which the part begins; None: at the beginning.
-
-        Raises:
-            QueryError: it is not what a list with this order said.
-        """
+        """None: at the beginning. Raises QueryError for a token that no list of this order returned."""
         found = self._after
         return found[0] if found else None
 
     @property
     def after_value(self) -> Value | None:
-        """What counted first of that instance; raises likewise."""
         found = self._after
         return found[1] if found else None
 
@@ -178,17 +150,11 @@ class InstanceInfo:
     """An instance of a process, a replication or a feed.
 
     Attributes:
-        entity: Its name; replications are called ``FEED from CLUSTER``.
-        kind: process, replication or feed.
-        cluster: Where it is.
-        instance: Its nominal time.
-        state: Its state.
-        reason: Why, as ``kind``, ``text`` and what it is about; None where there is nothing to say.
-        attempt: How many runs were given it.
-        run: The run that carries it, or had it last.
-        started: When it was started last, on the falcon clock.
-        ended: When it ended last.
-        definition: The version of its definition that it ran with last, or will run with; None: none is recorded.
+        entity: Replications are called ``FEED from CLUSTER``.
+        reason: ``kind``, ``text`` and details; None: there is none.
+        run: The present or the last run.
+        started: On the falcon clock, of the last attempt; likewise ``ended``.
+        definition: The version that it ran with last, or will run with; None: not recorded.
     """
 
     entity: str
@@ -204,7 +170,6 @@ class InstanceInfo:
     definition: int | None = None
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         return {
             "entity": self.entity,
             "kind": self.kind,
@@ -222,18 +187,11 @@ class InstanceInfo:
 
 @dataclass(frozen=True)
 class InstancePage:
-    """A part of a list of instances.
-
-    Attributes:
-        items: What is in it.
-        total: How many there are in all parts.
-        next: Stands for the rest; None: this is the last part.
-    """
+    """``total`` counts all pages; ``next`` is for :attr:`InstanceQuery.after`, None: this is the last page."""
 
     items: tuple[InstanceInfo, ...]
     total: int
     next: str | None
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         return {"items": [one.as_data() for one in self.items], "total": self.total, "next": self.next}

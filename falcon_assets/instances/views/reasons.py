@@ -1,4 +1,4 @@
-"""Why instances wait that are shown: by the rules that coordinators go by, for those few only."""
+"""Reasons why listed instances wait, by the rules of coordinators, for these few only."""
 
 from __future__ import annotations
 
@@ -43,7 +43,6 @@ def waiting_reasons(
     waiting: Sequence[tuple[Workload, datetime]],
     now: datetime,
 ) -> dict[Key, dict[str, Any]]:
-    """The reason of each of those instances, as data."""
     if not waiting:
         return {}
     unfinished = _unfinished(installation) if has_unfinished_runs(connection) else ()
@@ -57,7 +56,6 @@ def recorded_reasons(
     now: datetime,
     unfinished: Collection[DagsterRun] = (),
 ) -> dict[Key, dict[str, Any]]:
-    """The reason of each of those instances, as data, by what the ledger knows and what is said of unfinished runs."""
     nominals: dict[Workload, list[datetime]] = {}
     for workload, nominal in waiting:
         nominals.setdefault(workload, []).append(nominal)

@@ -1,1 +1,1 @@
-"""What runs of instances said."""
+"""Logs of the runs of instances."""

@@ -1,4 +1,4 @@
-"""The runs that an instance was given to."""
+"""Runs of an instance."""
 
 from __future__ import annotations
 
@@ -22,15 +22,11 @@ from falcon_assets.planning.workloads import Workload
 
 @dataclass(frozen=True)
 class InstanceRun:
-    """A run that was given the instance.
+    """A run of the instance.
 
     Attributes:
-        run: Its id.
-        attempt: Which attempt of the instance it was.
-        status: What Dagster says of the run; None: it was deleted there, and its events with it.
-        instances: How many instances it was given; None: nobody knows any more.
-        first: The first of them.
-        last: The last of them.
+        status: Dagster's; None: the run was deleted there, and its events with it.
+        instances: How many instances it ran; None: not known any more.
     """
 
     run: str
@@ -42,21 +38,16 @@ class InstanceRun:
 
     @property
     def is_shared(self) -> bool:
-        """Whether it carried other instances too."""
         return self.instances is None or self.instances > 1
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         first, last = (one and format_instant(one) for one in (self.first, self.last))
         told = {"run": self.run, "attempt": self.attempt, "status": self.status}
         return {**told, "instances": self.instances, "first": first, "last": last}
 
 
 def runs_of(installation: Installation, workload: Workload, info: InstanceInfo) -> tuple[InstanceRun, ...]:
-    """The runs that were given the instance, as far as they are known, the latest last.
-
-    A run that was deleted in Dagster is known where the ledger says that it had the instance last.
-    """
+    """The known runs of the instance, the latest last; a run deleted in Dagster only where it was the last one."""
     own = format_instant(info.instance)
     tags = {run_tags.PROCESS: workload.name, run_tags.CLUSTER: workload.cluster}
     with installation.ledger.engine.connect() as connection:
@@ -82,7 +73,7 @@ def runs_of(installation: Installation, workload: Workload, info: InstanceInfo) 
 def _carried(
     workload: Workload, tags: Mapping[str, str], nominals: Sequence[datetime]
 ) -> tuple[int | None, datetime | None, datetime | None]:
-    """How many instances, the first and the last: as a coordinator said, or by the partitions that a person chose."""
+    """Number, first and last of a run's instances: from its coordinator's tags, or from partitions chosen by hand."""
     if nominals:
         return len(nominals), nominals[0], nominals[-1]
     keys = (tags.get(RANGE_START) or tags.get(PARTITION), tags.get(RANGE_END) or tags.get(PARTITION))
@@ -94,5 +85,4 @@ def _carried(
 
 
 def partition_of(workload: Workload, nominal: datetime) -> str:
-    """The partition in Dagster in which the instance is recorded."""
     return key_of(workload.partitions.timeline, workload.partitions.partition_of(nominal))

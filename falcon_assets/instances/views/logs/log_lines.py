@@ -1,4 +1,4 @@
-"""What the definitions of a workload keep to themselves, so that no log of it shows it."""
+"""Secrets of a workload's definitions, and reading of logs in lines and tails."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from falcon_assets.planning.workloads import Workload
 
 
 def known_secrets(installation: Installation, workload: Workload) -> Iterator[str]:
-    """Secret properties, options of feeds and stores, and the token of a Spark Connect server."""
     environ, entities = installation.settings.environ, installation.entities
     clusters = [entities.cluster(one) for one in sorted({workload.cluster, workload.reads_on})]
     yield from secret_properties(workload.entity.properties)
@@ -27,22 +26,20 @@ def known_secrets(installation: Installation, workload: Workload) -> Iterator[st
 
 T = TypeVar("T")
 Read: TypeAlias = Callable[[int, int], bytes]
-"""So many bytes from an offset; none at the end."""
+"""Reads a number of bytes from an offset; empty at the end."""
 
 TAIL = 100
-"""How many lines or events of a log are shown where not all are asked for."""
 _BLOCK = 1 << 16
 _TAIL_BYTES = 1 << 20
 
 
 def last_of(items: Iterable[T], number: int = TAIL) -> tuple[list[T], bool]:
-    """The last of the items, and whether there were more."""
     found = deque(items, number + 1)
     return list(found)[-number:], len(found) > number
 
 
 def lines_of(read: Read, offset: int = 0) -> Iterator[str]:
-    """The lines from an offset; one that never ends comes in parts, so that it fits in memory."""
+    """An endless line is split, so that it fits in memory."""
     rest = b""
     while block := read(offset, _BLOCK):
         offset += len(block)
@@ -56,7 +53,7 @@ def lines_of(read: Read, offset: int = 0) -> Iterator[str]:
 
 
 def tail_of(read: Read, size: int | None) -> tuple[list[str], bool]:
-    """The last lines of a log, and whether there are more; with its size, what lies long before them is not read."""
+    """The last lines, and whether there are more; with the size, most of a long log is not read."""
     start = max(0, (size or 0) - _TAIL_BYTES)
     lines = lines_of(read, start)
     if start:
@@ -66,7 +63,7 @@ def tail_of(read: Read, size: int | None) -> tuple[list[str], bool]:
 
 
 def reading(file: Path) -> Read:
-    """Reads a file, of which nothing is left where it has gone meanwhile."""
+    """Empty where the file was deleted meanwhile."""
 
     def read(offset: int, size: int) -> bytes:
         try:

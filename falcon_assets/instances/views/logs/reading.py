@@ -1,4 +1,4 @@
-"""What the run of an instance, Spark and the instance's program said."""
+"""Logs of an instance: of its run, of Spark and of its program."""
 
 from __future__ import annotations
 
@@ -34,14 +34,7 @@ _OF_INSTANCE = re.compile(rf"({_INSTANT}): ")
 
 @dataclass(frozen=True)
 class SaidEvent:
-    """An event of Dagster's log.
-
-    Attributes:
-        at: When, in real time.
-        type: Its type in Dagster; LOG for a line of a log.
-        shared: Whether it is about the run, and so about all instances of it.
-        text: What it says.
-    """
+    """``at`` is in real time; ``shared``: the event is about the run, and so about all instances of it."""
 
     at: datetime
     type: str
@@ -49,20 +42,12 @@ class SaidEvent:
     text: str
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         return {"at": self.at.isoformat(), "type": self.type, "shared": self.shared, "text": self.text}
 
 
 @dataclass(frozen=True)
 class TextLog:
-    """A log of a program, or of the process of a run.
-
-    Attributes:
-        source: stdout, stderr, or spark-submit.
-        place: Where it lies.
-        shared: Whether other instances write to it too.
-        hide: Puts stars for secrets.
-    """
+    """A log of a program, or of the process of a run; ``shared``: other instances write to it too."""
 
     source: str
     place: str
@@ -71,29 +56,20 @@ class TextLog:
     hide: Callable[[str], str]
 
     def lines(self) -> Iterator[str]:
-        """All of it."""
         return map(self.hide, lines_of(self.read))
 
     def tail(self) -> tuple[list[str], bool]:
-        """Its last lines, and whether there are more."""
         file = Path(self.place)
         lines, cut = tail_of(self.read, file.stat().st_size if file.is_file() else None)
         return list(map(self.hide, lines)), cut
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         return {"source": self.source, "place": self.place, "shared": self.shared}
 
 
 @dataclass(frozen=True)
 class InstanceLogs:
-    """What there is to read about an instance.
-
-    Attributes:
-        instance: The instance as it is.
-        runs: The runs that were given it, as far as they are known; the latest last.
-        run: The run whose logs these are; None: it was never given to one.
-    """
+    """Logs of one run of an instance; ``run`` None: it never ran."""
 
     instance: InstanceInfo
     runs: tuple[InstanceRun, ...]
@@ -102,7 +78,7 @@ class InstanceLogs:
     installation: Installation
 
     def events(self) -> Iterator[SaidEvent]:
-        """What Dagster's log says of it: what the run says, then what was said outside of runs since it began."""
+        """Events of the run, then those outside of runs since it began."""
         began: float | None = None
         told = [self.run.run] if self.run else []
         if self.run in (None, *self.runs[-1:]):  # what was said outside of runs comes after the latest one
@@ -116,12 +92,10 @@ class InstanceLogs:
                         yield said
 
     def last_events(self) -> tuple[list[SaidEvent], bool]:
-        """The last of them, and whether there are more."""
         return last_of(self.events())
 
     @cached_property
     def logs(self) -> tuple[TextLog, ...]:
-        """What its program wrote, and what the process of its run did."""
         if self.run is None:
             return ()
         settings, workload = self.installation.settings, self.workload
@@ -136,7 +110,6 @@ class InstanceLogs:
         return tuple(found)
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints before what was said."""
         runs = {"log_of": self.run and self.run.as_data(), "runs": [one.as_data() for one in self.runs]}
         return {**self.instance.as_data(), **runs, "logs": [one.as_data() for one in self.logs]}
 
@@ -150,7 +123,6 @@ class InstanceLogs:
 
     @cached_property
     def hide(self) -> Callable[[str], str]:
-        """Puts stars for what its definitions keep to themselves."""
         keep_secret(known_secrets(self.installation, self.workload))
         return hidden
 
@@ -159,7 +131,7 @@ class InstanceLogs:
         return re.compile(rf"{re.escape(self.workload.name)} ({_INSTANT})\b")
 
     def _said(self, entry: dg.EventLogEntry) -> SaidEvent | None:
-        """The event without what is about other instances; None: all of it is."""
+        """None: the event is about other instances."""
         event, own = entry.dagster_event, format_instant(self.instance.instance)
         about = entry.asset_materialization or entry.asset_observation
         if about is not None:
@@ -186,18 +158,11 @@ def instance_logs(
     cluster: str | None = None,
     attempt: int | None = None,
 ) -> InstanceLogs:
-    """What the latest run of the instance, or that of an attempt, said.
-
-    Args:
-        installation: Where.
-        name: A process; a replication, or a feed that has only one.
-        instance: The nominal time.
-        cluster: Where it runs; None: there is only one.
-        attempt: Which one; None: the latest.
+    """The logs of the latest run of the instance, or of an attempt.
 
     Raises:
-        UnknownEntityError: there is none of that name there, or on several clusters and none is named.
-        UnknownInstanceError: there is no such instance, or no run is known that was that attempt.
+        UnknownEntityError: unknown name or cluster, or on several clusters and none is named.
+        UnknownInstanceError: there is no such instance, or no run of that attempt is known.
     """
     found = instance_status(installation, InstanceQuery(name, start=instance, cluster=cluster)).items
     if len(found) > 1:
@@ -221,7 +186,7 @@ def instance_logs(
 
 
 def _text_of(entry: dg.EventLogEntry, own: str) -> str:
-    """What it says, with its error; of a list of instances only the line of ours."""
+    """The message with its error; of a list of instances only the own line."""
     event = entry.dagster_event
     data = event.event_specific_data if event is not None else None
     failure, error = (getattr(data, name, None) for name in ("user_failure_data", "error"))
