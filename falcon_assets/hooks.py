@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from falcon_assets.planning.workloads import Workload
     from falcon_assets.settings import Settings
 
+
 K = TypeVar("K")
 V = TypeVar("V")
 _FEATURES = "falcon_assets.features"

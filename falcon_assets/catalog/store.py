@@ -13,12 +13,7 @@ from falcon_assets.base.texts import keep_secret
 from falcon_assets.catalog.checked_entities import CheckedEntities
 from falcon_assets.catalog.kept_entities import kept, key_of
 from falcon_assets.catalog.yaml_files.definition_files import read_contents, shown_path
-from falcon_assets.errors import (
-    MissingDefinitionsError,
-    Position,
-    Problem,
-    UnknownEntityError,
-)
+from falcon_assets.errors import MissingDefinitionsError, Position, Problem, UnknownEntityError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed, FeedCluster

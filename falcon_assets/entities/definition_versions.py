@@ -80,7 +80,9 @@ def record_definitions(engine: Engine, root: Path, now: datetime, recorder: Reco
     Raises InvalidDefinitionsError (nothing is recorded), and DefinitionStoreError where an interrupted change of the
     tree cannot be finished.
     """
-    from falcon_assets.catalog.definition_texts import read_definition_texts  # noqa: PLC0415 - it parses; who reads a list need not
+    from falcon_assets.catalog.definition_texts import (  # noqa: PLC0415 - it parses; who reads a list need not
+        read_definition_texts,
+    )
 
     with engine.connect() as connection:
         if not recorder.anew and _is_recorded(connection, root):
@@ -109,7 +111,9 @@ def unrecorded_versions(connection: Connection, root: Path) -> dict[Key, int]:
     """The versions that the next load would record; writes nothing, raises as :func:`record_definitions`."""
     if not root.is_dir() or _is_recorded(connection, root):
         return {}
-    from falcon_assets.catalog.definition_texts import read_definition_texts  # noqa: PLC0415 - it parses; who reads a list need not
+    from falcon_assets.catalog.definition_texts import (  # noqa: PLC0415 - it parses; who reads a list need not
+        read_definition_texts,
+    )
 
     rows = _new_rows(connection, root, read_definition_texts(root), Recorder(""))
     return {(row["kind"], row["name"]): row["version"] for row in rows if row["text_hash"] is not None}
@@ -154,7 +158,9 @@ def _is_recorded(connection: Connection, root: Path) -> bool:
     row = connection.execute(known).one_or_none()
     if row is None or not root.is_dir():
         return False
-    from falcon_assets.catalog.definition_texts import tree_fingerprint  # noqa: PLC0415 - it parses; who reads a list need not
+    from falcon_assets.catalog.definition_texts import (  # noqa: PLC0415 - it parses; who reads a list need not
+        tree_fingerprint,
+    )
 
     return tree_fingerprint(root, row.workflows) == str(row.fingerprint)
 

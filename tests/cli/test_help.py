@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from falcon_assets.surface.cli.examples import EXAMPLES
+from falcon_assets.surface.cli.help import EXAMPLES
 from falcon_assets.surface.cli.main import falcon
 
 

@@ -15,13 +15,7 @@ from sqlalchemy.dialects.postgresql import insert
 from falcon_assets.features.notification.rules import CALM, GIVEN_UP_AFTER, KEPT_FOR, WaitingReceiver, retry_after
 from falcon_assets.history.database import among, parts, upsert
 from falcon_assets.history.events.instance_event import InstanceEvent, Notice
-from falcon_assets.history.tables import (
-    FOLD,
-    NOTIFICATION_EVENTS,
-    NOTIFICATION_RECEIVERS,
-    NOTIFICATIONS,
-    NOTIFIED,
-)
+from falcon_assets.history.tables import FOLD, NOTIFICATION_EVENTS, NOTIFICATION_RECEIVERS, NOTIFICATIONS, NOTIFIED
 from falcon_assets.model.notification import EventKind
 
 Subject: TypeAlias = tuple[str, str, str]

@@ -13,7 +13,7 @@ from enum import Enum
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-if TYPE_CHECKING:  # tasks run with what is here, and need no models for it
+if TYPE_CHECKING:
     from falcon_assets.planning.replication import ReplicationOptions
 
 

@@ -1,4 +1,4 @@
-"""The tables of an Iceberg catalog, by pyiceberg."""
+"""Features of Iceberg tables that are lost when Spark reads their data files by path."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ from pyiceberg.exceptions import (
 )
 from pyiceberg.expressions import AlwaysTrue, BooleanExpression, Or
 from pyiceberg.io.pyarrow import schema_to_pyarrow
-from pyiceberg.manifest import DataFile
+from pyiceberg.manifest import DataFile, ManifestContent
 from pyiceberg.table import Table, TableProperties
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import DateType, IntegerType, LongType, StringType
 from requests import RequestException
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
@@ -44,10 +46,44 @@ from falcon_assets.storage.tables.iceberg_files import (
     equal,
     file_end,
     key_fields,
+    table_name,
     text_of,
     version_of_files,
 )
-from falcon_assets.storage.tables.iceberg_limits import has_deletes, has_older_partitions, require_plain
+
+
+def require_plain(cluster: str, table: Table) -> None:
+    """Raises StorageError if the table has such a feature."""
+    name = table_name(table)
+    for field in key_fields(table):
+        if not isinstance(field.field_type, StringType | IntegerType | LongType | DateType):
+            raise StorageError(
+                f"cluster {cluster!r}: {name} is partitioned by {field.name}, a {field.field_type}: "
+                "only texts, whole numbers and dates can be used"
+            )
+    if other := [str(one.transform) for one in table.spec().fields if not isinstance(one.transform, IdentityTransform)]:
+        raise StorageError(
+            f"cluster {cluster!r}: {name} is partitioned by {other[0]} of a column: only tables that are "
+            "partitioned by columns as they are can be used"
+        )
+    snapshot = table.current_snapshot()
+    if snapshot and any(one.content == ManifestContent.DELETES for one in snapshot.manifests(table.io)):
+        raise has_deletes(cluster, table)
+
+
+def has_deletes(cluster: str, table: Table) -> StorageError:
+    return StorageError(
+        f"cluster {cluster!r}: {table_name(table)} has delete files, which Spark does not apply when "
+        "it reads data files by path: rewrite its data files first"
+    )
+
+
+def has_older_partitions(cluster: str, table: Table) -> StorageError:
+    return StorageError(
+        f"cluster {cluster!r}: {table_name(table)} has files that are partitioned in an older way: "
+        "rewrite its data files first"
+    )
+
 
 _NO_RETRIES = {"commit.retry.num-retries": "0"}
 _LONGEST_RETRYING = 120

@@ -1,12 +1,65 @@
-"""Groups of commands whose help is told in whole: what each command is for, and an example of its use."""
+"""How commands are used, where their arguments do not say it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import click
 
-from falcon_assets.surface.cli.examples import EXAMPLES
+EXAMPLES: Mapping[str, str] = {
+    "explain": "explain hourly-delays 2013-01-03T06:00Z",
+    "try": "try hourly-delays 2013-01-03T06:00Z --rows 5",
+    "run": "run --process hourly-delays --until 2013-01-08T00:00Z",
+    "validate": "validate --strict entity_defs",
+    "entity list": "entity list --kind feed --filter tag=owner=etl",
+    "entity show": "entity show hourly-delays",
+    "entity dependency": "entity dependency raw-flights",
+    "entity lookup": "entity lookup --path /raw/flights/2013/01/03/06",
+    "entity history": "entity history hourly-delays",
+    "entity diff": "entity diff hourly-delays 2",
+    "entity restore": "entity restore hourly-delays 2 --dry-run",
+    "entity submit": "entity submit new/hourly-delays.yaml --dry-run",
+    "entity update": "entity update new/hourly-delays.yaml --dry-run",
+    "entity delete": "entity delete hourly-delays --kind process --dry-run",
+    "entity touch": "entity touch hourly-delays --reason 'the jar was replaced'",
+    "entity submit-and-schedule": "entity submit-and-schedule new/",
+    "entity schedule": "entity schedule hourly-delays",
+    "entity suspend": "entity suspend raw-flights --kind feed --reason 'the source is down'",
+    "entity resume": "entity resume raw-flights --kind feed",
+    "instance list": "instance list hourly-delays --filter state=FAILED",
+    "instance status": "instance status hourly-delays --start 2013-01-03T00:00Z --end 2013-01-04T00:00Z",
+    "instance search": "instance search delays --filter state=WAITING",
+    "instance params": "instance params hourly-delays 2013-01-03T06:00Z",
+    "instance dependency": "instance dependency hourly-delays 2013-01-03T06:00Z",
+    "instance logs": "instance logs hourly-delays 2013-01-03T06:00Z",
+    "instance collect": "instance collect raw-flights --start 2013-01-03T00:00Z --end 2013-01-04T00:00Z",
+    "instance wait": "instance wait hourly-delays 2013-01-03T06:00Z --for SUCCEEDED --timeout 'minutes(30)'",
+    "instance triage": "instance triage hourly-delays 2013-01-03T06:00Z",
+    "instance rerun": "instance rerun hourly-delays --start 2013-01-03T00:00Z --end 2013-01-04T00:00Z --status FAILED",
+    "instance kill": "instance kill hourly-delays --start 2013-01-03T06:00Z",
+    "instance suspend": "instance suspend hourly-delays --start 2013-01-03T00:00Z --end 2013-01-04T00:00Z",
+    "instance resume": "instance resume hourly-delays --start 2013-01-03T00:00Z --end 2013-01-04T00:00Z",
+    "retention plan": "retention plan --feed raw-flights --as-of 2014-01-01T00:00Z",
+    "sla alerts": "sla alerts --filter severity=ERROR",
+    "notification test": "notification test hourly-delays",
+    "lineage show": "lineage show delays-hourly 2013-01-03T06:00Z",
+    "lineage impact": "lineage impact raw-flights 2013-01-03T06:00Z",
+    "lineage path": "lineage path raw-flights/2013-01-03T06:00Z delays-hourly/2013-01-03T06:00Z",
+    "lineage diff": "lineage diff delays-hourly 2013-01-03T06:00Z",
+    "lineage search": "lineage search --where feed=delays-hourly --where 'instance>=2013-01-03T00:00Z'",
+    "lineage status": 'lineage status delays-hourly 2013-01-03T06:00Z critical --reason "in the annual report"',
+    "lineage prune-plan": "lineage prune-plan delays-hourly/2013-01-03T06:00Z",
+    "lineage expire": "lineage expire --dry-run",
+    "admin audit": "admin audit --filter entity=raw-flights --limit 10",
+    "admin root adopt": "admin root adopt primary",
+    "import xml": "import xml falcon-definitions/ --into entity_defs",
+    "metrics": "metrics --textfile /var/lib/node_exporter/falcon.prom",
+    "spark start": "spark start --port 15003",
+    "completion": "completion bash",
+    "doctor": "doctor --only java --only space",
+}
+"""Command -> an example, without ``falcon``."""
+
 
 _ANY_LENGTH = 1000
 

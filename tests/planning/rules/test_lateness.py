@@ -8,13 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.features.landing.rules import came_after
-from falcon_assets.features.late.rules import (
-    LateDataDecision,
-    check_time,
-    judge,
-    last_check,
-    too_late_text,
-)
+from falcon_assets.features.late.rules import LateDataDecision, check_time, judge, last_check, too_late_text
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.model.process import LateProcess
 from falcon_assets.planning.instance_record import LateChange

@@ -18,7 +18,7 @@ from thrift.transport.TTransport import TBufferedTransport
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions
 from falcon_assets.storage.kinds.tables.publication import TablePublication
-from falcon_assets.storage.kinds.tables.restoring import restored
+from falcon_assets.storage.kinds.tables.table_storage import restored
 from falcon_assets.storage.kinds.tables.version_folders import VersionFolders
 from falcon_assets.storage.output_target import KeptAs, OutputTarget
 from falcon_assets.storage.tables.catalog import Partition

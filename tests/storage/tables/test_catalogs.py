@@ -18,7 +18,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 
 from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.storage.tables.catalog import Column, NewPartition, Partition, Values
-from falcon_assets.storage.tables.open_catalog import open_catalog
+from falcon_assets.storage.tables.table_store import open_catalog
 from tests.registries import CATALOGS, Tables, endpoint_of, iceberg
 from tests.waiting import wait_until
 

@@ -11,8 +11,7 @@ from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.storage.kinds.tables.publication import TablePublication
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.tables import iceberg_services
-from falcon_assets.storage.tables.open_catalog import open_catalog
-from falcon_assets.storage.tables.table_store import TableStore
+from falcon_assets.storage.tables.table_store import TableStore, open_catalog
 from tests.iceberg_rest import CLIENT, ENVIRON, SECRET, TOKEN, RestService
 from tests.registries import Tables, endpoint_of
 

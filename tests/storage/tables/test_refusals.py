@@ -28,8 +28,7 @@ from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.tables.publication import TablePublication
 from falcon_assets.storage.landing import collect
 from falcon_assets.storage.output_target import OutputTarget
-from falcon_assets.storage.tables.open_catalog import open_catalog
-from falcon_assets.storage.tables.table_store import TableStore
+from falcon_assets.storage.tables.table_store import TableStore, open_catalog
 from tests.builders import make_feed
 from tests.registries import CATALOGS, Tables, endpoint_of
 from tests.storage.kinds.samples import FIRST

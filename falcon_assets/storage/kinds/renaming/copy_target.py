@@ -1,9 +1,4 @@
-"""Copies to file systems whose rename is atomic: made in the staging location, and swapped in.
-
-Beside what :mod:`falcon_assets.storage.copying.copy_target` names, there is ``ATTEMPT/data`` with the files. The next
-attempt takes the folder of a crashed one over by giving it another name, so that tasks which are still running find
-their paths gone instead of writing among files that were verified meanwhile.
-"""
+"""Records of a copy on a mounted file system: appended, so that each one outlives the process at once."""
 
 from __future__ import annotations
 
@@ -15,8 +10,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from fsspec import AbstractFileSystem
+
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.copying.copy_plan import CopyRecord, ListedFile
+from falcon_assets.storage.copying.copy_records import RecordLog, to_lines
 from falcon_assets.storage.copying.copy_target import CopiedPart, CopyTarget
 from falcon_assets.storage.files.path_lock import path_lock
 from falcon_assets.storage.instances.data_version import DataVersion, version_of
@@ -24,7 +22,19 @@ from falcon_assets.storage.kinds.renaming.bulk_sync import sync_all
 from falcon_assets.storage.kinds.renaming.file_copy import MountedFileCopy
 from falcon_assets.storage.kinds.renaming.moving import link_or_copy
 from falcon_assets.storage.kinds.renaming.publication import RenamePublication
-from falcon_assets.storage.kinds.renaming.record_log import AppendedLog
+
+
+class AppendedLog(RecordLog):
+    def __init__(self, fs: AbstractFileSystem, folder: str) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        self._descriptor = os.open(f"{folder}/{uuid.uuid4().hex}.jsonl", flags, 0o666)
+
+    def __exit__(self, *error: object) -> None:
+        os.close(self._descriptor)
+
+    def add(self, record: CopyRecord) -> None:
+        os.write(self._descriptor, to_lines([record]))
+
 
 _OUTPUT = "copy"
 

@@ -1,32 +1,76 @@
-"""Publishing into tables: a folder per version, and the calls that make it the partitions of the instance."""
+"""Written files of an output in a table, on their way to the folder of its version."""
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
+import shutil
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from types import TracebackType
+from typing import IO
 
 from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.model.table_uri import ANY, TableUri
 from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.files.ability import Ability
+from falcon_assets.storage.instances.data_files import remove_side_files
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.objects.spark_urls import spark_url
-from falcon_assets.storage.kinds.objects.written import Written
+from falcon_assets.storage.kinds.objects.written import LocalWritten, StoreWritten, Written
+from falcon_assets.storage.kinds.tables.hdfs_folder import HdfsFolder, HdfsWritten
 from falcon_assets.storage.kinds.tables.instance_version import version_of
 from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions
 from falcon_assets.storage.kinds.tables.look import TableLook
 from falcon_assets.storage.kinds.tables.old_versions import remove_old
+from falcon_assets.storage.kinds.tables.table_folder import TableFolder
 from falcon_assets.storage.kinds.tables.version_folders import GRACE_SECONDS, VersionFolders
-from falcon_assets.storage.kinds.tables.written_version import written_version
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.tables.catalog import Column, NewPartition, Partition, TableLayout, Values
 from falcon_assets.storage.tables.key_values import same, why_not_written
 from falcon_assets.storage.tables.table_store import TableStore
+
+
+class MountedWritten(Written):
+    def __init__(self, place: str) -> None:
+        self._place = place
+
+    def place(self, name: str) -> str:
+        return self._place
+
+    def url(self, name: str) -> str:
+        return f"file://{self._place}"
+
+    def files(self, name: str) -> list[str]:
+        remove_side_files(Path(self._place), keep=None)
+        return sorted(str(one.relative_to(self._place)) for one in Path(self._place).rglob("*") if one.is_file())
+
+    def open(self, name: str, file: str) -> AbstractContextManager[IO[bytes]]:
+        return Path(self._place, file).open("rb")
+
+    def replace(self, name: str, file: str, by: Path) -> None:
+        place = Path(self._place, file)
+        new = place.with_name(f".{place.name}")  # not over it: a partition that is there may share the file
+        shutil.copyfile(by, new)
+        new.replace(place)
+
+    def bring(self, name: str, files: Iterable[str], final: str, check: Callable[[], None]) -> None:
+        pass  # it is there
+
+
+def written_version(
+    held: ExitStack, name: str, folder: TableFolder, place: str, staging: LocalStaging | None
+) -> Written:
+    if isinstance(folder, HdfsFolder):
+        return HdfsWritten(folder, place)
+    if folder.store is None:
+        return MountedWritten(place)
+    if staging is None:
+        return StoreWritten(folder.store, {name: place})
+    return LocalWritten(folder.store, held.enter_context(staging.folder()))
 
 
 @dataclass(frozen=True)

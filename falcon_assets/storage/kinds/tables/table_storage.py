@@ -1,4 +1,4 @@
-"""Instances that are partitions of the tables of a catalog."""
+"""Finds the instance of a table feed at a place: partitions may be outside of the folder of their table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from falcon_assets.storage.instances.instance_files import Listing
 from falcon_assets.storage.instances.old_folders import Visit
 from falcon_assets.storage.kinds.reading import ReadableInstance, ReadablePartition
 from falcon_assets.storage.kinds.removing import Removal
-from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS, InstancePublication, StorageKind
+from falcon_assets.storage.kinds.storage_kind import KEEPS_NONE, READERS_SECONDS, InstancePublication, StorageKind
 from falcon_assets.storage.kinds.tables.copied_files import files_of_partitions
 from falcon_assets.storage.kinds.tables.copy_target import HdfsTableCopyTarget, ObjectTableCopyTarget, TableCopyTarget
 from falcon_assets.storage.kinds.tables.instance_version import version_of
@@ -36,17 +36,69 @@ from falcon_assets.storage.kinds.tables.look import TableLook
 from falcon_assets.storage.kinds.tables.old_versions import remove_old
 from falcon_assets.storage.kinds.tables.open_folder import table_folder
 from falcon_assets.storage.kinds.tables.partition_folders import folder_of
-from falcon_assets.storage.kinds.tables.partition_places import MOST_ELSEWHERE, instance_there, is_below
 from falcon_assets.storage.kinds.tables.publication import TablePublication
 from falcon_assets.storage.kinds.tables.reachable import within_reach
 from falcon_assets.storage.kinds.tables.removal import TableRemoval
-from falcon_assets.storage.kinds.tables.restoring import restored
 from falcon_assets.storage.kinds.tables.table_folder import TableFolder
 from falcon_assets.storage.kinds.tables.version_folders import VersionFolders
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
-from falcon_assets.storage.tables.catalog import Partition, TableCatalog, TableLayout
+from falcon_assets.storage.tables.catalog import NewPartition, Partition, TableCatalog, TableLayout
 from falcon_assets.storage.tables.table_store import TableStore
+
+MOST_ELSEWHERE = 10_000
+"""A table with more partitions is not searched for places outside of its folder."""
+
+
+def instance_there(place: str, instances: Mapping[str, datetime]) -> datetime | None:
+    return next((instances[one] for one in _up(place) if one in instances), None)
+
+
+def is_below(place: str, folder: str) -> bool:
+    return f"{place}/".startswith(f"{normal_place(folder)}/")
+
+
+def _up(place: str) -> Iterator[str]:
+    while place:
+        yield place
+        place = place.rpartition("/")[0]
+
+
+def restored(
+    store: TableStore, key: str, output: OutputTarget, version: str, present: Sequence[Partition], *, dry_run: bool
+) -> tuple[DataVersion, bool]:
+    of, uri, catalog = output.keeps, TableUri.parse(output.path), store.catalog
+    if of is None:
+        raise StorageError(f"{key}: {KEEPS_NONE}")
+    if present and (now := version_of(present)).version == version:
+        return now, False
+    layout = catalog.layout(uri.database, uri.table)
+    if layout is None:
+        raise StorageError(f"{key}: there is no table {uri.name} at {catalog.endpoint}")
+    with driver_explained(store.cluster.name, f"restore {output.path}"):
+        versions = VersionFolders.of(store, layout)
+        kept = KeptPartitions(versions)
+        old = kept.get(of, version)
+        if old is None:
+            raise StorageError(f"{key}: there is no version {version}: it was not kept, or went already")
+        cannot = f"{key}: version {version} cannot be restored"
+        if lost := old.lost(versions.folder):
+            raise StorageError(
+                f"{cannot}: {lost[0]} is not there any more: somebody removed it, by expiring snapshots of the "
+                "table or otherwise"
+            )
+        if other := {one.format for one in old.partitions} - {layout.format}:
+            raise StorageError(f"{cannot}: it is in {min(other)}, and table {uri.name} is in {layout.format} now")
+        if dry_run:
+            return version_of(old.partitions), True
+        before = {one.values: one for one in present}
+        new = {one.values: NewPartition(one.places, parameters=one.parameters) for one in old.partitions}
+        # In Hive, with all of its parameters, the time of its last change among them, it has the version that it had.
+        with kept.replacing(of, output.path, before, new):
+            done = catalog.switch_all(uri.database, uri.table, new, {}, before)
+        kept.forget(of, version)
+    return version_of([*done.values()]), True
+
 
 _AT_ONCE = 1000
 
