@@ -1,4 +1,4 @@
-"""What decisions ask the ledger; each answer is one statement, whatever the number of entities."""
+"""Queries for decisions; each is one statement, whatever the number of entities."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _OPEN_STATES = (InstanceState.RUNNING, InstanceState.WAITING, InstanceState.SUSP
 
 
 def available(connection: Connection, spans: Mapping[Name, tuple[datetime, datetime]]) -> dict[Name, set[datetime]]:
-    """The available instances of feeds, each within its span (both ends included)."""
+    """Returns the available instances of feeds, each within its span (both ends included)."""
     if not spans:
         return {}
     found = _within_spans(connection, spans, [FEED_INSTANCES.c.instance], FeedState.AVAILABLE)
@@ -48,7 +48,7 @@ def available(connection: Connection, spans: Mapping[Name, tuple[datetime, datet
 
 
 def known_instances(connection: Connection, kind: str, name: str) -> int:
-    """How many instances of a feed are or were there, or of a process are known, on all clusters."""
+    """Returns the number of instances of a feed, available or not, or of a process, on all clusters."""
     table, of = (
         (FEED_INSTANCES, FEED_INSTANCES.c.feed) if kind == "feed" else (PROCESS_INSTANCES, PROCESS_INSTANCES.c.process)
     )
@@ -56,7 +56,7 @@ def known_instances(connection: Connection, kind: str, name: str) -> int:
 
 
 def available_feeds(connection: Connection, cluster: str) -> dict[str, int]:
-    """How many instances of each feed are on the cluster."""
+    """Returns the number of available instances of each feed on the cluster."""
     table = FEED_INSTANCES.c
     there = select(table.feed, func.count()).where(table.cluster == cluster, table.state == FeedState.AVAILABLE.value)
     return {row[0]: row[1] for row in connection.execute(there.group_by(table.feed))}
@@ -65,7 +65,7 @@ def available_feeds(connection: Connection, cluster: str) -> dict[str, int]:
 def evicted(
     connection: Connection, spans: Mapping[Name, tuple[datetime, datetime]]
 ) -> dict[Name, dict[datetime, datetime]]:
-    """Instance -> when it was evicted, of feeds, each within its span (both ends included)."""
+    """Returns, by feed, instance -> time of its eviction, each within its span (both ends included)."""
     if not spans:
         return {}
     columns = [FEED_INSTANCES.c.instance, FEED_INSTANCES.c.evicted_at]
@@ -78,9 +78,9 @@ def evicted(
 def signatures(
     connection: Connection, spans: Mapping[Name, tuple[datetime, datetime]]
 ) -> dict[Name, dict[datetime, str | None]]:
-    """The signatures of the instances of feeds, evicted or not, each within its span (both ends included).
+    """Returns the signatures of the instances of feeds, evicted or not, each within its span (both ends included).
 
-    What was taken back has none: it is looked for as what never was there.
+    Withdrawn instances are missing: collectors look for them as for new ones.
     """
     if not spans:
         return {}
@@ -92,9 +92,9 @@ def signatures(
 
 
 def seen(connection: Connection, cluster: str, since: Mapping[str, datetime]) -> dict[str, dict[datetime, datetime]]:
-    """Feed -> its available instance on a cluster -> when its present version was seen.
+    """Returns, by feed, available instance on a cluster -> when its present version was seen.
 
-    Of each feed those that were seen, or are dated, after a time.
+    Limited to instances that were seen, or whose nominal time is, after the feed's time in ``since``.
     """
     if not since:
         return {}
@@ -115,10 +115,10 @@ def records(
     open_from: Mapping[str, datetime],
     attempts: Mapping[str, int] | None = None,
 ) -> dict[str, dict[datetime, InstanceRecord]]:
-    """The records of processes on a cluster, each from an instance on, and of those before it that are not over.
+    """Returns the records of processes on a cluster, each from an instance on, and the open ones before it.
 
-    Those are in flight, or suspended, or wait again after a run that a person started; or they failed in it, no more
-    often than ``attempts`` says (process -> how often it is tried again; without an entry never).
+    Open: in flight, suspended, waiting again after a run that a user started; or failed at most as often as
+    ``attempts`` says (process -> number of retries; none without an entry).
     """
     if not open_from:
         return {}
@@ -150,14 +150,14 @@ def records(
 def some_records(
     connection: Connection, process: str, cluster: str, nominals: Sequence[datetime]
 ) -> dict[datetime, InstanceRecord]:
-    """The records of those instances of a process; nothing about those that no run was given."""
+    """Returns the records of those instances of a process; instances that never had a run are missing."""
     table = PROCESS_INSTANCES.c
     own = and_(table.process == process, table.cluster == cluster, table.nominal.in_(nominals))
     return {row.nominal: record_of(row) for row in connection.execute(select(PROCESS_INSTANCES).where(own))}
 
 
 def begun(connection: Connection, run_ids: Sequence[str]) -> dict[str, set[Name]]:
-    """Run -> the (process, cluster) of which it is computing instances."""
+    """Returns run -> the (process, cluster) of its running instances."""
     table = PROCESS_INSTANCES.c
     statement = (
         select(table.run_id, table.process, table.cluster)
@@ -173,12 +173,12 @@ def begun(connection: Connection, run_ids: Sequence[str]) -> dict[str, set[Name]
 def in_flight_without_run(
     connection: Connection, processes: Collection[str], runs: TableClause
 ) -> dict[Name, list[datetime]]:
-    """(process, cluster) -> instances that are in flight in a run that is not in Dagster any more.
+    """Returns (process, cluster) -> instances in flight in a run that Dagster does not have any more.
 
     Args:
         connection: The database.
-        processes: Whose instances.
-        runs: Dagster's runs, with their ``run_id``.
+        processes: The processes to check.
+        runs: Dagster's table of runs, with ``run_id``.
     """
     own = PROCESS_INSTANCES.c
     in_flight = or_(own.queued_run.is_not(None), own.state == InstanceState.RUNNING.value)
@@ -192,14 +192,13 @@ def in_flight_without_run(
 
 
 def progress(connection: Connection, cluster: str) -> dict[tuple[str, str], datetime]:
-    """(process, its timeline) -> the instance before which everything is settled, as the coordinators remember it."""
+    """Returns (process, its timeline) -> the instance before which all are settled, as recorded by coordinators."""
     table = PROGRESS.c
     statement = select(table.process, table.timeline, table.first_open).where(table.cluster == cluster)
     return {(process, timeline): first_open for process, timeline, first_open in connection.execute(statement)}
 
 
 def set_progress(connection: Connection, cluster: str, first_open: Mapping[tuple[str, str], datetime]) -> None:
-    """Remembers it."""
     rows = [
         {"process": process, "cluster": cluster, "timeline": timeline, "first_open": at}
         for (process, timeline), at in first_open.items()
@@ -208,13 +207,12 @@ def set_progress(connection: Connection, cluster: str, first_open: Mapping[tuple
 
 
 def last_collected(connection: Connection, cluster: str) -> dict[str, datetime]:
-    """Feed -> when its collector last went through all that was due."""
+    """Returns feed -> when its collector last examined everything that was due."""
     statement = select(COLLECTED.c.feed, COLLECTED.c.looked_at).where(COLLECTED.c.cluster == cluster)
     return {row.feed: row.looked_at for row in connection.execute(statement)}
 
 
 def set_last_collected(connection: Connection, cluster: str, times: Mapping[str, datetime]) -> None:
-    """Remembers it."""
     upsert(connection, COLLECTED, [{"cluster": cluster, "feed": feed, "looked_at": at} for feed, at in times.items()])
 
 
@@ -224,7 +222,7 @@ def _within_spans(
     columns: Sequence[Column[Any]],
     *states: FeedState,
 ) -> Iterable[Sequence[Any]]:
-    """(cluster, feed, all values of each column in its span) of each feed; None where there are none."""
+    """(cluster, feed, all values of each column in its span); None: there are none."""
     clusters, feeds = zip(*spans, strict=True)
     first, last = zip(*spans.values(), strict=True)
     asked = _asked(cluster=_texts(clusters), feed=_texts(feeds), first=_instants(first), last=_instants(last))
@@ -243,7 +241,7 @@ def _within_spans(
 
 
 def _asked(**columns: ColumnElement[Any]) -> TableValuedAlias:
-    """Rows of arrays: VALUES would be compiled anew in every tick, row by row."""
+    """Rows from arrays: PostgreSQL would plan VALUES anew in every tick, row by row."""
     return func.unnest(*columns.values()).table_valued(*columns).render_derived(name="asked")
 
 
@@ -256,7 +254,7 @@ def _instants(items: Iterable[datetime]) -> ColumnElement[Any]:
 
 
 def counts(connection: Connection, run_id: str) -> dict[InstanceState, int]:
-    """How many of the instances that a run has started are in which state."""
+    """Returns the number of instances in each state, of those that the run was the last to start."""
     table = PROCESS_INSTANCES.c
     statement = select(table.state, func.count()).where(table.run_id == run_id).group_by(table.state)
     return {InstanceState(state): count for state, count in connection.execute(statement)}
