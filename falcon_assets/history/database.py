@@ -58,7 +58,7 @@ def remember_clock(connection: Connection, mine: Clock, events: TableClause, *, 
     Args:
         connection: In a transaction, to a database with the tables of the ledger.
         mine: The clock.
-        events: Dagster's event log, whose ``timestamp`` (UTC) is the time at which it recorded the event of an ``id``.
+        events: Dagster's event log, whose ``timestamp`` is in UTC.
         anew: Whether the user set the clock anew, and no process uses the old one: a running clock is replaced then.
 
     Raises:
@@ -120,7 +120,6 @@ def try_lock(connection: Connection, name: str) -> bool:
 
 
 def unlock(connection: Connection, name: str) -> None:
-    """Releases a lock of :func:`try_lock`."""
     connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": _key(name)})
 
 

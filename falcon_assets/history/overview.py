@@ -17,7 +17,6 @@ class Overview:
 
     Attributes:
         event_id: The latest folded event of Dagster's log; 0: none.
-        rows: By table, in the order of their declaration.
         instances: (process, cluster) -> state -> number; sorted by name.
     """
 

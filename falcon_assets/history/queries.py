@@ -33,7 +33,7 @@ from falcon_assets.history.tables import COLLECTED, FEED_INSTANCES, OPEN, PROCES
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
 
 Name: TypeAlias = tuple[str, str]
-"""An entity on a cluster: (cluster, feed) or (cluster, process)."""
+"""(cluster, feed) or (cluster, process)."""
 
 _INSTANT = DateTime(timezone=True)
 _OPEN_STATES = (InstanceState.RUNNING, InstanceState.WAITING, InstanceState.SUSPENDED)
@@ -56,7 +56,6 @@ def known_instances(connection: Connection, kind: str, name: str) -> int:
 
 
 def available_feeds(connection: Connection, cluster: str) -> dict[str, int]:
-    """Returns the number of available instances of each feed on the cluster."""
     table = FEED_INSTANCES.c
     there = select(table.feed, func.count()).where(table.cluster == cluster, table.state == FeedState.AVAILABLE.value)
     return {row[0]: row[1] for row in connection.execute(there.group_by(table.feed))}
@@ -157,7 +156,6 @@ def some_records(
 
 
 def begun(connection: Connection, run_ids: Sequence[str]) -> dict[str, set[Name]]:
-    """Returns run -> the (process, cluster) of its running instances."""
     table = PROCESS_INSTANCES.c
     statement = (
         select(table.run_id, table.process, table.cluster)
@@ -175,10 +173,7 @@ def in_flight_without_run(
 ) -> dict[Name, list[datetime]]:
     """Returns (process, cluster) -> instances in flight in a run that Dagster does not have any more.
 
-    Args:
-        connection: The database.
-        processes: The processes to check.
-        runs: Dagster's table of runs, with ``run_id``.
+    ``runs`` is Dagster's table of runs.
     """
     own = PROCESS_INSTANCES.c
     in_flight = or_(own.queued_run.is_not(None), own.state == InstanceState.RUNNING.value)
@@ -241,7 +236,7 @@ def _within_spans(
 
 
 def _asked(**columns: ColumnElement[Any]) -> TableValuedAlias:
-    """Rows from arrays: PostgreSQL would plan VALUES anew in every tick, row by row."""
+    """Rows from arrays: SQLAlchemy would compile VALUES anew in every tick, row by row."""
     return func.unnest(*columns.values()).table_valued(*columns).render_derived(name="asked")
 
 

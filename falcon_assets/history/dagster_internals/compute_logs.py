@@ -19,7 +19,6 @@ class LocalLogs(LocalComputeLogManager):
     """Dagster's own manager; subclasses may prepare the files, to which Dagster appends."""
 
     def prepare(self, file: Path) -> None:
-        """Called before anything is written to a file, which may already exist."""
         raise NotImplementedError
 
     @classmethod
@@ -47,8 +46,6 @@ class CapturedLog:
     """Captured output of a step.
 
     Attributes:
-        stream: stdout or stderr.
-        place: Its location, for people.
         read: Returns up to so many bytes from an offset; none at the end.
     """
 

@@ -21,13 +21,7 @@ RUNS = "QUEUED_RUN_COORDINATOR"
 
 @dataclass(frozen=True)
 class DaemonHealth:
-    """A part of Dagster's daemon.
-
-    Attributes:
-        name: Dagster's name for it: ``SENSOR``, ``SCHEDULER``, ...
-        seen: The last heartbeat, in real time.
-        error: The latest error; None: there is none.
-    """
+    """A part of Dagster's daemon, with its last heartbeat in real time and its latest error."""
 
     name: str
     seen: datetime
@@ -35,7 +29,7 @@ class DaemonHealth:
 
 
 def daemon_parts(connection: Connection) -> list[DaemonHealth]:
-    """Returns the parts of the daemon process with the latest heartbeat; those of earlier processes are left out."""
+    """Returns the parts of the daemon process with the latest heartbeat."""
     rows = connection.execute(select(DAEMON).order_by(DAEMON.c.timestamp.desc(), DAEMON.c.daemon_type)).all()
     parts = [one for one in rows if one.daemon_id == rows[0].daemon_id]
     return sorted(map(_health, parts), key=lambda one: one.name)
@@ -49,11 +43,7 @@ def _health(row: Any) -> DaemonHealth:
 
 @dataclass(frozen=True)
 class SensorState:
-    """A sensor that has ticked, or that a user started or stopped.
-
-    Attributes:
-        selector: Dagster's id of it.
-    """
+    """A sensor that has ticked, or that a user started or stopped; ``selector`` is Dagster's id of it."""
 
     name: str
     is_stopped: bool
@@ -74,12 +64,7 @@ def sensor_states(connection: Connection) -> list[SensorState]:
 
 @dataclass(frozen=True)
 class LastTick:
-    """The last tick of a sensor.
-
-    Attributes:
-        began: In real time.
-        failure: Its error; None: it did not fail.
-    """
+    """The last tick of a sensor; ``began`` is in real time."""
 
     began: datetime
     failure: str | None

@@ -17,11 +17,7 @@ RUN_MODULES = ("dagster._core.execution.api", "dagster_postgres")
 
 
 def execute_run(arguments: str) -> None:
-    """Executes a run in this process; returns when it has ended.
-
-    Args:
-        arguments: The argument of :meth:`RunLauncher.start`.
-    """
+    """Executes a run in this process; ``arguments``: those of :meth:`RunLauncher.start`."""
     execute_run_command.main([arguments], standalone_mode=False)
 
 
@@ -49,12 +45,10 @@ class RunLauncher(dg.DefaultRunLauncher):
         self.start(run.run_id, serialize_value(arguments))
 
     def is_followed_by_dagster(self, run: dg.DagsterRun) -> bool:
-        """Whether Dagster's own launcher started the run."""
         return GRPC_INFO_TAG in run.tags
 
 
 def _location_metadata(context: LaunchRunContext) -> Mapping[str, Any]:
-    """The metadata of the definitions of a run's code location; the run itself carries none of it."""
     origin = context.dagster_run.remote_job_origin
     if origin is None or context.workspace is None:
         return {}

@@ -25,13 +25,10 @@ from dagster_shared.serdes import whitelist_for_serdes
 
 
 def partitions_exist_by(now: Callable[[], datetime] | None) -> None:
-    """Sets the present time by which this process decides which partitions of a timeline exist.
+    """Sets the present time by which this process decides which partitions exist; None: the real one.
 
     Nothing else uses it: runs, ticks and events keep the real time. Where Dagster names a moment itself, as a backfill
     does, that moment counts.
-
-    Args:
-        now: Returns the time; None: the real one.
     """
     vars(context)["get_current_datetime"] = now or get_current_datetime  # what its functions look up when called
 

@@ -7,9 +7,7 @@ import re
 
 _PARTS = ("SensorDaemon", "SchedulerDaemon", "QueuedRunCoordinatorDaemon", "MonitoringDaemon")
 _ROUTINE = re.compile(r"Checking for new runs |Checking run |Collected \d+ runs? for monitoring")
-"""Printed before a check."""
 _FOUND = re.compile(r"(Sensor \S+ skipped): |\d+ (runs are currently in progress)\. ")
-"""Printed after a check, with its subject."""
 _NUMBER = re.compile(r"\d+")
 _AGAIN_SECONDS = 600.0
 """Interval at which a lasting error is printed again; each tick has it anyway."""

@@ -49,8 +49,8 @@ def events_of(
 
     Args:
         connection: To Dagster's database.
-        run_id: The run; "": entries outside of all runs.
-        step: Entries of other steps of the run are left out.
+        run_id: "": entries outside of all runs.
+        step: Entries of other steps are left out.
         assets: The assets that have the partition.
         partition: The partition.
     """

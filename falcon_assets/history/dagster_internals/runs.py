@@ -5,11 +5,9 @@ from __future__ import annotations
 import dagster as dg
 
 _ENGINE_EVENTS = 20
-"""Number of latest engine events searched for an error."""
 
 
 def end_as_failed(instance: dg.DagsterInstance, run: dg.DagsterRun, why: str) -> None:
-    """Ends a run that no process executes any more."""
     instance.report_run_failed(run, why)
 
 

@@ -51,7 +51,6 @@ INSTIGATORS = TableClause(
     column("status", Text),
     column("instigator_body", Text),
 )
-"""Sensors and schedules that have ticked, or that a user started or stopped."""
 TICKS = TableClause(
     "job_ticks",
     column("selector_id", Text),
@@ -75,19 +74,16 @@ attempt as well: Dagster starts no second run with its key.
 RUN_IS_OVER = ("PIPELINE_SUCCESS", "PIPELINE_FAILURE", "PIPELINE_CANCELED")
 ASSET_IS_SEEN = ("ASSET_MATERIALIZATION", "ASSET_OBSERVATION")
 FOLDED = (*RUN_IS_QUEUED, *RUN_IS_OVER, *ASSET_IS_SEEN)
-"""Types of events that the ledger folds."""
 UNFINISHED = ("NOT_STARTED", "QUEUED", "STARTING", "STARTED", "CANCELING")
-"""Statuses of runs that are not over."""
 
 
 class Tick(NamedTuple):
     """A tick of a sensor or schedule.
 
     Attributes:
-        location: The code location.
         kind: sensor or schedule.
-        began: In seconds since 1970.
-        ended: In seconds since 1970; None: not recorded.
+        began: In seconds since 1970, as ``ended``.
+        ended: None: not recorded.
         succeeded: Also true for a tick that had nothing to do.
     """
 
@@ -100,12 +96,7 @@ class Tick(NamedTuple):
 
 
 class KnownRun(NamedTuple):
-    """A run, as far as it can be known without loading Dagster.
-
-    Attributes:
-        status: ``QUEUED``, ``STARTED`` ...
-        tags: All of its tags, including hidden ones.
-    """
+    """A run, as far as it can be known without loading Dagster; its tags include hidden ones."""
 
     status: str
     tags: dict[str, str]

@@ -44,7 +44,6 @@ Fact: TypeAlias = (
     | RunQueued
     | RunEnded
 )
-"""Facts from which the ledger is made."""
 
 _MATERIALIZED = (FeedInstanceAvailable, InstanceChanged)
 _OBSERVED = (
@@ -59,12 +58,7 @@ _OBSERVED = (
 
 @dataclass(frozen=True)
 class Logged:
-    """A fact in Dagster's event log.
-
-    Attributes:
-        event_id: Id of the event there.
-        run_id: The run that logged it; None: a daemon, a user or a program outside of runs.
-    """
+    """A fact in Dagster's event log; ``run_id`` None: logged by a daemon, a user or a program outside of runs."""
 
     event_id: int
     fact: Fact

@@ -25,15 +25,12 @@ class FeedInstanceAvailable(Record):
     """A feed instance landed or was published.
 
     Attributes:
-        at: When it was seen, on the falcon clock.
         bytes: None: not counted; so are ``records`` and ``files``.
         signature: Of the listing in which a collector saw it.
         looked_before: When a collector last found that it was missing; None: it was seen when it arrived.
         modified_at: The newest modification time of its files.
         pushed: The partition whose push it answers.
-        push_event: The event of that push.
         process: The process that published it; None: it landed from outside.
-        nominal: The nominal time of that process instance.
         late: The changed inputs that caused a rerun.
         definition: The version of the entity definition that made it; None: it landed from outside, or is unknown.
         source_versions: Of a replication: the versions of all its sources, by cluster.
@@ -41,8 +38,7 @@ class FeedInstanceAvailable(Record):
         undeclared: Feed instances it was made from that its process does not declare.
         undeclared_places: Folders, files and tables of no feed it was made from, as Spark names them.
         undeclared_writes: Places that its run wrote and its process does not declare.
-        capture: See :class:`.DataCaptured`; None: not recorded.
-        capture_warnings: See :class:`.DataCaptured`.
+        capture: As in :class:`.DataCaptured`; None: not recorded.
         restored_by: The user who restored it from a kept version; None: it was not restored.
         columns: Its columns and their sources; None: unknown.
         made_by: The user of the operating system whose run made it.
@@ -92,14 +88,7 @@ class FeedInstanceAvailable(Record):
 
 @dataclass(frozen=True)
 class FeedInstanceEvicted(Record):
-    """Retention deleted or archived a feed instance.
-
-    Attributes:
-        evicted: ``delete`` or ``archive``.
-        at: On the falcon clock.
-        bytes: Including statistics and metadata; so is ``files``.
-        archive_cluster: The cluster of the archive, if it is another.
-    """
+    """Retention deleted or archived a feed instance; ``bytes`` and ``files`` include statistics and metadata."""
 
     key = "evicted"
 
@@ -120,8 +109,7 @@ class FeedInstanceWithdrawn(Record):
     """An available feed instance is missing, and retention did not evict it: it was removed, perhaps to be rewritten.
 
     Attributes:
-        withdrawn: The process or replication that was to read it, and found it missing.
-        at: On the falcon clock.
+        withdrawn: The process or replication that was to read it.
     """
 
     key = "withdrawn"
@@ -135,8 +123,6 @@ class FeedInstanceWithdrawn(Record):
 
 @dataclass(frozen=True)
 class FeedVersionEvicted(Record):
-    """A replaced version of a feed instance is kept no longer; ``at`` is on the falcon clock."""
-
     key = "version_evicted"
 
     cluster: Annotated[Text, keys.CLUSTER]
@@ -149,13 +135,7 @@ class FeedVersionEvicted(Record):
 
 @dataclass(frozen=True)
 class InstancesKept(Record):
-    """Instances that stay although they have reached their retention limit.
-
-    Attributes:
-        kept: Their number.
-        kept_instances: The first of them, with reasons.
-        at: On the falcon clock.
-    """
+    """Instances that stay although they have reached their retention limit; the first ones with reasons."""
 
     key = "kept"
 
@@ -173,8 +153,6 @@ class KeptInstance:
 
 @dataclass(frozen=True)
 class InstancesLanded(Record):
-    """Instances of a feed that a collector found in one pass: their number, the oldest and the newest."""
-
     key = "landed"
 
     landed: int
@@ -185,11 +163,7 @@ class InstancesLanded(Record):
 
 @dataclass(frozen=True)
 class PartitionPushed(Record):
-    """A program outside announced a partition: unverified until a collector has checked it.
-
-    Attributes:
-        partition: As announced, whether it is the key of an instance or not; empty: none.
-    """
+    """An announcement from outside, unverified; ``partition`` may be any text, empty: none was named."""
 
     cluster: Annotated[Text, keys.CLUSTER]
     feed: Annotated[Text, keys.ASSET]
@@ -198,12 +172,7 @@ class PartitionPushed(Record):
 
 @dataclass(frozen=True)
 class PushRefused(Record):
-    """A collector has checked a push, and there is no instance to record.
-
-    Attributes:
-        partition: As pushed.
-        push_event: The latest push that this answers.
-    """
+    """A collector found no instance for a push; ``push_event`` is the latest push that this answers."""
 
     key = keys.PUSHED.alias
 

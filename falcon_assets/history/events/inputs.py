@@ -20,7 +20,6 @@ class Consumption:
     Attributes:
         version: The version just before reading; None: the instance was missing, and the input is optional.
         cluster: Where it was read; None: the cluster of the process.
-        path: Its location, with the root of its cluster.
     """
 
     feed: Text
@@ -45,7 +44,6 @@ Inputs = Annotated[Mapping[Text, tuple[Consumption, ...]], BeforeValidator(_with
 
 
 def changes_as_json(changes: Iterable[LateChange]) -> list[dict[str, str | None]]:
-    """Changes as JSON: input, feed, instance, and from which version to which."""
     return [
         {
             "input": one.input,
@@ -74,4 +72,3 @@ def _changes(value: Any) -> Any:
 
 
 Changes = Annotated[tuple[LateChange, ...], BeforeValidator(_changes), PlainSerializer(changes_as_json)]
-"""Changed inputs for which an instance was run again."""

@@ -17,13 +17,10 @@ class InstanceEvent:
 
     Attributes:
         kind: ``process``: of a process or replication; ``feed``: of a feed.
-        name: Of the workload or feed.
-        instance: Its nominal time.
         at: On the falcon clock.
         source: Distinguishes changes of the same instance: the event in Dagster's log, the attempt, the level.
         attempt: FAILED, TIMED_OUT: the number of runs until then.
         failures: FAILED, TIMED_OUT: the number of failures in a row.
-        event_id: Of the event in Dagster's log; None: there is no such event.
         run: The run of the instance, or the run that evicted it, as JSON; None: there is none.
     """
 
@@ -49,12 +46,7 @@ class InstanceEvent:
 
 @dataclass(frozen=True)
 class Notice:
-    """A change to be sent to one receiver.
-
-    Attributes:
-        receiver: Name of the environment variable with the receiver's URL.
-        kind: ``feed`` or ``process``.
-    """
+    """A change for one receiver: the environment variable with its URL; ``kind`` is ``feed`` or ``process``."""
 
     receiver: str
     kind: str
@@ -68,8 +60,7 @@ class Sent:
 
     Attributes:
         problem: Why some were not sent; empty: all were.
-        taken: Accepted by the receiver.
-        refused: Rejected by it for good.
+        refused: Rejected by the receiver for good.
     """
 
     problem: str = ""

@@ -23,8 +23,6 @@ class InstanceChanged(Record):
     """A process instance changed its state.
 
     Attributes:
-        at: On the falcon clock.
-        reason: In plain words.
         inputs: The versions it read, where it succeeded.
         late: The changed inputs that caused a rerun.
         reason_data: The reason for programs: its kind and subject.
@@ -49,7 +47,6 @@ class InstanceChanged(Record):
     bytes_copied: Size = None
 
     def metadata(self) -> dict[str, Any]:
-        """In the order in which the UI shows it."""
         said = super().metadata()
         return {key: said[key] for key in (self.key, keys.REASON.alias) if key in said} | said
 
@@ -72,14 +69,7 @@ class InstanceChanged(Record):
 
 @dataclass(frozen=True)
 class CameTooLate(Record):
-    """A version of an input arrived after its cut-off: the process instance that read an earlier one does not rerun.
-
-    Attributes:
-        feed: The input feed.
-        instance: Its instance.
-        too_late: The version.
-        at: On the falcon clock.
-    """
+    """The version ``too_late`` of an input arrived after its cut-off: the process instance does not rerun."""
 
     key = "too_late"
 
@@ -107,8 +97,6 @@ class RunQueued:
 
 
 class RunEnding(str, Enum):
-    """The end of a run, for the instances that it left unfinished."""
-
     FAILED = "failed"
     KILLED = "killed"
     INTERRUPTED = "interrupted"
@@ -117,10 +105,7 @@ class RunEnding(str, Enum):
 
 @dataclass(frozen=True)
 class RunEnded:
-    """A run is over; it will not finish its remaining instances.
-
-    ``died``: its process was killed, perhaps because of its computation.
-    """
+    """A run is over; ``died``: its process was killed, perhaps because of its computation."""
 
     ending: RunEnding
     at: datetime
@@ -130,11 +115,7 @@ class RunEnded:
 
 @dataclass(frozen=True)
 class WorkDone(Record):
-    """The cost of making an instance.
-
-    Attributes:
-        duration_seconds: From planning the instance to the last published output.
-    """
+    """The cost of making an instance, from planning it to the last published output."""
 
     duration_seconds: float
     spark_application_id: str | None = None
@@ -142,14 +123,6 @@ class WorkDone(Record):
 
 @dataclass(frozen=True)
 class FilesCopied(Record):
-    """Files that a replication copied for an instance.
-
-    Attributes:
-        source: The cluster that was read.
-        files_skipped: Files that already existed.
-        verification: How the copy was verified.
-    """
-
     source: Text
     files_copied: int
     files_skipped: int

@@ -89,7 +89,6 @@ def _json_object(value: Any) -> Any:
 
 
 Text = Annotated[str, AfterValidator(_require_storable)]
-"""A name or a version."""
 Words = Annotated[
     str,
     BeforeValidator(lambda value: recorded(storable(value)) if isinstance(value, str) else value),
@@ -120,14 +119,12 @@ _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 class Record:
     """A part of an event: a frozen dataclass, whose fields are keys of the event's metadata.
 
-    Attributes:
-        key: The key of the metadata that only events with this record have.
+    ``key`` is the key that only events with this record have.
     """
 
     key: ClassVar[str]
 
     def metadata(self) -> dict[str, Any]:
-        """Returns the record as metadata, without unknown values."""
         said = _adapter(type(self)).dump_python(self, mode="json", by_alias=True, exclude_defaults=True)
         return {key: value for key, value in said.items() if value is not None}
 

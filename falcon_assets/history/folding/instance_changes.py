@@ -9,7 +9,6 @@ from falcon_assets.history.events.process_instances import InstanceChanged, RunE
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 
 OVER = (InstanceState.SUCCEEDED, InstanceState.SKIPPED, InstanceState.KILLED)
-"""Final states of an instance."""
 DEATHS = 5
 """Number of times in a row that the run of an instance may be killed; then the instance is taken for the cause."""
 _STOPPED = (InstanceState.KILLED, InstanceState.SUSPENDED, InstanceState.WAITING)

@@ -24,8 +24,6 @@ _Instance: TypeAlias = tuple[str, str, datetime]
 
 
 class Kept(NamedTuple):
-    """A row of ``falcon.kept_versions`` without its key."""
-
     path: str
     replaced_at: datetime
 
@@ -44,13 +42,12 @@ def after_publication(rows: KeptRows, fact: FeedInstanceAvailable) -> KeptRows:
 
 
 def load_kept(connection: Connection, facts: Iterable[Fact]) -> dict[_Instance, KeptRows]:
-    """Returns the kept versions of the instances in the facts; instances without any are missing."""
+    """Instances without any are missing; as in :func:`kept_of`."""
     about = (one for one in facts if isinstance(one, FeedInstanceAvailable | FeedVersionEvicted))
     return kept_of(connection, {(one.cluster, one.feed, one.instance) for one in about})
 
 
 def kept_of(connection: Connection, instances: Collection[_Instance]) -> dict[_Instance, KeptRows]:
-    """Returns the kept versions of those instances; instances without any are missing."""
     found: dict[_Instance, dict[str, Kept]] = {}
     for part in parts(instances):
         for row in connection.execute(select(KEPT_VERSIONS).where(among(_KEY, part))):
@@ -60,7 +57,6 @@ def kept_of(connection: Connection, instances: Collection[_Instance]) -> dict[_I
 
 
 def store_kept(connection: Connection, rows: Mapping[_Instance, KeptRows]) -> None:
-    """Replaces the kept versions of each of the instances."""
     for part in parts(rows):
         connection.execute(delete(KEPT_VERSIONS).where(among(_KEY, part)))
     values = [
@@ -73,19 +69,13 @@ def store_kept(connection: Connection, rows: Mapping[_Instance, KeptRows]) -> No
 
 @dataclass
 class KnownVersions:
-    """Kept versions of a feed on a cluster, as the ledger knows them.
-
-    Attributes:
-        replaced: Instance and version -> when it was replaced.
-        evicted: Instances among them that retention evicted.
-    """
+    """Kept versions of a feed on a cluster, and the instances among them that retention evicted."""
 
     replaced: dict[tuple[datetime, str], datetime] = field(default_factory=dict)
     evicted: set[datetime] = field(default_factory=set)
 
 
 def known_versions(connection: Connection, cluster: str, feeds: Collection[str]) -> dict[str, KnownVersions]:
-    """Returns them by feed; feeds without any are missing."""
     there, found = FEED_INSTANCES.c, dict[str, KnownVersions]()
     same = and_(*(there[column.name] == column for column in _KEY))
     asked = select(_TABLE.feed, _TABLE.instance, _TABLE.version, _TABLE.replaced_at, there.state)
@@ -99,7 +89,6 @@ def known_versions(connection: Connection, cluster: str, feeds: Collection[str])
 
 
 def versions_of(connection: Connection, instance: _Instance) -> dict[str, VersionRow]:
-    """Returns all known versions of an instance that were available there."""
     table = DATA_VERSIONS.c
     own = (table.cluster == instance[0], table.feed == instance[1], table.instance == instance[2])
     rows = connection.execute(select(DATA_VERSIONS).where(*own, table.status != VersionStatus.READ.value))

@@ -21,8 +21,6 @@ COPIED_BYTES, EVICTED_BYTES = "copied_bytes", "evicted_bytes"
 
 @dataclass(frozen=True)
 class FeedInstanceRow:
-    """A row of ``falcon.feed_instances`` without its key."""
-
     version: str
     landed_at: datetime
     seen_at: datetime

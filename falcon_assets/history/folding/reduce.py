@@ -51,11 +51,9 @@ class Rows:
 
     Attributes:
         consumed: Only of process instances that succeeded, or for which something came too late, in these facts.
-        events: The latest event about each process instance in these facts.
         started: The event of the last start of each process instance.
         pushed: The event of the last push of a partition; None: it is answered.
         moved: Bytes copied and evicted in these facts.
-        happened: Changes of instances, for receivers.
         kept: Kept versions, only of feed instances that have or had any.
     """
 

@@ -50,7 +50,6 @@ def add_totals(connection: Connection, added: Mapping[TotalKey, int]) -> None:
 
 
 def add_breaches(connection: Connection, added: Mapping[TotalKey, int]) -> None:
-    """Adds new breaches, by kind, entity, cluster and level."""
     _add(connection, SLA_TOTALS, added)
 
 

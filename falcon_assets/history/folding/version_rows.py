@@ -17,7 +17,6 @@ from falcon_assets.history.tables import VERSION_COLUMNS
 from falcon_assets.planning.version_columns import OutputColumns, VersionStatus
 
 Plans: TypeAlias = dict[str, dict[str, Any]]
-"""Columns as JSON, by the hash of them."""
 
 
 def plan_of(columns: OutputColumns | None, plans: Plans) -> str | None:
@@ -48,8 +47,6 @@ Edge: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True)
 class VersionRow:
-    """A row of ``falcon.data_versions`` without its key."""
-
     id: int
     event_id: int
     status: VersionStatus = VersionStatus.READ
@@ -80,8 +77,6 @@ class VersionRow:
 
 @dataclass(frozen=True)
 class EdgeRow:
-    """A row of ``falcon.version_edges`` without its key."""
-
     process: str
     run_id: str | None
     definition: int | None
@@ -93,12 +88,6 @@ class VersionRows:
     """The versions that some facts are about, and their changes.
 
     They are numbered in the order of history, so that every fold gives the same numbers.
-
-    Attributes:
-        changed: Versions to be stored.
-        edges: Sources of versions, in these facts.
-        plans: Columns of versions, in these facts.
-        last_id: The last assigned number.
     """
 
     known: dict[VersionKey, VersionRow] = field(default_factory=dict)
@@ -110,14 +99,9 @@ class VersionRows:
     def available(
         self, fact: FeedInstanceAvailable, event_id: int, run_id: str | None, attempt: int | None, before: str | None
     ) -> None:
-        """Records that a version is available.
+        """Records that a version is available; ``before`` is the previous one.
 
-        Args:
-            fact: Its record.
-            event_id: The event of the record.
-            run_id: The run that published it; None: it landed from outside.
-            attempt: The attempt of the process instance in that run; None: unknown.
-            before: The version available before; None: there was none.
+        ``run_id`` None: it landed from outside. ``attempt`` of the process instance in that run; None: unknown.
         """
         if before and before != fact.version:
             self.ended((fact.cluster, fact.feed, fact.instance, before), VersionStatus.REPLACED, fact.at, run_id)

@@ -16,7 +16,6 @@ _TAG_LENGTH = 63
 
 
 def asset_key(cluster: str, feed: str) -> dg.AssetKey:
-    """Returns the key of a feed on a cluster: ``cluster/feed``, with unchanged names."""
     return dg.AssetKey([cluster, feed])
 
 

@@ -33,7 +33,6 @@ _DYNAMIC = "falcon"
 
 @lru_cache(maxsize=4096)
 def partitions_of(timeline: Timeline) -> dg.PartitionsDefinition[str]:
-    """Returns the partitions of ``timeline``, one per instance; instance T exists from T on."""
     import dagster as dg  # noqa: PLC0415 - takes seconds, and commands that only read need none of it
 
     cron = cron_of(timeline)
@@ -104,8 +103,6 @@ def timeline_of_dynamic(name: str) -> Timeline | None:
 
 @dataclass(frozen=True)
 class AssetPartitions:
-    """The partitions of all feeds, computed on first use and cached."""
-
     store: EntityStore
     _of_feeds: dict[tuple[str, str], FeedAsset] = field(default_factory=dict, init=False)
 

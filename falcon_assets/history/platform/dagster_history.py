@@ -27,7 +27,6 @@ _ENDINGS = {
 _PATIENCE_SECONDS = 5.0
 _DATABASE_LOST = "its run lost the database"
 _OF_THE_DATABASE = ("OperationalError", "InterfaceError", "DagsterPostgresException")
-"""Errors of a run without its database; those of workflows are recorded otherwise."""
 _NOT_ON_POSTGRESQL = """Dagster's history is not on PostgreSQL, where alone it can be followed; say so in dagster.yaml:
 storage:
   custom: {module: falcon_assets.dagster_instance, class: FalconStorage, config: {}}"""
@@ -38,7 +37,7 @@ class DagsterHistory:
     instance: dg.DagsterInstance
 
     def __post_init__(self) -> None:
-        """Finds where the instance keeps its history.
+        """Checks where the instance keeps its history.
 
         Raises:
             SettingsError: not on PostgreSQL.
@@ -64,7 +63,7 @@ class DagsterHistory:
         return tables.count_events(connection, after, tables.FOLDED)
 
     def _all_written(self, connection: Connection) -> bool:
-        """Waits for running transactions that insert events: ids are assigned in order, but become visible in any order.
+        """Waits for transactions that insert events: ids are assigned in order, but become visible in any order.
 
         False: one takes longer than the limit; the events are folded later.
         """

@@ -175,7 +175,6 @@ class EmbeddedServer(PostgresServer):
         self._postmaster_info = running
 
     def _stop(self) -> None:
-        """Stops the server and removes its socket folder, if empty; the data folder never is."""
         running = self._running()  # another process may have started it again
         if running is not None:
             with suppress(psutil.NoSuchProcess):
@@ -266,7 +265,6 @@ class EmbeddedServer(PostgresServer):
 
 
 def _end(server: psutil.Process) -> None:
-    """Asks the server to end without waiting for sessions, then less gently."""
     children = server.children(recursive=True)
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
         server.send_signal(number)

@@ -49,15 +49,8 @@ def _computed_keys(definition: str) -> Collection[str] | None:
 
 
 class FalconStorage(PooledStorage):
-    """Dagster's history on the PostgreSQL of the settings: FALCON_DATABASE_URL, else the embedded server."""
-
     def __init__(self, url: str, inst_data: Any = None, clock: Clock | None = None) -> None:
-        """Opens it.
-
-        Args:
-            url: The database.
-            inst_data: The declaration of this storage in ``dagster.yaml``.
-            clock: The clock of this process; None: it needs none.
+        """Opens it; ``clock`` None: the process needs none.
 
         Raises:
             SettingsError: the database cannot be reached, or goes by another clock.

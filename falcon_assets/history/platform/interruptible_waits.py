@@ -11,7 +11,6 @@ from psycopg2 import OperationalError
 from psycopg2.extensions import POLL_OK, POLL_READ, POLL_WRITE, STATUS_BEGIN, STATUS_READY, set_wait_callback
 
 CONNECT_SECONDS = 10.0
-"""Time limit of connecting."""
 _DOUBT_SECONDS = 10.0
 """After so long without an answer, and again each time, a new connection checks whether the server is alive."""
 _POLL_MILLISECONDS = 500

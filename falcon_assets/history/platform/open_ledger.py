@@ -51,7 +51,6 @@ class Ledger:
         return self.engine.url.render_as_string(hide_password=False)
 
     def catch_up(self) -> int:
-        """Folds new events; returns the number of facts."""
         return fold(self.engine, self._history)
 
     def catch_up_on_others(self, run_id: str) -> None:
@@ -65,11 +64,9 @@ class Ledger:
             self.catch_up()
 
     def rebuild(self) -> int:
-        """Folds all of history into a new projection; returns the number of facts."""
         return rebuild(self.engine, self._history)
 
     def behind(self, event_id: int) -> int:
-        """Returns the number of events after that id that are not folded."""
         with self.engine.connect() as connection:
             return self._history.behind(connection, event_id)
 

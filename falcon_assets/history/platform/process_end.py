@@ -9,7 +9,6 @@ from collections.abc import Callable
 from contextlib import suppress
 
 THREAD_SECONDS = 5.0
-"""Time limit for threads that workflows left running."""
 EXIT_SECONDS = 60.0
 """Time limit for exit handlers: they end JVMs and the embedded database."""
 _CLEAN_UP_SECONDS = 20.0
@@ -18,17 +17,13 @@ _CLEAN_UP_SECONDS = 20.0
 def ends_soon(code: int, clean_up: Callable[[], object]) -> None:
     """Lets this process end as Python does, and ends it by force if that takes too long, printing the reason.
 
-    Python waits for all threads but daemons, and then calls the exit handlers.
-
-    Args:
-        code: The exit code.
-        clean_up: Called before an end by force.
+    Python waits for all threads but daemons, and then calls the exit handlers. ``clean_up`` is called before an end by
+    force.
     """
     threading.Thread(target=_watch, args=(code, clean_up), name="ends soon", daemon=True).start()
 
 
 def left_threads() -> list[str]:
-    """Returns the names of the threads for which Python waits at its exit."""
     main = threading.main_thread()
     return [one.name for one in threading.enumerate() if one is not main and not one.daemon and one.is_alive()]
 

@@ -36,8 +36,6 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class _Absence:
-    """Times of the start of an absence and of the last attempt to connect, and its error."""
-
     since: float
     last: float
     reason: str
@@ -51,7 +49,6 @@ class _Process:
 
 _process = _Process()
 _absences: dict[str, _Absence] = {}
-"""By database URL, shared by all engines of the process."""
 
 
 @contextmanager
@@ -69,10 +66,8 @@ def wait_out_restarts(engine: Engine, *, is_known: bool = True) -> Engine:
 
     With ``pool_pre_ping`` only statements in progress at that moment fail. All waits can be interrupted.
 
-    Args:
-        engine: Its URL is known to be right.
-        is_known: False: the URL is unproven. Until the first connection, it waits only for a server that reports
-            that it is starting or stopping, or for the embedded one, which ran a moment ago.
+    ``is_known``: the engine has connected before, so its URL is right. Otherwise it waits only for a server that
+    reports that it is starting or stopping, or for the embedded one, which ran a moment ago.
     """
     wait_in_python()
     name = engine.url.render_as_string(hide_password=True)

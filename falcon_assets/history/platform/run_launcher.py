@@ -29,9 +29,7 @@ _POLL_SECONDS = 1.0
 _STOP_SECONDS = 20.0
 _BROKEN = "the entity definitions were changed and have problems now, which falcon validate shows"
 _ENDED = (dg.DagsterRunStatus.CANCELING, dg.DagsterRunStatus.CANCELED, dg.DagsterRunStatus.FAILURE)
-"""A run in these states must not go on."""
 _OVER = (dg.DagsterRunStatus.CANCELED, dg.DagsterRunStatus.FAILURE)
-"""In these states, its process has nothing left to record."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +60,8 @@ class WarmRunLauncher(RunLauncher):
     def start(self, run_id: str, arguments: str) -> None:
         """Starts the run's process, and does not wait until it is up.
 
-        A run that was queued when the definitions were broken could not load them: it is interrupted instead, so that its
-        instances go on, without having failed, once the definitions are fixed.
+        A run that was queued when the definitions were broken could not load them: it is interrupted instead, so that
+        its instances go on, without having failed, once the definitions are fixed.
         """
         if self._definitions.problem() is not None:
             interrupt(self.instance, run_id, _BROKEN)

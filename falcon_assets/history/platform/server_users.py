@@ -21,10 +21,8 @@ class ServerUsers:
     child shares the lock with its parent, so the file stands for both until both have left. No file is ever rewritten,
     so neither a killed process nor a full disk removes a user.
 
-    Callers must hold a lock around all calls: a file must not be examined between its creation and its locking.
-
-    Args:
-        folder: Created with access for its user only; the parent exists.
+    Callers must hold a lock around all calls: a file must not be examined between its creation and its locking. The
+    parent of the folder must exist.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from falcon_assets.settings import Settings
 
 SETUP = "falcon/setup"
-"""Key of the fingerprint in the metadata of a code location's definitions."""
 _OF_A_PROCESS = ("DAGSTER_", "_", "OLDPWD", "PWD", "SHLVL", "SPARK_ENV_LOADED", "PYSPARK_", "LINES", "COLUMNS")
 """Prefixes of variables that differ between processes of one installation and do not matter to runs."""
 

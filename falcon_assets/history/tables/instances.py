@@ -103,7 +103,6 @@ FOLD = Table(
     Column("only", Boolean, primary_key=True, comment="true: there is one row"),
     Column("event_id", BigInteger, nullable=False, comment="the latest event of Dagster's that is folded in"),
 )
-"""The position of the fold in Dagster's history."""
 
 PUSHED = Table(
     "pushed",

@@ -79,4 +79,3 @@ NOTIFICATION_RECEIVERS = Table(
     Column("sent_at", INSTANT, comment="when a message came through last, in real time"),
     Column("retry_at", INSTANT, comment="when the next is tried, in real time; null: nothing failed"),
 )
-"""The state of the receivers."""

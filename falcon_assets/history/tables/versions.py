@@ -56,7 +56,6 @@ KEPT_VERSIONS = Table(
     Column("path", Text, nullable=False, comment="where it lies"),
     Column("replaced_at", INSTANT, nullable=False, comment="when it was, on the falcon clock"),
 )
-"""Replaced versions of feed instances that can be restored."""
 
 VERSION_COLUMNS = Table(
     "version_columns",
