@@ -59,7 +59,7 @@ def remember_clock(connection: Connection, mine: Clock, events: TableClause, *, 
         connection: In a transaction, to a database with the tables of the ledger.
         mine: The clock.
         events: Dagster's event log, whose ``timestamp`` is in UTC.
-        anew: Whether the user set the clock anew, and no process uses the old one: a running clock is replaced then.
+        anew: The user set the clock anew, and no process uses the old one: a running clock is replaced then.
 
     Raises:
         SettingsError: the history there goes by another clock.
@@ -106,7 +106,6 @@ def _of_history(connection: Connection, mine: Clock, events: TableClause) -> Clo
 
 
 LEDGER_LOCK = "falcon ledger"
-"""The lock for writing the projection or its tables."""
 
 
 def lock_in_transaction(connection: Connection, name: str) -> None:
@@ -124,7 +123,6 @@ def unlock(connection: Connection, name: str) -> None:
 
 
 def locked(connection: Connection, names: Collection[str]) -> set[str]:
-    """Returns those of the locks that some connection to this database holds."""
     keys = {_key(name): name for name in names}
     # PostgreSQL shows the two halves of the key, as unsigned numbers.
     found = connection.execute(
@@ -174,7 +172,6 @@ def revision(connection: Connection) -> str | None:
 
 
 def newest_revision() -> str:
-    """Returns the revision that this version of the package needs: the number of the last migration."""
     return max(file.name.partition("_")[0] for file in (_MIGRATIONS / "versions").glob("[0-9]*.py"))
 
 

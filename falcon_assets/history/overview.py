@@ -13,11 +13,9 @@ from falcon_assets.planning.instance_record import InstanceState
 
 @dataclass(frozen=True)
 class Overview:
-    """Numbers of rows and of instances in the ledger.
+    """Numbers of rows and of instances in the ledger; instances by (process, cluster) and state, sorted by name.
 
-    Attributes:
-        event_id: The latest folded event of Dagster's log; 0: none.
-        instances: (process, cluster) -> state -> number; sorted by name.
+    ``event_id`` is the latest folded event of Dagster's log; 0: none.
     """
 
     event_id: int
@@ -40,7 +38,6 @@ def overview(connection: Connection) -> Overview:
 
 
 def folded_up_to(connection: Connection) -> int:
-    """Returns the latest folded event of Dagster's log; 0: none."""
     return connection.execute(select(FOLD.c.event_id)).scalar() or 0
 
 

@@ -40,7 +40,7 @@ _OPEN_STATES = (InstanceState.RUNNING, InstanceState.WAITING, InstanceState.SUSP
 
 
 def available(connection: Connection, spans: Mapping[Name, tuple[datetime, datetime]]) -> dict[Name, set[datetime]]:
-    """Returns the available instances of feeds, each within its span (both ends included)."""
+    """Returns the available instances of feeds, each within its span (both ends included), as the next two."""
     if not spans:
         return {}
     found = _within_spans(connection, spans, [FEED_INSTANCES.c.instance], FeedState.AVAILABLE)
@@ -48,7 +48,6 @@ def available(connection: Connection, spans: Mapping[Name, tuple[datetime, datet
 
 
 def known_instances(connection: Connection, kind: str, name: str) -> int:
-    """Returns the number of instances of a feed, available or not, or of a process, on all clusters."""
     table, of = (
         (FEED_INSTANCES, FEED_INSTANCES.c.feed) if kind == "feed" else (PROCESS_INSTANCES, PROCESS_INSTANCES.c.process)
     )
@@ -64,7 +63,7 @@ def available_feeds(connection: Connection, cluster: str) -> dict[str, int]:
 def evicted(
     connection: Connection, spans: Mapping[Name, tuple[datetime, datetime]]
 ) -> dict[Name, dict[datetime, datetime]]:
-    """Returns, by feed, instance -> time of its eviction, each within its span (both ends included)."""
+    """Returns, by feed, instance -> time of its eviction."""
     if not spans:
         return {}
     columns = [FEED_INSTANCES.c.instance, FEED_INSTANCES.c.evicted_at]
@@ -77,10 +76,7 @@ def evicted(
 def signatures(
     connection: Connection, spans: Mapping[Name, tuple[datetime, datetime]]
 ) -> dict[Name, dict[datetime, str | None]]:
-    """Returns the signatures of the instances of feeds, evicted or not, each within its span (both ends included).
-
-    Withdrawn instances are missing: collectors look for them as for new ones.
-    """
+    """Returns the signatures, of evicted instances too; not of withdrawn ones, as collectors look for them anew."""
     if not spans:
         return {}
     columns = [FEED_INSTANCES.c.instance, FEED_INSTANCES.c.signature]
@@ -202,7 +198,6 @@ def set_progress(connection: Connection, cluster: str, first_open: Mapping[tuple
 
 
 def last_collected(connection: Connection, cluster: str) -> dict[str, datetime]:
-    """Returns feed -> when its collector last examined everything that was due."""
     statement = select(COLLECTED.c.feed, COLLECTED.c.looked_at).where(COLLECTED.c.cluster == cluster)
     return {row.feed: row.looked_at for row in connection.execute(statement)}
 
@@ -217,7 +212,6 @@ def _within_spans(
     columns: Sequence[Column[Any]],
     *states: FeedState,
 ) -> Iterable[Sequence[Any]]:
-    """(cluster, feed, all values of each column in its span); None: there are none."""
     clusters, feeds = zip(*spans, strict=True)
     first, last = zip(*spans.values(), strict=True)
     asked = _asked(cluster=_texts(clusters), feed=_texts(feeds), first=_instants(first), last=_instants(last))

@@ -43,11 +43,7 @@ class LocalLogs(LocalComputeLogManager):
 
 @dataclass(frozen=True)
 class CapturedLog:
-    """Captured output of a step.
-
-    Attributes:
-        read: Returns up to so many bytes from an offset; none at the end.
-    """
+    """Captured output of a step; ``read`` returns up to so many bytes from an offset, none at the end."""
 
     stream: str
     place: str

@@ -21,8 +21,6 @@ RUNS = "QUEUED_RUN_COORDINATOR"
 
 @dataclass(frozen=True)
 class DaemonHealth:
-    """A part of Dagster's daemon, with its last heartbeat in real time and its latest error."""
-
     name: str
     seen: datetime
     error: str | None = None
@@ -87,6 +85,6 @@ def _root_of(error: Mapping[str, Any] | None) -> str:
 
 
 def last_failure(connection: Connection, sensor: SensorState) -> str | None:
-    """Returns the error of the last tick of a sensor; None: it did not fail, or there was no tick."""
+    """Returns None as well if there was no tick."""
     tick = last_tick(connection, sensor)
     return tick.failure if tick else None

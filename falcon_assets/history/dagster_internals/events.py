@@ -23,8 +23,6 @@ AT_ONCE = 200
 
 
 def record_in_run(instance: dg.DagsterInstance, run: dg.DagsterRun, step: str) -> Record:
-    """Records in a step of a run, as the context of an op does, but many times faster."""
-
     def record(events: Sequence[Event]) -> None:
         entries = [_entry(event, run.run_id, run.job_name, logging.DEBUG, step) for event in events]
         instance.event_log_storage.store_event_batch(entries)

@@ -26,10 +26,7 @@ from sqlalchemy import Connection
 
 
 def config_errors(folder: Path) -> list[str]:
-    """Returns Dagster's objections to the ``dagster.yaml`` of a folder, which must be a YAML mapping.
-
-    Each is a sentence, without Dagster's long list of legal keys.
-    """
+    """Returns Dagster's objections to the ``dagster.yaml`` of a folder, as sentences; it must be a YAML mapping."""
     try:
         dagster_instance_config(str(folder))
     except DagsterInvalidConfigError as error:

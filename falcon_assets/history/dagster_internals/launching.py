@@ -17,13 +17,10 @@ RUN_MODULES = ("dagster._core.execution.api", "dagster_postgres")
 
 
 def execute_run(arguments: str) -> None:
-    """Executes a run in this process; ``arguments``: those of :meth:`RunLauncher.start`."""
     execute_run_command.main([arguments], standalone_mode=False)
 
 
 class RunLauncher(dg.DefaultRunLauncher):
-    """Dagster's own launcher, except for runs that the subclass takes."""
-
     @property
     def instance(self) -> dg.DagsterInstance:
         return self._instance

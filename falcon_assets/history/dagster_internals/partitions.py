@@ -54,11 +54,9 @@ class KeyMapping(dg.SpecificPartitionsPartitionMapping):
         return self.partition_keys[0]
 
     def upstream_keys(self, keys: Iterable[str]) -> Iterable[str]:
-        """Returns the existing partitions of the input's asset that the given ones read."""
         raise NotImplementedError
 
     def downstream_keys(self, keys: Iterable[str]) -> Iterable[str]:
-        """Returns the existing partitions that read one of the given ones of the input's asset."""
         raise NotImplementedError
 
     def get_upstream_mapped_partitions_result_for_partitions(

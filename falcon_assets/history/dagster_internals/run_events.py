@@ -34,7 +34,6 @@ def runs_that_recorded(connection: Connection, assets: Sequence[dg.AssetKey], pa
 
 
 def runs_with_tag(connection: Connection, key: str, part: str, others: dict[str, str]) -> set[str]:
-    """Returns the runs with the other tags whose tag of that key contains ``part``."""
     statement = select(TAGS.c.run_id).where(TAGS.c.key == key, TAGS.c.value.contains(part, autoescape=True))
     for other, value in others.items():
         has = select(TAGS.c.run_id).where(TAGS.c.key == other, TAGS.c.value == value)
@@ -47,12 +46,7 @@ def events_of(
 ) -> Iterator[dg.EventLogEntry]:
     """Yields the log entries about the partition and about the run itself, oldest first, reading a few at a time.
 
-    Args:
-        connection: To Dagster's database.
-        run_id: "": entries outside of all runs.
-        step: Entries of other steps are left out.
-        assets: The assets that have the partition.
-        partition: The partition.
+    ``run_id`` "": entries outside of all runs. Entries of other steps than ``step`` are left out.
     """
     of_run = and_(
         LOG.c.partition.is_(None),

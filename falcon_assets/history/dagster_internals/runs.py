@@ -12,7 +12,6 @@ def end_as_failed(instance: dg.DagsterInstance, run: dg.DagsterRun, why: str) ->
 
 
 def end_as_canceled(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
-    """Ends a run that was asked to stop, and that no process executes any more."""
     instance.report_run_canceled(run)
 
 
@@ -34,10 +33,7 @@ def error_in(event: dg.DagsterEvent) -> str:
 
 
 def error_before(instance: dg.DagsterInstance, event: dg.DagsterEvent, run_id: str) -> str:
-    """Returns the last error of a run's processes before it failed, where the failure names none; else empty.
-
-    For example of a process that cannot load the definitions: Dagster ends such a run without naming the error.
-    """
+    """Returns the last error of a run's processes, where Dagster's failure event names none; empty: there is none."""
     data = event.event_specific_data
     if error_in(event) or getattr(data, "first_step_failure_event", None):
         return ""

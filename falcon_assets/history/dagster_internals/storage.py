@@ -118,7 +118,6 @@ class _PooledEventLogStorage(PostgresEventLogStorage):
         self._computed = computed
 
     def dispose(self) -> None:
-        """Closes the connections; the storage that closes last may have opened another one."""
         super().dispose()
         self._engine.dispose()
 
@@ -151,7 +150,6 @@ class _PooledEventLogStorage(PostgresEventLogStorage):
     def get_paginated_dynamic_partitions(
         self, partitions_def_name: str, limit: int, ascending: bool, cursor: str | None = None
     ) -> PaginatedResults[str]:
-        """Returns a page of the keys; the cursor is the last key of the previous page."""
         computed = self._computed(partitions_def_name)
         if computed is None:
             return super().get_paginated_dynamic_partitions(partitions_def_name, limit, ascending, cursor)
@@ -202,13 +200,9 @@ class PooledStorage(DagsterStorage, ConfigurableClass):
         *,
         make_tables: bool,
     ) -> None:
-        """Opens it.
+        """Opens it on an engine whose connections commit each statement by itself.
 
-        Args:
-            engine: Its connections commit each statement by itself.
-            computed: Keys of dynamic partitions that are not stored.
-            inst_data: The declaration of this storage in ``dagster.yaml``.
-            make_tables: Whether the tables may be missing; see :func:`has_tables`.
+        ``computed`` are keys of dynamic partitions that are not stored; ``make_tables``: the tables may be missing.
         """
         self._inst_data = inst_data
         self._runs = _PooledRunStorage(engine, make_tables=make_tables)

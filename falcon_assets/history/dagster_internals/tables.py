@@ -42,7 +42,6 @@ EVENT_LOG = TableClause(
 )
 """Events, in the order of their ids. An id is assigned before the event becomes visible; the time is in UTC."""
 RUNS = TableClause("runs", column("run_id", Text), column("status", Text))
-"""Runs; deleting one deletes its events, too."""
 RUN_TAGS = TableClause("run_tags", column("run_id", Text), column("key", Text), column("value", Text))
 INSTIGATORS = TableClause(
     "instigators",
@@ -58,7 +57,6 @@ TICKS = TableClause(
     column("timestamp", DateTime),
     column("tick_body", Text),
 )
-"""Their ticks, with the start time."""
 DAEMON = TableClause(
     "daemon_heartbeats",
     column("daemon_type", Text),
@@ -78,13 +76,9 @@ UNFINISHED = ("NOT_STARTED", "QUEUED", "STARTING", "STARTED", "CANCELING")
 
 
 class Tick(NamedTuple):
-    """A tick of a sensor or schedule.
+    """A tick of a sensor or schedule; times are in seconds since 1970.
 
-    Attributes:
-        kind: sensor or schedule.
-        began: In seconds since 1970, as ``ended``.
-        ended: None: not recorded.
-        succeeded: Also true for a tick that had nothing to do.
+    ``ended`` None: not recorded. A tick that had nothing to do succeeded.
     """
 
     location: str
@@ -152,7 +146,6 @@ def has_unfinished_runs(connection: Connection) -> bool:
 
 
 def known_runs(connection: Connection, run_ids: Sequence[str]) -> dict[str, KnownRun]:
-    """Returns runs by id, without those that were deleted."""
     wanted = func.any(literal(list(run_ids), ARRAY(Text)))
     found = {
         run_id: KnownRun(status, {})
@@ -165,7 +158,6 @@ def known_runs(connection: Connection, run_ids: Sequence[str]) -> dict[str, Know
 
 
 def last_ticks(connection: Connection) -> list[Tick]:
-    """Returns the latest finished tick of each sensor and schedule."""
     own, tick = INSTIGATORS.c, TICKS.c
     over = select(tick.status, tick.tick_body).where(tick.selector_id == own.selector_id, tick.status != "STARTED")
     latest = over.order_by(tick.timestamp.desc()).limit(1).lateral("latest")

@@ -43,7 +43,6 @@ def columns_metadata(columns: OutputColumns | None, cluster: str) -> dict[str, A
 
 
 def columns_in(metadata: Mapping[str, Any]) -> OutputColumns | None:
-    """Returns the columns in such metadata; None: it has none that this package wrote."""
     import dagster as dg  # noqa: PLC0415 - as above
 
     said = {key: getattr(value, "value", value) for key, value in {**internals(metadata), **metadata}.items()}
@@ -79,12 +78,7 @@ def _sources(said: Any) -> tuple[Source, ...] | None:
 
 @dataclass(frozen=True)
 class DataCaptured(Record):
-    """The data that an instance really read and wrote.
-
-    Attributes:
-        capture: Whether all of it is known: ``complete``, or ``none`` and the reason.
-        capture_warnings: Differences from the declarations of the process.
-    """
+    """The data that an instance really read and wrote; ``capture`` is ``complete``, or ``none`` and the reason."""
 
     key = "capture"
 

@@ -68,7 +68,6 @@ class Logged:
 def materialization(
     key: dg.AssetKey, partition: str, *records: Record, description: str | None = None
 ) -> dg.AssetMaterialization:
-    """Returns an event with these records, and with Dagster's tag for the data version."""
     import dagster as dg  # noqa: PLC0415 - takes seconds, and commands that only read need none of it
 
     versions = [one.version for one in records if isinstance(one, FeedInstanceAvailable)]

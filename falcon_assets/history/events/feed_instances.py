@@ -28,10 +28,8 @@ class FeedInstanceAvailable(Record):
         bytes: None: not counted; so are ``records`` and ``files``.
         signature: Of the listing in which a collector saw it.
         looked_before: When a collector last found that it was missing; None: it was seen when it arrived.
-        modified_at: The newest modification time of its files.
         pushed: The partition whose push it answers.
         process: The process that published it; None: it landed from outside.
-        late: The changed inputs that caused a rerun.
         definition: The version of the entity definition that made it; None: it landed from outside, or is unknown.
         source_versions: Of a replication: the versions of all its sources, by cluster.
         kept_versions: Earlier versions kept beside it; None: the feed keeps none.
@@ -40,7 +38,6 @@ class FeedInstanceAvailable(Record):
         undeclared_writes: Places that its run wrote and its process does not declare.
         capture: As in :class:`.DataCaptured`; None: not recorded.
         restored_by: The user who restored it from a kept version; None: it was not restored.
-        columns: Its columns and their sources; None: unknown.
         made_by: The user of the operating system whose run made it.
         environment: Versions of Python and of packages in that run.
     """
@@ -108,8 +105,7 @@ class FeedInstanceEvicted(Record):
 class FeedInstanceWithdrawn(Record):
     """An available feed instance is missing, and retention did not evict it: it was removed, perhaps to be rewritten.
 
-    Attributes:
-        withdrawn: The process or replication that was to read it.
+    ``withdrawn``: the process or replication that was to read it.
     """
 
     key = "withdrawn"

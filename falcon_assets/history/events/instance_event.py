@@ -56,12 +56,7 @@ class Notice:
 
 @dataclass(frozen=True)
 class Sent:
-    """The outcome of sending notices.
-
-    Attributes:
-        problem: Why some were not sent; empty: all were.
-        refused: Rejected by the receiver for good.
-    """
+    """``problem``: why some notices were not sent; ``refused``: rejected by the receiver for good."""
 
     problem: str = ""
     taken: list[Notice] = field(default_factory=list)

@@ -24,11 +24,9 @@ class InstanceChanged(Record):
 
     Attributes:
         inputs: The versions it read, where it succeeded.
-        late: The changed inputs that caused a rerun.
         reason_data: The reason for programs: its kind and subject.
         definition: The version of the entity definition it runs with; None: it does not run, or is unknown.
         before: The state in which a command found it; None: the change is not by a command.
-        bytes_copied: Of a replication: see :class:`.FilesCopied`.
     """
 
     key = "state"
@@ -51,13 +49,7 @@ class InstanceChanged(Record):
         return {key: said[key] for key in (self.key, keys.REASON.alias) if key in said} | said
 
     def event(self, key: dg.AssetKey, partition: str, causes: str | None = None) -> dg.AssetObservation:
-        """Returns an observation on a partition of the first asset of the process.
-
-        Args:
-            key: The asset key.
-            partition: The partition.
-            causes: Markdown for the UI; not part of the record.
-        """
+        """Returns an observation on the first asset of the process; ``causes`` is Markdown for the UI, not recorded."""
         import dagster as dg  # noqa: PLC0415 - takes seconds, and commands that only read need none of it
 
         what = f"{self.process} {format_instant(self.nominal)}: {self.state.value}"

@@ -50,10 +50,7 @@ def fold(engine: Engine, history: History) -> int:
 
 
 def rebuild(engine: Engine, history: History) -> int:
-    """Deletes the projection and folds all of history again, in one transaction; returns the number of facts.
-
-    Readers see the old projection until the new one is complete.
-    """
+    """Folds all of history again, in one transaction: readers see the old projection until it commits."""
     count = 0
     with engine.begin() as connection:
         lock_in_transaction(connection, LEDGER_LOCK)

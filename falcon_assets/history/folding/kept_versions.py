@@ -42,7 +42,6 @@ def after_publication(rows: KeptRows, fact: FeedInstanceAvailable) -> KeptRows:
 
 
 def load_kept(connection: Connection, facts: Iterable[Fact]) -> dict[_Instance, KeptRows]:
-    """Instances without any are missing; as in :func:`kept_of`."""
     about = (one for one in facts if isinstance(one, FeedInstanceAvailable | FeedVersionEvicted))
     return kept_of(connection, {(one.cluster, one.feed, one.instance) for one in about})
 
@@ -69,8 +68,6 @@ def store_kept(connection: Connection, rows: Mapping[_Instance, KeptRows]) -> No
 
 @dataclass
 class KnownVersions:
-    """Kept versions of a feed on a cluster, and the instances among them that retention evicted."""
-
     replaced: dict[tuple[datetime, str], datetime] = field(default_factory=dict)
     evicted: set[datetime] = field(default_factory=set)
 

@@ -51,10 +51,8 @@ class Rows:
 
     Attributes:
         consumed: Only of process instances that succeeded, or for which something came too late, in these facts.
-        started: The event of the last start of each process instance.
         pushed: The event of the last push of a partition; None: it is answered.
         moved: Bytes copied and evicted in these facts.
-        kept: Kept versions, only of feed instances that have or had any.
     """
 
     feeds: dict[FeedKey, FeedInstanceRow] = field(default_factory=dict)
@@ -272,7 +270,6 @@ class Rows:
 
 
 def _was_seen_before(row: FeedInstanceRow, fact: FeedInstanceAvailable) -> bool:
-    """Whether a collector reports an evicted instance as it saw it before the eviction."""
     return fact.signature is not None and fact.signature == row.signature
 
 

@@ -22,12 +22,9 @@ _ROW = [one.name for one in fields(VersionRow)]
 
 
 def load_versions(connection: Connection, facts: Iterable[Fact], present: Mapping[tuple[Any, ...], str]) -> VersionRows:
-    """Returns the stored versions that the facts are about.
+    """Returns the stored versions that the facts are about; ``present``: the available ones.
 
-    Args:
-        connection: Its transaction holds the ledger's lock: new versions are numbered after the last one.
-        facts: The facts.
-        present: The available versions, by cluster, feed and instance.
+    The transaction must hold the ledger's lock: new versions are numbered after the last one.
     """
     keys: set[VersionKey] = set()
     for one in facts:

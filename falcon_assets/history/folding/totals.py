@@ -18,8 +18,6 @@ FEEDS, PROCESSES = "feed", "process"
 
 
 class Total(NamedTuple):
-    """A number of instances, bytes or breaches of one kind, of an entity on a cluster."""
-
     what: str
     entity: str
     cluster: str
@@ -74,14 +72,13 @@ def totals(connection: Connection) -> Iterator[Total]:
 
 
 def breaches(connection: Connection) -> Iterator[Total]:
-    """Returns the number of breaches of each level, open or not; the label is the level."""
+    """The label is the level; open breaches are included."""
     table = SLA_TOTALS.c
     statement = select(table.kind, table.entity, table.cluster, table.level, table.breaches)
     return (Total(row[0], row[1], row[2], row[3], row[4]) for row in connection.execute(statement))
 
 
 def open_breaches(connection: Connection) -> Iterator[Total]:
-    """Returns the number of open breaches of each level; reads only these."""
     table = SLA_BREACHES.c
     key = (table.kind, table.entity, table.cluster, table.level)
     statement = select(*key, func.count()).where(text("state = 'OPEN'")).group_by(*key)

@@ -85,10 +85,7 @@ class EdgeRow:
 
 @dataclass
 class VersionRows:
-    """The versions that some facts are about, and their changes.
-
-    They are numbered in the order of history, so that every fold gives the same numbers.
-    """
+    """Versions are numbered in the order of history, so that every fold gives the same numbers."""
 
     known: dict[VersionKey, VersionRow] = field(default_factory=dict)
     changed: set[VersionKey] = field(default_factory=set)
@@ -150,7 +147,6 @@ class VersionRows:
     def ended(
         self, key: VersionKey, status: VersionStatus, at: datetime, run_id: str | None, archived_to: str | None = None
     ) -> None:
-        """Records the end of a version, if it was available."""
         row = self.known.get(key)
         if row is not None and row.status is VersionStatus.AVAILABLE:
             self._put(key, replace(row, status=status, ended_at=at, ended_by=run_id, archived_to=archived_to))

@@ -37,11 +37,7 @@ class DagsterHistory:
     instance: dg.DagsterInstance
 
     def __post_init__(self) -> None:
-        """Checks where the instance keeps its history.
-
-        Raises:
-            SettingsError: not on PostgreSQL.
-        """
+        """Raises SettingsError where the history is not on PostgreSQL."""
         if not tables.is_there(self.instance):
             raise SettingsError(_NOT_ON_POSTGRESQL)
 
@@ -59,7 +55,6 @@ class DagsterHistory:
         return facts, entries[-1][0] if len(entries) == limit else newest
 
     def behind(self, connection: Connection, after: int) -> int:
-        """Returns the number of events after that id that are not folded."""
         return tables.count_events(connection, after, tables.FOLDED)
 
     def _all_written(self, connection: Connection) -> bool:

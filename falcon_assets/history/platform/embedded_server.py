@@ -33,7 +33,6 @@ _LAUNCHES = 3
 _POLL_SECONDS = 0.05
 _READY = "ready"
 _NOBODY = 2**31 - 1
-"""A process id that no system assigns."""
 _OF_SOCKETS = {"sslmode": "disable", "gssencmode": "disable", "options": "-c search_path=public"}
 _MAP = "falcon"
 _log = logging.getLogger(__name__)
@@ -93,11 +92,7 @@ class EmbeddedServer(PostgresServer):
         atexit.register(self.leave)
 
     def revive(self) -> None:
-        """Starts the server again if it ended while this process still uses it.
-
-        Raises:
-            RuntimeError, OSError, LockedError: as :meth:`start`.
-        """
+        """Starts the server again if it ended while this process still uses it; raises as :meth:`start`."""
         if self._has_left:
             return
         with self._locked():
@@ -247,7 +242,6 @@ class EmbeddedServer(PostgresServer):
                 self._wrote(file, f"{_NOBODY}\n{rest}")
 
     def _wrote(self, file: Path, text: str) -> bool:
-        """Replaces a file of the server's, unless it has that text; returns whether it did."""
         if file.exists() and file.read_text() == text:
             return False
         handle, new = tempfile.mkstemp(dir=file.parent, prefix=f"{file.name}.")  # mode 0600

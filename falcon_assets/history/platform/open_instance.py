@@ -15,7 +15,7 @@ _STORAGE = {"module": "falcon_assets.history.platform.instance_storage", "class"
 
 
 def open_instance(settings: Settings) -> dg.DagsterInstance:
-    """Returns the instance that ``dagster`` itself uses in this folder; a context manager.
+    """Returns the instance that ``dagster`` itself uses in this folder, as a context manager.
 
     As for ``dagster dev``: DAGSTER_HOME if it is set, else the ``dagster.yaml`` of the working folder. Without both,
     the history is in the database of the settings as well.

@@ -89,11 +89,7 @@ def open_ledger(settings: Settings, instance: dg.DagsterInstance) -> Ledger:
 
 
 def open_tables(settings: Settings) -> sqlalchemy.Engine | None:
-    """Returns the tables of the ledger without Dagster; None: they are not ready, so open the ledger.
-
-    Raises:
-        SettingsError: the database cannot be reached.
-    """
+    """Returns the tables without loading Dagster; None: not ready, so open the ledger. Raises SettingsError."""
     engine = _engine(database_url(settings))
     with engine.connect() as connection:
         is_open = has_tables(connection) and is_remembered(connection, settings.clock)
@@ -144,9 +140,7 @@ def tables_engine(url: str) -> sqlalchemy.Engine:
 def set_clock(settings: Settings, *, anew: bool) -> None:
     """Makes the clock of the settings that of the database.
 
-    Args:
-        settings: The clock and the database.
-        anew: Also replaces another simulated clock that runs and that no process uses any more.
+    ``anew``: also replaces another simulated clock that runs, if no process uses it any more.
 
     Raises:
         SettingsError: the database goes by another clock.

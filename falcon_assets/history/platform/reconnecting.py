@@ -26,7 +26,6 @@ _POLL_SECONDS = 0.2
 _ANSWER_SECONDS = 30.0
 """For so long the last error stands for a database that is given up: a silent one takes ten seconds per attempt."""
 _SAID_AFTER_SECONDS = 3.0
-"""Shorter absences, as of a restart, are not logged."""
 _PASSES = re.compile(
     "the database system is (?:starting up|shutting down|not yet accepting|not accepting|in recovery mode)"
 )

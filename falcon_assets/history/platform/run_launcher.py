@@ -54,7 +54,6 @@ class WarmRunLauncher(RunLauncher):
         self._definitions = WatchedDefinitions(load_settings().entity_defs, are_loaded=False)
 
     def takes(self, location: Mapping[str, Any]) -> bool:
-        """Whether the code location has the same settings and environment as this process."""
         return bool(location.get(SETUP) == setup_fingerprint(load_settings()))
 
     def start(self, run_id: str, arguments: str) -> None:
@@ -77,7 +76,6 @@ class WarmRunLauncher(RunLauncher):
         watcher.start()
 
     def terminate(self, run_id: str) -> bool:
-        """Asks a run to stop, whatever process executes it: the daemon notices the run's status."""
         run = self.instance.get_run_by_id(run_id)
         if run is None or run.is_finished:
             return False

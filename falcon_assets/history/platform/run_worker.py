@@ -32,7 +32,6 @@ definitions anew, so changed files take effect; a new version of a package requi
 
 
 def work(arguments: str) -> None:
-    """Executes a run as the only task of this process."""
     daemon = multiprocessing.parent_process()
     assert daemon is not None
     threading.Thread(target=_follow, args=(daemon,), name="follows the daemon", daemon=True).start()

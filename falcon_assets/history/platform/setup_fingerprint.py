@@ -11,7 +11,6 @@ from falcon_assets.settings import Settings
 
 SETUP = "falcon/setup"
 _OF_A_PROCESS = ("DAGSTER_", "_", "OLDPWD", "PWD", "SHLVL", "SPARK_ENV_LOADED", "PYSPARK_", "LINES", "COLUMNS")
-"""Prefixes of variables that differ between processes of one installation and do not matter to runs."""
 
 
 def setup_fingerprint(settings: Settings) -> str:

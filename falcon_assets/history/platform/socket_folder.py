@@ -22,11 +22,7 @@ _LONGEST = 103 - len("/.s.PGSQL.5432.lock")
 def socket_folder(data: Path, runtime: Path | None, user: int, group: int) -> Path:
     """Returns a folder for the server's socket: the data folder, if its path is short enough, else a new one.
 
-    Args:
-        data: The folder of the server's data; it has mode 0700.
-        runtime: XDG_RUNTIME_DIR, if it is set.
-        user: The id of the server's user: this process's own, unless it is root.
-        group: The id of that user's group.
+    ``runtime`` is XDG_RUNTIME_DIR; ``user`` and ``group`` are the server's: this process's own, unless it is root.
 
     Raises:
         SettingsError: there is no folder that other users can neither enter nor replace.
@@ -77,7 +73,6 @@ def _protected(found: os.stat_result) -> bool:
 
 
 def _own(folder: Path, user: int, group: int) -> bool:
-    """Creates the folder if missing; returns whether only the user can enter it."""
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)  # a link of somebody else's is no folder

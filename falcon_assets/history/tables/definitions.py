@@ -21,7 +21,7 @@ DEFINITION_VERSIONS = Table(
     Column("actor", Text, nullable=False, comment="the user of the operating system"),
     Column("reason", Text, nullable=False, comment="in the words of who gave the command"),
 )
-"""All versions of definitions. Not part of Dagster's history: a rebuild keeps it."""
+"""Every definition that an entity ever had."""
 
 DEFINITION_TREES = Table(
     "definition_trees",
@@ -42,7 +42,6 @@ WORKFLOW_FILES = Table(
     Column("hash", Text, comment="SHA-256 of the content; null: it was not kept"),
     Column("problem", Text, nullable=False, comment="why it was not kept"),
 )
-"""The workflow files of each version of a process. A rebuild keeps it."""
 
 FILE_CONTENTS = Table(
     "file_contents",
@@ -71,4 +70,3 @@ AUDIT = Table(
     Column("result", Text, nullable=False, comment="done, unchanged, denied or failed"),
     Column("message", Text, nullable=False, comment="why it was denied or failed"),
 )
-"""All requested operations. Not part of Dagster's history: a rebuild keeps it."""

@@ -31,7 +31,6 @@ FEED_INSTANCES = Table(
     Column("evicted_bytes", BigInteger, comment="EVICTED: how much it was, statistics and metadata included"),
     Column("looked_before", INSTANT, comment="the look before seen_at, where it landed: it came between the two"),
 )
-"""One row per feed instance that is available on a cluster, or was, until it was evicted."""
 Index("ix_feed_instances_event", FEED_INSTANCES.c.event_id)
 Index(
     "ix_feed_instances_state",

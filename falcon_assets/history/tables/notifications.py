@@ -18,7 +18,7 @@ NOTIFIED = Table(
     Column("since", INSTANT, nullable=False, comment="breaches of SLAs before it are told to nobody; falcon clock"),
     Column("seen_at", INSTANT, nullable=False, comment="when the sensor saw that it is declared, in real time"),
 )
-"""Entities whose events are kept for receivers. A rebuild keeps it."""
+"""Entities whose events are kept for receivers."""
 
 NOTIFICATION_EVENTS = Table(
     "notification_events",
@@ -38,7 +38,7 @@ NOTIFICATION_EVENTS = Table(
     Column("event_id", BigInteger, comment="of Dagster's event; null: there is none"),
     Column("run", JSONB(none_as_null=True), comment="the run of the instance, or that removed it; null: not recorded"),
 )
-"""Events whose receivers are not yet determined. A rebuild keeps it."""
+"""Events whose receivers are not yet determined."""
 
 NOTIFICATIONS = Table(
     "notifications",
@@ -60,7 +60,7 @@ NOTIFICATIONS = Table(
     Column("run", JSONB(none_as_null=True), comment="the run of the instance, or that removed it; null: not recorded"),
     UniqueConstraint("receiver", "key"),
 )
-"""Notices to receivers, each event once per receiver. A rebuild keeps it."""
+"""Notices to receivers, each event once per receiver."""
 Index(
     "ix_notifications_open",
     NOTIFICATIONS.c.receiver,

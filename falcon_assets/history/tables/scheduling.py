@@ -16,7 +16,6 @@ ENTITY_STATUS = Table(
     Column("commanded", Boolean, nullable=False, comment="by a person; false: by schedule: in the definition"),
     Column("scheduled_since", INSTANT, comment="when it was scheduled first, on the falcon clock; null: never"),
 )
-"""Scheduled entities. Not part of Dagster's history: a rebuild keeps it."""
 
 RERUNS = Table(
     "reruns",
@@ -35,7 +34,6 @@ RERUNS = Table(
     Column("reason", Text, nullable=False, comment="rerun: why"),
     Column("properties", JSON, nullable=False, comment="rerun: properties over those that are declared"),
 )
-"""Requested reruns. Not part of Dagster's history: a rebuild keeps it."""
 
 EVICTIONS = Table(
     "evictions",
@@ -56,7 +54,7 @@ EVICTIONS = Table(
     Column("decided_at", INSTANT, nullable=False, comment="on the falcon clock"),
     Column("done_at", INSTANT, comment="on the falcon clock; null: not all of it has gone"),
 )
-"""Decisions of retention, before it deletes or moves anything. Not part of Dagster's history: a rebuild keeps it."""
+"""Decisions of retention, recorded before it deletes or moves anything."""
 Index("ix_evictions_open", EVICTIONS.c.cluster, EVICTIONS.c.feed, postgresql_where=text("done_at IS NULL"))
 
 COLLECTED = Table(
@@ -110,7 +108,6 @@ LOOKS = Table(
     Column("woke", INSTANT, comment="the look that ended the last long pause"),
     Column("slept", INSTANT, comment="the look before that pause; null: none"),
 )
-"""Times of the coordinators' passes. Not part of Dagster's history: a rebuild keeps it."""
 
 CLOCK = Table(
     "clock",
@@ -118,7 +115,6 @@ CLOCK = Table(
     Column("only", Boolean, primary_key=True, comment="true: there is one row"),
     Column("tag", Text, nullable=False, comment="the clock and its start; empty: the real one"),
 )
-"""The clock of this database. Not part of Dagster's history: a rebuild keeps it."""
 
 DATA_ROOTS = Table(
     "data_roots",
@@ -129,4 +125,4 @@ DATA_ROOTS = Table(
     Column("held", Boolean, nullable=False, comment="whether anything was in it"),
     Column("since", INSTANT, nullable=False, comment="in real time"),
 )
-"""Store roots in use: one without its mark is another one. A rebuild keeps it."""
+"""Store roots in use: one without its mark is another one."""

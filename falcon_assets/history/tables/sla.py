@@ -21,7 +21,6 @@ SLA_BREACHES = Table(
     Column("told", Text, comment="the state that Dagster's check of the asset shows; null: nothing"),
     Column("notified", Text, comment="the state that the receivers of notifications were told, if any; null: nothing"),
 )
-"""Every SLA breach, once. Not part of Dagster's history: a rebuild keeps it."""
 Index(
     "ix_sla_breaches_open",
     *(SLA_BREACHES.c[name] for name in ("cluster", "kind", "entity", "instance")),

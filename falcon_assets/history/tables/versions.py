@@ -41,7 +41,6 @@ DATA_VERSIONS = Table(
     Column("restored_by", Text, comment="AVAILABLE: who restored it; null: it was made or landed"),
     Column("plan", Text, comment="hash of its columns and what they were made from; null: not recorded"),
 )
-"""All versions that a feed instance had on a cluster, including replaced and evicted ones."""
 Index("ix_data_versions_id", DATA_VERSIONS.c.id, unique=True)
 Index("ix_data_versions_run", DATA_VERSIONS.c.run_id)
 Index("ix_data_versions_feed", DATA_VERSIONS.c.feed, DATA_VERSIONS.c.instance)
@@ -92,4 +91,3 @@ VERSION_LIFECYCLE = Table(
     Column("actor", Text, nullable=False, comment="who set it"),
     Column("reason", Text, nullable=False, comment="in the words of who set it"),
 )
-"""Lifecycle statuses that users set. Not part of Dagster's history: a rebuild keeps it."""
