@@ -17,17 +17,17 @@ from falcon_assets.errors import InvalidDefinitionsError, MissingDefinitionsErro
 
 
 def read_checked(root: Path, *, strict: bool, programs: bool, home: Path | None) -> CheckedEntities:
-    """The entities; what only their making needs is freed when this returns, before garbage is collected.
+    """Returns the entities; everything else that parsing needs is freed on return, before garbage is collected.
 
     Args:
         root: The folder.
-        strict: What would be a warning is a problem, but for what only a parser doubts.
-        programs: Whether the files of workflows and the schemas of feeds are parsed, too.
-        home: Where they are kept; None: nowhere.
+        strict: Warnings are problems, except doubts of a parser.
+        programs: Whether workflow files and schemas of feeds are parsed, too.
+        home: Where the entities are kept for the next time; None: nowhere.
 
     Raises:
         InvalidDefinitionsError: with all problems and warnings of all files.
-        MissingDefinitionsError: there is no entity in it.
+        MissingDefinitionsError: the folder has no entity.
     """
     files = read_files(root)
     definitions, problems = parse_documents(root, files)

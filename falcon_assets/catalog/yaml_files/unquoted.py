@@ -11,7 +11,7 @@ _BEGUN = re.compile(r"[A-Za-z]\w*\([^()]*")
 
 
 def join_unquoted(root: Node) -> Iterator[tuple[Node, str]]:
-    """Puts such expressions together again, and says of each that it has to be quoted."""
+    """Joins such expressions, and yields for each a message that it must be quoted."""
     pending, seen = [root], set[int]()
     while pending:
         node = pending.pop()
