@@ -29,17 +29,13 @@ def require_changeable(settings: Settings, instead: str) -> None:
 
 
 def problems_of(root: Path, files: Files, workflows: Iterable[str] = ()) -> list[Problem]:
-    """Returns the problems that ``falcon validate`` would report for a tree, unordered.
-
-    ``workflows`` are files that would be written with the definitions, relative to ``root``.
-    """
+    """Returns the problems that ``falcon validate`` would report, unordered; ``workflows`` would be written as well."""
     definitions, problems = parse_documents(root, files)
     problems += check_all(replace(definitions, files_to_come=frozenset(workflows)))
     return problems
 
 
 def free_path(root: Path, kind: str, name: str, taken: Iterable[Path]) -> Path:
-    """Returns a path named after the entity, where no file exists or will be written."""
     folder, number = root / _FOLDERS[kind], 1
     path = folder / f"{name}.yaml"
     while path in taken or os.path.lexists(path):

@@ -19,15 +19,7 @@ from falcon_assets.errors import InvalidDefinitionsError, MissingDefinitionsErro
 def read_checked(root: Path, *, strict: bool, programs: bool, home: Path | None) -> CheckedEntities:
     """Returns the entities; everything else that parsing needs is freed on return, before garbage is collected.
 
-    Args:
-        root: The folder.
-        strict: Warnings are problems, except doubts of a parser.
-        programs: Whether workflow files and schemas of feeds are parsed, too.
-        home: Where the entities are kept for the next time; None: nowhere.
-
-    Raises:
-        InvalidDefinitionsError: with all problems and warnings of all files.
-        MissingDefinitionsError: the folder has no entity.
+    For the arguments and errors see :func:`falcon_assets.catalog.store.load_entities`.
     """
     files = read_files(root)
     definitions, problems = parse_documents(root, files)

@@ -57,7 +57,6 @@ class Definitions:
         return (kind, name) in self.unparsed or ("", name) in self.unparsed
 
     def clustered(self) -> Iterator[Declared[Feed] | Declared[Process]]:
-        """Yields the feeds and the processes: the entities that are on clusters."""
         yield from self.feeds.values()
         yield from self.processes.values()
 

@@ -33,11 +33,6 @@ class DefinitionText:
 
 @dataclass(frozen=True)
 class DefinitionTexts:
-    """All definitions of a tree, and their workflow files and folders, relative to its root.
-
-    ``fingerprint`` changes with any of them.
-    """
-
     by_key: Mapping[Key, DefinitionText]
     workflows: tuple[str, ...]
     fingerprint: str

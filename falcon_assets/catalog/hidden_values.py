@@ -18,14 +18,12 @@ from falcon_assets.errors import OldDefinitionError
 from falcon_assets.model.secret_values import SECRET_KEY
 
 _Step: TypeAlias = tuple[str | int, str | None]
-"""A key; or the index of an item, with its ``name`` if it has one."""
 
 _HIDDEN = re.compile(r"(?<![^\s\[{,:])\*+(?![^\s\]},])")
 """A value that may have been hidden; stars within a text may look alike."""
 _MARK, _VALUE = "\ue000", "\ue001"
 """Placeholders for a star and for a whole value: YAML does not allow stars there."""
 UNKNOWN = "hidden"
-"""Stands for a value that is not recorded."""
 WITHOUT = frozenset({SECRET_KEY, NOTIFICATION_KEY})
 """Keys with secrets that reruns take from the present definition as a whole."""
 _SAID = frozenset({"description", "tags", "groups"})

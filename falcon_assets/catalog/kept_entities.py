@@ -33,13 +33,12 @@ from falcon_assets.model.process import Process
 from falcon_assets.planning.dependencies import Node
 
 FOLDER = "entities"
-"""In FALCON_HOME."""
 _CODE = ("catalog", "model", "planning")
 """Folders of the package that determine the meaning of definitions."""
 
 
 def key_of(root: Path, contents: Mapping[Path, bytes]) -> str:
-    """Returns the key of the cache for a folder with these files and contents."""
+    """The key depends on these files and contents, and on all code that reads them."""
     digest = hashlib.blake2b(repr((_code(), shown_path(root))).encode(), digest_size=32)
     for path, raw in contents.items():
         digest.update(f"{len(raw)} {path.relative_to(root)}\0".encode("utf-8", "surrogateescape"))

@@ -58,7 +58,6 @@ def recorded_data(name: str, text: str) -> Any:
 
 
 def _require_format(then: Any, now: Feed) -> None:
-    """Checks that unrecorded options are not taken from those of another format."""
     options, was = then.get("options") or {}, then.get("format", now.format)
     if UNKNOWN in options.values() and was != now.format:
         raise OldDefinitionError(

@@ -103,7 +103,6 @@ class EntityStore:
 
     @cached_property
     def workloads(self) -> tuple[Workload, ...]:
-        """Everything that coordinators run on the clusters of this store."""
         return (*self.process_workloads, *(one for found in self.replications.values() for one in found))
 
     def workloads_of(self, *processes: str) -> tuple[ProcessWorkload, ...]:
@@ -116,15 +115,13 @@ class EntityStore:
         return tuple(one for process in chosen for one in self.process_workloads if one.entity is process)
 
     def workload(self, name: str, cluster_name: str) -> Workload | None:
-        """None: there is none."""
         return self._workloads.get((name, cluster_name))
 
     def feed_clusters(self, feed: Feed) -> Iterator[tuple[Cluster, FeedCluster]]:
-        """Returns the clusters of the feed that are in this store, with the feed's settings for each."""
+        """Only the clusters of this store, with the feed's settings for each."""
         return ((self.clusters[entry.name], entry) for entry in feed.clusters if entry.name in self.clusters)
 
     def process_clusters(self, process: Process) -> Iterator[tuple[Cluster, ProcessCluster]]:
-        """Returns the clusters of the process that are in this store, with the process's settings for each."""
         return ((self.clusters[entry.name], entry) for entry in process.clusters if entry.name in self.clusters)
 
     @cached_property
@@ -138,7 +135,6 @@ class EntityStore:
 
     @cached_property
     def replications(self) -> dict[tuple[str, str], tuple[ReplicationWorkload, ...]]:
-        """Feed and target -> its replications, one per source."""
         return {
             (feed.name, cluster.name): tuple(replications_to(feed, entry))
             for feed in self.feeds.values()
@@ -151,11 +147,7 @@ class EntityStore:
         return {(one.name, one.cluster): one for one in self.workloads}
 
     def in_colo(self, colo: str | None) -> EntityStore:
-        """Returns the clusters of that colo, with the feeds and processes on at least one of them; None: all.
-
-        Raises:
-            UnknownEntityError: no cluster is of that colo; names the nearest.
-        """
+        """Keeps the clusters of a colo, and the feeds and processes on them; raises UnknownEntityError if there are none."""
         if colo is None:
             return self
         clusters = {name: cluster for name, cluster in self.clusters.items() if cluster.colo == colo}

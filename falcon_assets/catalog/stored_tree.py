@@ -20,8 +20,6 @@ from falcon_assets.model.entity import Key
 
 @dataclass(frozen=True)
 class Stored:
-    """A tree of definitions; its folder may not exist yet."""
-
     root: Path
     files: Files
 
@@ -66,7 +64,6 @@ def read_tree(root: Path) -> Stored:
 
 
 def key_of(document: Document) -> Key | None:
-    """Returns the entity that the document declares; None: it does not say."""
     data = document.data if isinstance(document.data, dict) else {}
     kind, name = data.get("kind"), data.get("name")
     return (kind, name) if isinstance(kind, str) and isinstance(name, str) else None

@@ -20,7 +20,6 @@ class WatchedDefinitions:
     """
 
     def __init__(self, root: Path, *, are_loaded: bool = True) -> None:
-        """``are_loaded``: the definitions have just been loaded without problems."""
         self._root = root
         self._lock = threading.Lock()
         self._state: _State | None = self._read_state() if are_loaded else None

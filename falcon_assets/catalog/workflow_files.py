@@ -30,7 +30,6 @@ class WorkflowFile:
 
     @property
     def said(self) -> str:
-        """Stands for the content in comparisons."""
         return self.hash or self.problem
 
     @property
@@ -48,7 +47,6 @@ def declared_paths(process: Process) -> tuple[str, ...]:
 
 
 def files_at(root: Path, declared: str) -> tuple[WorkflowFile, ...]:
-    """Returns the file of that path below the root, or all files in the folder."""
     path = root / declared
     if not path.is_dir():
         return (_file(path, declared),)
@@ -108,8 +106,6 @@ def workflows(process: Process) -> Iterator[tuple[tuple[str | int, ...], Workflo
 
 @dataclass(frozen=True)
 class WorkflowPaths:
-    """Files, and libraries or folders of them, of workflows, relative to the root of the definitions."""
-
     files: tuple[str, ...]
     libs: tuple[str, ...]
 

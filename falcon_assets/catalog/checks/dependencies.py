@@ -84,10 +84,7 @@ def _first_problem(definitions: Definitions, cycle: list[Node], *, too_many: boo
 
 
 def _ways(definitions: Definitions, cycle: list[Node], index: int) -> Iterator[Way]:
-    """The way back to the process by its input of that index; none where an entity is not on its cluster.
-
-    The latter is reported by another check.
-    """
+    """The way back to the process by its input of that index; none where another check reports a missing entity."""
     steps = []
     for before, after in [(cycle[0], cycle[1]), *reversed(list(pairwise(cycle))[1:])]:
         step = _step(definitions, (before, after))
@@ -99,7 +96,6 @@ def _ways(definitions: Definitions, cycle: list[Node], index: int) -> Iterator[W
 
 
 def _step(definitions: Definitions, edge: Edge) -> Step | None:
-    """Back over an edge; None where one of its ends does not exist."""
     before, after = edge
     for kind, name, cluster in edge:
         entity = definitions.processes.get(name) if kind == "process" else definitions.feeds.get(name)

@@ -30,7 +30,6 @@ def declared_templates(feed: Feed) -> Iterator[tuple[KeyPath, PathTemplate]]:
 
 
 def templates_on(feed: Feed, index: int) -> Iterator[tuple[KeyPath, PathTemplate]]:
-    """Yields the templates in force on the cluster at ``index``."""
     entry = feed.clusters[index]
     for kind in LOCATIONS:
         own = getattr(entry.locations, kind, None)
@@ -58,7 +57,6 @@ def cluster_of(feed: Feed, path: KeyPath, cluster: str) -> str:
 
 class Located(NamedTuple):
     shown: str
-    """Below the root of the cluster, or a whole URL."""
     absolute: str
     """Comparable among all clusters, as far as the definitions tell."""
     is_url: bool
@@ -267,7 +265,6 @@ def _inside_of_instances(taken: Mapping[str, list[_Taken]]) -> Iterator[Problem]
 
 
 def _is_own(inner: _Taken, outer: _Taken) -> bool:
-    """Whether both are evicted together; archives within their own cluster's instances are another check's matter."""
     if inner.feed is not outer.feed:
         return False
     return inner.path[-1] != "archive_to" or inner.feed.entity.clusters[int(inner.path[1])].name == outer.cluster

@@ -84,7 +84,6 @@ def check_programs(definitions: Definitions) -> Iterator[Problem]:
 
 
 def _parameters(process: Process, definitions: Definitions) -> set[str]:
-    """The variables of the process on any of its clusters that are legal names in a statement."""
     clusters = [definitions.clusters[one.name].entity for one in process.clusters if one.name in definitions.clusters]
     names = {*BUILT_IN, *process.properties, *(name for one in clusters for name in one.variables)}
     return {name for name in names if name.isascii() and name.isidentifier()}

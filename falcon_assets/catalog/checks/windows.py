@@ -35,20 +35,12 @@ class FeedWindows:
     timezone: str
 
     def bounds(self) -> str:
-        """Returns the first start and the last end.
-
-        Raises:
-            ExpressionError: the first start is beyond the years 1 to 9999.
-        """
+        """Raises ExpressionError if the first start is beyond the years 1 to 9999."""
         first, last = self._starts(0), self._ends(self.process.count - 1)
         return f"{format_instant(first)} to {format_instant(last)}"
 
     def size(self) -> int:
-        """Returns the number of feed instances, existing or not, in the first window.
-
-        Raises:
-            ExpressionError: one of its ends is beyond the years 1 to 9999.
-        """
+        """Returns the number of feed instances, existing or not, in the first window; raises ExpressionError as above."""
         return self.feed.index_at_or_before(self._ends(0)) - self.feed.index_at_or_before(self._starts(0)) + 1
 
     def has_instances(self, k: int) -> bool:
@@ -66,10 +58,7 @@ class FeedWindows:
         return start >= self.feed.end and self.feed.index_at_or_before(start) >= self.feed.count
 
     def is_always_inverted(self, among: range) -> bool:
-        """Whether the window ends before it starts at all sampled process instances.
-
-        Samples are the first instances and some that are spread evenly: calendar patterns show within them.
-        """
+        """Whether the window ends before it starts, at the first instances and at others spread evenly."""
         samples = (*among[:_SAMPLES], *among[:: len(among) // _SAMPLES + 1])
         return not any(map(self.is_ordered, samples))
 
@@ -95,7 +84,6 @@ class FeedWindows:
 
 
 def _first(count: int, condition: Callable[[int], bool]) -> int:
-    """Returns the first of ``0 .. count-1`` from which on the condition holds; ``count``: never."""
     low, high = 0, count
     while low < high:
         middle = (low + high) // 2

@@ -16,7 +16,6 @@ from falcon_assets.catalog.yaml_files.journal import read_between_changes
 from falcon_assets.errors import printable
 
 MAX_FILE_BYTES = 1_000_000
-"""About two thousand entities."""
 MAX_FILES = 20_000
 MAX_BYTES = 50_000_000
 """Of all files together."""

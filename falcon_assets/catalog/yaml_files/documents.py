@@ -26,7 +26,6 @@ from falcon_assets.catalog.yaml_files.yaml_values import PlainValues
 from falcon_assets.errors import Position, Problem
 
 KeyPath: TypeAlias = tuple[str | int, ...]
-"""Keys and list indexes from a document's root to a value."""
 
 MOST_PROBLEMS = 100
 """Per document: locating each of them takes longer the larger the document is."""
@@ -192,7 +191,6 @@ def _is_inline(node: Node) -> bool:
 
 
 def _path_to(root: Node, wanted: Node) -> KeyPath:
-    """Returns the first path to the node; keys count as their value."""
     seen: set[int] = set()
     pending: list[tuple[KeyPath, Node]] = [((), root)]
     while pending:

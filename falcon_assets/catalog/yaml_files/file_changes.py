@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TypeAlias
 
 Parts: TypeAlias = Callable[[], Iterator[bytes]]
-"""Yields a content in parts."""
 _SHOWN_BYTES = 1 << 20
 
 

@@ -20,10 +20,7 @@ class UnwritableError(Exception):
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a file with one document in it: from its marker, if there is one, to the next.
-
-    ``text`` is without the markers.
-    """
+    """A part of a file with one document in it: from its marker, if there is one, to the next."""
 
     start: int
     text: str
@@ -43,11 +40,7 @@ def _holds_document(text: str) -> bool:
 
 
 def normalised(text: str) -> str:
-    """Returns a document as it is stored: no marker, no trailing blanks, one line break at the end.
-
-    Raises:
-        UnwritableError: the document depends on the text in front of it.
-    """
+    """Returns a document without marker and trailing blanks; raises UnwritableError if it depends on text in front."""
     try:
         wanted = said(text)
         own = text.replace("\r\n", "\n").split("\n")

@@ -81,22 +81,14 @@ def apply_changes(root: Path, changes: Sequence[AnyChange], note: dict[str, Any]
 
 
 def finish_journal(root: Path) -> None:
-    """Finishes a change whose process was killed; waits for one in progress.
-
-    Raises:
-        DefinitionStoreError: the tree cannot be written.
-    """
+    """Finishes a change whose process was killed; waits for one in progress. Raises as :func:`locked_tree`."""
     if (root / FOLDER / _JOURNAL).exists():
         with locked_tree(root):
             pass
 
 
 def read_between_changes(root: Path, read: Callable[[], T]) -> T:
-    """Returns the result of ``read`` on a tree that did not change meanwhile; repeats it otherwise.
-
-    Raises:
-        DefinitionStoreError: an interrupted change cannot be finished.
-    """
+    """Repeats ``read`` until the tree did not change meanwhile. Raises as :func:`locked_tree`."""
     for _ in range(_ATTEMPTS):
         finish_journal(root)
         before = _last_change(root)

@@ -39,11 +39,7 @@ def merged(old: str, new: str) -> str:
 
 
 def said(text: str) -> list[str]:
-    """Returns the documents of a text in a form that is equal for equal values.
-
-    Raises:
-        yaml.YAMLError: it is not YAML.
-    """
+    """Returns the documents of a text, equal for equal values; raises YAMLError."""
     return [canonical(_value(root)) for root in compose_documents(text)]
 
 
@@ -53,11 +49,7 @@ def canonical(value: Any) -> str:
 
 
 def has_comments(text: str) -> bool:
-    """Whether the documents of the text have a comment.
-
-    Raises:
-        yaml.YAMLError: it is not YAML.
-    """
+    """Raises yaml.YAMLError if it is not YAML."""
     rest = list(text)
     for root in compose_documents(text):
         for node in _all_nodes(root):
@@ -131,7 +123,6 @@ class _Side:
         return len(self.text) if found < 0 else found + 1
 
     def first_line(self, entry: _Entry) -> int:
-        """The start of the entry's lines, including the comment above it."""
         start = self.line_start(entry.start)
         if self.text[start : entry.start].strip():
             raise _CannotMergeError  # it shares the line with a dash
@@ -190,7 +181,6 @@ def _block_edits(
 
 
 def _written(new: _Side, entry: _Entry, column: int, *, is_block: bool) -> str:
-    """The text of a new entry with its key or dash, indented to that column."""
     if not is_block:
         return (f"{json.dumps(entry.key)}: " if entry.key is not None else "- ") + _inline(new, entry)
     first, *lines = new.text[entry.start : entry.end].split("\n")

@@ -22,7 +22,6 @@ _LOOKS_LIKE_IT = re.compile(
 )
 
 _LINE_BREAK = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")
-"""Line breaks of YAML."""
 Span: TypeAlias = tuple[int, int]
 """Start and end, exclusive."""
 _OPENS = re.compile(

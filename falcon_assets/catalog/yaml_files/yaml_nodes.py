@@ -45,7 +45,6 @@ MAX_DEPTH = 64
 TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
 
 MAX_DOCUMENTS = 5_000
-"""Per file, including empty ones."""
 
 _PREFIX = "tag:yaml.org,2002:"
 STR, INT, FLOAT, BOOL, NULL, MAP, SEQ = (
@@ -147,12 +146,10 @@ def scalar_value(node: ScalarNode) -> Any:
 
 
 def short_tag(tag: str) -> str:
-    """Returns the tag in its usual notation (``!!set``, ``!thing``)."""
     return "!!" + tag[len(_PREFIX) :] if tag.startswith(_PREFIX) else tag
 
 
 def is_merge(key: Node) -> bool:
-    """Whether the key is a plain ``<<``, which merges other mappings into this one."""
     return isinstance(key, ScalarNode) and key.value == "<<" and not key.style
 
 
