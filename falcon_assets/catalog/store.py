@@ -147,7 +147,7 @@ class EntityStore:
         return {(one.name, one.cluster): one for one in self.workloads}
 
     def in_colo(self, colo: str | None) -> EntityStore:
-        """Keeps the clusters of a colo, and the feeds and processes on them; raises UnknownEntityError if there are none."""
+        """Returns the clusters of a colo and what is on them; raises UnknownEntityError if there are none."""
         if colo is None:
             return self
         clusters = {name: cluster for name, cluster in self.clusters.items() if cluster.colo == colo}

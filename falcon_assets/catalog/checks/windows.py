@@ -40,7 +40,7 @@ class FeedWindows:
         return f"{format_instant(first)} to {format_instant(last)}"
 
     def size(self) -> int:
-        """Returns the number of feed instances, existing or not, in the first window; raises ExpressionError as above."""
+        """Counts the feed instances, existing or not, in the first window; raises ExpressionError as above."""
         return self.feed.index_at_or_before(self._ends(0)) - self.feed.index_at_or_before(self._starts(0)) + 1
 
     def has_instances(self, k: int) -> bool:

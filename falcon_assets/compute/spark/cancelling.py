@@ -1,4 +1,4 @@
-"""Jobs on Spark that end where what they compute is cancelled, while others of the same session go on."""
+"""Spark jobs that end when their computation is cancelled, while other jobs of the session go on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from falcon_assets.compute.spark.failures import SPARK_ERRORS
 
 @contextmanager
 def cancellable_jobs(session: SparkSession) -> Iterator[None]:
-    """The jobs that this thread starts on the session in this context end where what it computes is cancelled.
+    """Cancels the jobs that this thread starts on the session in this context when their computation is cancelled.
 
     Raises:
         CancelledError: it is cancelled already.
@@ -38,7 +38,7 @@ def cancellable_jobs(session: SparkSession) -> Iterator[None]:
 
 @contextmanager
 def ended_quietly(cancel: Callable[[], object]) -> Iterator[None]:
-    """What is done in this context is ended by ``cancel``, which may find that Spark is gone.
+    """Calls ``cancel`` when the computation of this context is cancelled; ignores errors, as Spark may have ended.
 
     Raises:
         CancelledError: it is cancelled already.

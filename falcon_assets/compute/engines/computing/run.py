@@ -1,4 +1,4 @@
-"""Runs a workflow on the engine that it names."""
+"""Runs a workflow on its engine."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from falcon_assets.errors import WorkflowError
 
 
 def run_workflow(task: WorkflowTask) -> WorkflowResult:
-    """Computes the instance: its outputs are in their staging folders then.
+    """Computes the instance into the staging folders of its outputs.
 
     Raises:
-        WorkflowError: the workflow is missing, malformed, or failed; the text says where and why in a few lines, as
-            it is recorded. The stacks, and the whole of a long text, are in the log of the run.
+        WorkflowError: the workflow is missing, malformed, or failed; its text has place and reason in a few lines, as
+            they are recorded. Stacks and long texts are in the log of the run.
     """
     try:
         result: WorkflowResult = task.workflow.compute(task)

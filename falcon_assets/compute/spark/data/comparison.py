@@ -1,4 +1,4 @@
-"""Whether two data sets are the same: their columns, and their rows in whatever order."""
+"""Comparison of two data sets by their columns, and by their rows in any order."""
 
 from __future__ import annotations
 
@@ -15,17 +15,14 @@ from falcon_assets.compute.spark.failures import SPARK_ERRORS, explain
 from falcon_assets.errors import WorkflowError
 
 SAMPLE = 10
-"""So many rows that only one of the two has are shown."""
+"""Number of shown rows that only one of the two has."""
 
 
 @dataclass(frozen=True)
 class OtherColumn:
     """A column that one of two data sets does not have, or that has another type.
 
-    Attributes:
-        name: Its name.
-        before: Its type in the first, in the words of Spark SQL; None: it is not there.
-        after: Its type in the second.
+    ``before`` and ``after`` are its types in Spark SQL; None: it is missing.
     """
 
     name: str
@@ -35,13 +32,13 @@ class OtherColumn:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How two data sets differ.
+    """The differences of two data sets.
 
     Attributes:
-        columns: Those that only one has, or with another type; without any the rows were compared.
+        columns: Columns that only one has, or with different types; rows are compared only if there are none.
         records: The number of rows of the first and of the second.
-        only: How many rows only the first has, and only the second; a row that one has more often counts so often.
-        samples: Some of them, as JSON.
+        only: The number of rows that only the first has, and only the second; duplicates count.
+        samples: Some of these rows, as JSON.
     """
 
     columns: tuple[OtherColumn, ...]
@@ -51,7 +48,6 @@ class Comparison:
 
     @property
     def is_same(self) -> bool:
-        """Whether they do not differ."""
         return not self.columns and self.only == (0, 0) and self.records[0] == self.records[1]
 
 
@@ -68,14 +64,10 @@ def compare(before: DataFrame, after: DataFrame) -> Comparison:
 
 
 def as_in_table(files: DataFrame, table: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """What lies in files, with the columns that it would have in a table, which others perhaps brought columns, too.
+    """Returns the data of files with the columns of a table, to which other data may have added columns.
 
-    Catalogs do not tell cases of names apart, and a column that files do not have is null.
-
-    Args:
-        files: The files.
-        table: What lies in the table.
-        keys: Partition keys, texts in the names of folders.
+    Catalogs ignore the case of names; a column that files do not have is null. ``keys`` are partition keys, which are
+    texts in the names of folders.
     """
     own, lowered = {name.lower(): name for name in files.columns}, {key.lower() for key in keys}
     columns = []
@@ -110,7 +102,7 @@ def _sample(rows: DataFrame) -> tuple[Any, ...]:
 
 
 def _comparable(name: str, kind: DataType) -> Column:
-    """The column, as text where Spark cannot compare values of its type."""
+    """Returns the column, as text where Spark cannot compare values of its type."""
     column = _quoted(name)
     return column.cast("string").alias(name) if _is_incomparable(kind) else column
 

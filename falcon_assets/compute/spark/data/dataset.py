@@ -1,4 +1,4 @@
-"""What a workflow reads and writes: a feed and the folders of its instances."""
+"""Inputs and outputs of a workflow: a feed and the folders of its instances."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class InputData:
 
     Attributes:
         name: The input's name in the process.
-        feed: How the data is laid out.
+        feed: The layout of the data.
         urls: Folders of the instances, oldest first (``file:///data/2013/01``); all at the same depth, because all
-            come from one path template. Empty where an optional input has nothing available.
+            are from one path template. Empty: an optional input has no available instance.
         partition: Only these sub-partitions of each instance, outermost first, ``*`` for any (``*/US``).
-        counted: The files of each instance, in the order of ``urls``, that Spark has to read; empty: nobody counted.
-        partitions: Of a table, what the instances are; ``urls`` are their folders or files then.
+        counted: The files of each instance, in the order of ``urls``, that Spark has to read; empty: not counted.
+        partitions: Of a table, the partitions of the instances; ``urls`` are their folders or files then.
     """
 
     name: str
@@ -32,7 +32,6 @@ class InputData:
 
     @property
     def title(self) -> str:
-        """What people call it in the texts of errors."""
         return f"input {self.name!r} (feed {self.feed.name!r})"
 
 
@@ -41,10 +40,8 @@ class OutputData:
     """An output of one process instance.
 
     Attributes:
-        name: The output's name in the process.
-        feed: How the data is laid out.
         url: The folder to write, in staging; it does not exist yet.
-        keys: Of a table: the partition keys of which an instance has every value; they are columns.
+        keys: Of a table: the partition keys whose values are all in one instance; they are columns.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Keeps availability flags out of the data."""
+"""Files of inputs as Spark lists them: all data files, and no availability flags."""
 
 from __future__ import annotations
 
@@ -21,17 +21,14 @@ _GLOB_OPTION = "pathGlobFilter"
 
 
 def flag_options(feed: Feed, *, of_feed: bool = True) -> dict[str, str]:
-    """The reader options under which Spark does not take the feed's availability flag for data.
+    """Returns the reader options with which Spark does not take the feed's availability flag for data.
 
-    Spark skips hidden files (``_SUCCESS``) by itself. Any other flag (``DONE``) is left out by a glob, because that
-    costs no listing and also works where this machine cannot read the files.
-
-    Args:
-        feed: The feed.
-        of_feed: Whether the feed's own options are used as well.
+    Spark skips hidden files (``_SUCCESS``) by itself. Any other flag (``DONE``) is excluded by a glob, because that
+    costs no listing and also works where this machine cannot read the files. ``of_feed``: the feed's own options are
+    used as well.
 
     Raises:
-        WorkflowError: the feed has a ``pathGlobFilter`` of its own that lets the flag through.
+        WorkflowError: the feed has a ``pathGlobFilter`` of its own that matches the flag.
     """
     flag = feed.availability_flag
     if flag is None or is_hidden(flag):
@@ -48,10 +45,10 @@ def flag_options(feed: Feed, *, of_feed: bool = True) -> dict[str, str]:
 
 
 def everything_but(name: str) -> str:
-    """A Hadoop glob for every file name except ``name``.
+    """Returns a Hadoop glob for every file name except ``name``.
 
-    Hadoop's globs have no negation of words, so it lists the ways to differ: at the first character, at the
-    second ..., by ending early, or by going on.
+    Hadoop's globs cannot negate words, so it lists all differences: in the first character, in the second ..., a shorter
+    name, a longer name.
     """
     ways = [f"{name}?*"]
     for index, character in enumerate(name):
@@ -72,10 +69,10 @@ _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 
 
 def literal(url: str) -> str:
-    """``url`` for whatever reads it with Spark: nothing in it is a pattern.
+    """Returns ``url`` with pattern characters escaped for Spark's readers.
 
     Raises:
-        WorkflowError: Hadoop has no way to say it.
+        WorkflowError: Hadoop cannot express it.
     """
     utf8(url)
     if _PATTERN.search(url) and ":" in path_of(url):
@@ -87,10 +84,10 @@ def literal(url: str) -> str:
 
 
 def utf8(url: str) -> str:
-    """``url`` as it is.
+    """Returns ``url`` unchanged.
 
     Raises:
-        WorkflowError: it is not UTF-8, so no JVM can be told.
+        WorkflowError: it is not UTF-8, so a JVM cannot open it.
     """
     try:
         url.encode()
@@ -100,31 +97,30 @@ def utf8(url: str) -> str:
 
 
 def path_of(url: str) -> str:
-    """The path of a URL as :class:`.InputData` has it: as it is, with nothing escaped."""
+    """Returns the path of a URL as in :class:`.InputData`: unchanged, with nothing escaped."""
     return "/" + "/".join(steps_of(_SCHEME.sub("", url)))
 
 
 def path_of_file(url: str) -> str:
-    """The path of a file as Spark lists it: a URL with escapes, of a name that Java took for UTF-8."""
+    """Returns the path of a file as Spark lists it: an escaped URL, whose name Java decoded as UTF-8."""
     return os.fsdecode(unquote(path_of(url), errors="surrogateescape").encode("utf-8", "surrogateescape"))
 
 
 def steps_of(path: str) -> list[str]:
-    """The names in a path."""
     return [step for step in path.split("/") if step]
 
 
 _SHOWN = 5
 _UNREADABLE = "[FAILED_READ_FILE"
 _FILTERS = ("pathglobfilter", "modifiedbefore", "modifiedafter")
-"""With these a feed says itself that some files are not read."""
+"""With these a feed itself excludes files."""
 
 
 def require_counted(spark: SparkSession, data: InputData, layout: Mapping[str, str], frame: DataFrame) -> None:
     """Compares the files that ``frame`` reads with those that were counted of each instance.
 
-    What came or went since it was counted is no difference: the instance is recorded with the version that was counted,
-    and shows up as late data. Empty files have nothing that could be missed.
+    Files that were added or deleted since then are no difference: the instance is recorded with the counted version,
+    and found as late data. Empty files are ignored.
 
     Args:
         spark: The session of ``frame``.
@@ -133,7 +129,7 @@ def require_counted(spark: SparkSession, data: InputData, layout: Mapping[str, s
         frame: The input as it was loaded, before any filter.
 
     Raises:
-        WorkflowError: they differ; names some files and says why, where that can be known.
+        WorkflowError: they differ; names some files, and the reason if known.
         PySparkException: the folders cannot be listed.
     """
     if not data.counted:
@@ -145,7 +141,7 @@ def require_counted(spark: SparkSession, data: InputData, layout: Mapping[str, s
 
 
 def require_visible(spark: SparkSession, data: InputData) -> None:
-    """Makes sure that Spark sees the files that were counted of each instance, for a program that reads them itself.
+    """Checks that Spark sees the files that were counted of each instance, for a program that reads them itself.
 
     Raises:
         WorkflowError: as :func:`require_counted`.
@@ -156,10 +152,10 @@ def require_visible(spark: SparkSession, data: InputData) -> None:
 
 
 def require_names(data: InputData) -> None:
-    """Makes sure that every file that was counted has a name that some JVM can open; needs no Spark.
+    """Checks that a JVM can open every counted file by its name; needs no Spark.
 
     Raises:
-        WorkflowError: names those that have not.
+        WorkflowError: names the files it cannot.
     """
     for url, counted in zip(data.urls, data.counted, strict=False):
         wrong = sorted(name for name, size in counted.sizes.items() if size and not _is_utf8(name))
@@ -176,7 +172,7 @@ def _require_same(data: InputData, urls: Iterable[str]) -> None:
 
 
 def listed_by_spark(spark: SparkSession, data: InputData, layout: Mapping[str, str]) -> list[str]:
-    """The URLs of all files that Spark finds in the instances: it lists them and opens none.
+    """Returns the URLs of all files that Spark finds in the instances: it lists them and opens none.
 
     Raises:
         PySparkException: the folders cannot be listed.
@@ -187,7 +183,7 @@ def listed_by_spark(spark: SparkSession, data: InputData, layout: Mapping[str, s
 
 
 def input_of_failure(inputs: Iterable[InputData], text: str) -> InputData | None:
-    """The input that holds the file which Spark says that it could not read; None: it says nothing of the kind."""
+    """Returns the input with the file that Spark reports as unreadable; None: the text reports none."""
     if _UNREADABLE not in text:
         return None
     told = unquote(text)
@@ -196,7 +192,7 @@ def input_of_failure(inputs: Iterable[InputData], text: str) -> InputData | None
 
 
 def relative_names(data: InputData, urls: Iterable[str]) -> Iterator[str]:
-    """The names of files as Spark lists them, each relative to its instance."""
+    """Yields the names of files as Spark lists them, each relative to its instance."""
     for names in _by_instance(data, urls).values():
         yield from names
 
@@ -216,7 +212,7 @@ def _is_connect(frame: DataFrame) -> bool:
 
 
 def _by_instance(data: InputData, urls: Iterable[str]) -> dict[str, set[str]]:
-    """The relative names of the files below each instance's path; without what Spark lists and does not read."""
+    """Relative file names by the instance's path, without files that Spark lists but does not read."""
     found: dict[str, set[str]] = {path_of(url): set() for url in data.urls}
     depth = len(path_of(data.urls[0]).split("/"))
     for url in urls:

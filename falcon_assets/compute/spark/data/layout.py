@@ -1,4 +1,4 @@
-"""How all files of an instance are found, those in sub-folders too, and which columns their folders make."""
+"""Layout of an instance's files, including sub-folders, and the columns that folders become."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _LAYOUT_OPTIONS = (_RECURSIVE.lower(), "basepath")
 
 @dataclass(frozen=True)
 class Layout:
-    """How the files of an input are found.
+    """The way in which the files of an input are found.
 
     Attributes:
-        options: What Spark's reader is told.
-        keys: The columns that folders like ``key=value`` make though the feed declares none; made by
+        options: Of Spark's reader.
+        keys: Columns of folders like ``key=value`` that the feed does not declare; added by
             :func:`falcon_assets.compute.spark.data.layout.with_folders`, as texts.
-        by_spark: The columns that Spark itself makes of folders, because the feed's own options say so.
+        by_spark: Columns that Spark itself makes of folders, because of the feed's own options.
     """
 
     options: dict[str, str]
@@ -39,17 +39,15 @@ class Layout:
 
 
 def layout_of(data: InputData, names: Iterable[str]) -> Layout:
-    """How Spark reads files in sub-folders too.
+    """Returns the layout with which Spark reads files in sub-folders too.
 
-    All folders are listed. Where all files of a feed without declared ``partitions`` lie in folders named
-    ``key=value``, with the same keys, those are columns. A feed whose own options say how, is read so.
+    All folders are listed. If all files of a feed without declared ``partitions`` are in folders named ``key=value``,
+    with the same keys, those are columns. The feed's own options have precedence.
 
-    Args:
-        data: The input.
-        names: The files of its instances, each relative to its own.
+    ``names`` are the files of its instances, each relative to its instance.
 
     Raises:
-        WorkflowError: some files lie in such folders, and others do not or in folders of other keys.
+        WorkflowError: some files are in such folders, and others are not or in folders of other keys.
     """
     if data.feed.partitions:
         return Layout({_RECURSIVE: "true"})
@@ -73,7 +71,7 @@ def layout_of(data: InputData, names: Iterable[str]) -> Layout:
 
 
 def folder_keys(name: str) -> tuple[str, ...]:
-    """The columns that the folders of a file make, by its name relative to the instance, as Spark has it.
+    """Returns the columns of a file's folders, by its name relative to the instance, as Spark does.
 
     Source: Spark's ``PartitioningUtils.parsePartition``: from the file upwards, the first run of ``key=value``.
     """
@@ -95,15 +93,15 @@ _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def with_partitions(frame: DataFrame, data: InputData, schema: StructType | None) -> DataFrame:
-    """``frame`` with the feed's partitions as columns, and only the rows of ``data.partition``.
+    """Returns ``frame`` with the feed's partitions as columns, and only the rows of ``data.partition``.
 
-    The columns are made from the files' paths instead of by Spark's partition discovery, which knows Hive's
-    ``country=US`` only, and one root folder only. Spark still skips the files that a filter on them rules out.
+    The columns are made from the files' paths instead of by Spark's partition discovery, which supports only Hive's
+    ``country=US``, and one root folder. Spark still skips the files that a filter on them excludes.
 
     Args:
         frame: Read with ``recursiveFileLookup``.
-        data: Says where the instances are, how the folders are named and which of them are wanted.
-        schema: The declared schema; a partition in it gets the type it declares, any other is a string.
+        data: Has the instances, the names of the folders and the wanted partition.
+        schema: The declared schema; a partition in it has the declared type, any other is a string.
 
     Raises:
         WorkflowError: ``data.partition`` has more levels than the feed.
@@ -117,14 +115,10 @@ def with_partitions(frame: DataFrame, data: InputData, schema: StructType | None
 
 
 def with_folders(frame: DataFrame, keys: tuple[str, ...], schema: StructType | None) -> DataFrame:
-    """``frame`` with a column for each of ``keys``, of the folders like ``key=value`` that its files lie in.
+    """Returns ``frame`` with a column for each of ``keys`` (outermost first), of the folders like ``key=value``.
 
-    The texts stay as they are: ``region=01`` and ``region=1`` are two regions.
-
-    Args:
-        frame: Read with ``recursiveFileLookup``.
-        keys: The keys in the names of the folders, outermost first.
-        schema: The declared schema; a key in it gets the type it declares.
+    The texts are unchanged: ``region=01`` and ``region=1`` are two regions. ``frame`` was read with
+    ``recursiveFileLookup``; a key in the declared ``schema`` has the declared type.
     """
     path = sf.col("_metadata.file_path")
     return frame.withColumns(_typed({unquote(key): _of_folder(path, key) for key in keys}, schema))
@@ -139,7 +133,7 @@ def _typed(columns: dict[str, Column], schema: StructType | None) -> dict[str, C
 
 
 def wanted_partitions(data: InputData) -> list[tuple[str, str]]:
-    """Partition name and pattern for each level of ``data.partition`` that is not just ``*``."""
+    """Returns name and pattern of each level of ``data.partition`` that is not just ``*``."""
     names = data.feed.partitions
     patterns = [part for part in (data.partition or "").split("/") if part]
     if len(patterns) > len(names):
@@ -153,7 +147,7 @@ def wanted_partitions(data: InputData) -> list[tuple[str, str]]:
 
 
 def _value(folders: Column, index: int, name: str) -> Column:
-    """The folder at ``index`` of a path, without Hive's ``name=`` and its escapes; null where there is no folder."""
+    """The folder at ``index`` of a path, without Hive's ``name=`` and its escapes; null: there is no folder."""
     folder = _unescaped(sf.when(sf.size(folders) > index + 1, sf.get(folders, sf.lit(index))))
     prefix = f"{name}="
     value = sf.when(folder.startswith(prefix), _unescaped(sf.substr(folder, sf.lit(len(prefix) + 1)))).otherwise(folder)

@@ -1,4 +1,4 @@
-"""One schema for all files of an input in Avro: Spark takes that of one file, and loses columns of the others."""
+"""One schema for all files of an input: for Avro, Spark takes that of one file, and loses columns of the others."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from falcon_assets.errors import WorkflowError
 from falcon_assets.storage.instances.data_files import is_hidden, shown
 
 _AT_ONCE = 8
-"""So many files are asked for their schema at once: of each the driver reads the beginning."""
+"""Number of files whose schema is read in parallel: the driver reads the beginning of each."""
 
 
 def avro_schema(reader: DataFrameReader, data: InputData, files: Sequence[str]) -> StructType:
-    """The columns of all files by name, each of which may be null; those of the first file come first.
+    """Returns the columns of all files by name, all nullable; those of the first file are first.
 
     Raises:
-        WorkflowError: files have a column of the same name with other types; names the first such file.
+        WorkflowError: files have a column of the same name with different types; names the first such file.
         PySparkException: a file cannot be read.
     """
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="avro") as pool:
@@ -47,7 +47,7 @@ def avro_schema(reader: DataFrameReader, data: InputData, files: Sequence[str]) 
 
 
 def merged(before: StructType, found: StructType, above: str = "") -> tuple[StructType, list[tuple[str, str, str]]]:
-    """The fields of both by name, and of those that have different types the name and both types."""
+    """Returns the fields of both by name, and name and types of those whose types differ."""
     fields = {one.name.lower(): StructField(one.name, one.dataType) for one in before}  # files may lack it
     other: list[tuple[str, str, str]] = []
     for one in found:
@@ -73,9 +73,8 @@ def _together(before: DataType, found: DataType, name: str) -> tuple[DataType, l
 
 
 COLUMNAR = ("parquet", "orc")
-"""Formats whose files know their columns."""
+"""Formats whose files contain their columns."""
 _AVRO_OWN = {"avroschema", "avroschemaurl"}
-"""Options that say the schema of Avro."""
 _NOT_MERGED = "[CANNOT_MERGE_SCHEMAS"
 _MALFORMED = ("[MALFORMED_RECORD_IN", "[INVALID_JSON_RECORD_TYPE")
 _CORRUPT, _NO_COLUMN = "_falcon_corrupt", "_falcon_none"
@@ -85,7 +84,7 @@ _SHOWN = 5
 def inferred(
     spark: SparkSession, reader: DataFrameReader, data: InputData, paths: Sequence[str], layout: Layout
 ) -> DataFrame:
-    """The input with the schema of all its files.
+    """Returns the input with the schema of all its files.
 
     Raises:
         WorkflowError: the files have no common schema, or records are broken; names the files.
@@ -110,12 +109,12 @@ def inferred(
 
 
 def is_unlike(error: BaseException) -> bool:
-    """Whether Spark failed because the columns of files do not go together."""
+    """Whether Spark failed because the columns of files are incompatible."""
     return _NOT_MERGED in explain(error)
 
 
 def files_of(spark: SparkSession, data: InputData, layout: Layout) -> list[str]:
-    """The URLs of the files of an input, by name, with nothing escaped.
+    """Returns the URLs of the files of an input, by name, with nothing escaped.
 
     Raises:
         PySparkException: the folders cannot be listed.
@@ -125,7 +124,6 @@ def files_of(spark: SparkSession, data: InputData, layout: Layout) -> list[str]:
 
 
 def with_texts(schema: StructType, names: Sequence[str]) -> StructType:
-    """``schema`` with these columns as texts, where it has them."""
     lowered = {name.lower() for name in names}
     return StructType(
         [StructField(one.name, StringType()) if one.name.lower() in lowered else one for one in schema.fields]
@@ -133,7 +131,7 @@ def with_texts(schema: StructType, names: Sequence[str]) -> StructType:
 
 
 def _unlike(reader: DataFrameReader, data: InputData, files: Sequence[str]) -> WorkflowError | None:
-    """Names the first file whose columns do not go with those of the files before it; few looks find it."""
+    """Names the first file whose columns are incompatible with those of the files before it, by bisection."""
     places = [literal(file) for file in files]
     fits, fails = 0, len(places)
     while fails - fits > 1:
@@ -168,7 +166,6 @@ def _schema(reader: DataFrameReader, places: Sequence[str]) -> StructType | None
 
 
 def _broken(reader: DataFrameReader, data: InputData, paths: Sequence[str]) -> WorkflowError | None:
-    """Names the files with broken records."""
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
     records = reader.options(**options).schema(f"{_NO_COLUMN} string, {_CORRUPT} string").load(list(paths))
     found = records.selectExpr("_metadata.file_path AS file", _NO_COLUMN, _CORRUPT).where(
@@ -189,7 +186,6 @@ FIXED_SCHEMAS = {
     "text": "value string",
     "binaryFile": "path string, modificationTime timestamp, length bigint, content binary",
 }
-"""Formats whose schema Spark fixes."""
 
 _WIDER = {
     "tinyint": {"smallint", "int", "bigint"},
@@ -200,7 +196,7 @@ _WIDER = {
 
 
 def parse_schema(ddl: str) -> StructType:
-    """The schema that a Spark DDL text says; needs a running session, because Spark parses it.
+    """Parses a schema in Spark's DDL; needs a running session, because Spark parses it.
 
     Raises:
         ParseException: not legal DDL (a Spark error).
@@ -215,9 +211,9 @@ def _parsed(ddl: str) -> StructType:
 
 
 def compare_orc(data: InputData, found: StructType, declared: StructType) -> None:
-    """Makes sure that columns which the files have are of the declared type, or of a type that fits into it.
+    """Checks that the columns in the files are of the declared type, or of one that fits into it.
 
-    Spark's other columnar reader, Parquet, checks this itself in every file; ORC's turns what does not fit into null.
+    Spark's Parquet reader checks this itself in every file; ORC's makes values null that do not fit.
 
     Raises:
         WorkflowError: names every column of another type.

@@ -8,19 +8,18 @@ from falcon_assets.model.registry import ICEBERG
 
 
 def is_connect(endpoint: str) -> bool:
-    """Whether the execute endpoint is a Spark Connect server."""
     return endpoint.startswith("sc://")
 
 
 def is_local(endpoint: str) -> bool:
-    """Whether the execute endpoint means this very process."""
+    """Whether the execute endpoint is this process itself."""
     return endpoint.partition("[")[0] == "local"
 
 
 def cluster_confs(cluster: Cluster) -> dict[str, str]:
-    """What the cluster says about Spark itself: its ``spark.*`` properties, and what its registry wants.
+    """Returns the cluster's ``spark.*`` properties, and the settings that its registry requires.
 
-    Iceberg has no timestamps like those that Spark writes into Parquet by default.
+    Iceberg does not support the timestamps that Spark writes into Parquet by default.
     """
     registry = cluster.interfaces.registry
     is_iceberg = registry is not None and registry.endpoint.startswith(ICEBERG)
@@ -29,16 +28,14 @@ def cluster_confs(cluster: Cluster) -> dict[str, str]:
 
 
 def executor_environ() -> dict[str, str]:
-    """What makes executors take the names of files for UTF-8, and run in UTC, whatever their machines' shells say."""
+    """Makes executors decode file names as UTF-8, and run in UTC, whatever the environment of their machines."""
     return {f"spark.executorEnv.{name}": value for name, value in spark_environ().items()}
 
 
 def session_confs(cluster: Cluster, working: str) -> dict[str, str]:
-    """The configuration of the cluster's session: our defaults, then what the cluster says.
+    """Returns the configuration of the cluster's session: our defaults, overridden by the cluster's properties.
 
-    Args:
-        cluster: Whose session it is.
-        working: The cluster's working folder, path or URL; the warehouse goes below it.
+    ``working`` is the cluster's working folder, path or URL; the warehouse is below it.
     """
     endpoint = cluster.interfaces.execute.endpoint
     confs = {"spark.sql.session.timeZone": "UTC"}
@@ -60,5 +57,5 @@ def session_confs(cluster: Cluster, working: str) -> dict[str, str]:
 
 
 def without_secrets(endpoint: str) -> str:
-    """The endpoint without its parameters, one of which may be a token (``sc://h:15002/;token=...``)."""
+    """Removes the endpoint's parameters, one of which may be a token (``sc://h:15002/;token=...``)."""
     return endpoint.partition("/;")[0]
