@@ -35,7 +35,6 @@ class PySparkWorkflow(Workflow):
 
     @property
     def program(self) -> str:
-        """The file, or the function."""
         return self.path or self.function or ""
 
     def files(self) -> dict[str, str]:

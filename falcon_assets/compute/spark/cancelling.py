@@ -15,11 +15,7 @@ from falcon_assets.compute.spark.failures import SPARK_ERRORS
 
 @contextmanager
 def cancellable_jobs(session: SparkSession) -> Iterator[None]:
-    """Cancels the jobs that this thread starts on the session in this context when their computation is cancelled.
-
-    Raises:
-        CancelledError: it is cancelled already.
-    """
+    """Cancels the Spark jobs of this thread with their computation; raises CancelledError if that is cancelled."""
     tag = f"falcon-{uuid4().hex}"
     if isinstance(session, SparkSession):  # Connect's is a class of its own
         context = session.sparkContext
@@ -40,8 +36,7 @@ def cancellable_jobs(session: SparkSession) -> Iterator[None]:
 def ended_quietly(cancel: Callable[[], object]) -> Iterator[None]:
     """Calls ``cancel`` when the computation of this context is cancelled; ignores errors, as Spark may have ended.
 
-    Raises:
-        CancelledError: it is cancelled already.
+    Raises CancelledError if it is cancelled already.
     """
     with current_cancellation().ended_by(partial(_quietly, cancel)):
         yield

@@ -34,12 +34,9 @@ _SAME_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class ServerProcess:
-    """A server that was started.
+    """A server that was started; it listens on 127.0.0.1, and leads a process group of its own.
 
-    Attributes:
-        pid: Its process, which also leads a process group of its own.
-        started: In seconds since 1970; distinguishes it from a later process with the same id.
-        port: On 127.0.0.1.
+    ``started`` is in seconds since 1970, and distinguishes it from a later process with the same id.
     """
 
     pid: int
@@ -48,7 +45,6 @@ class ServerProcess:
 
     @property
     def endpoint(self) -> str:
-        """The execute endpoint of clusters that use the server."""
         return f"sc://127.0.0.1:{self.port}"
 
     @property
@@ -143,8 +139,6 @@ _NOT_INHERITED = (*OF_CLIENTS, CREDENTIAL_VARIABLE, *OF_THE_DATABASE)
 
 @dataclass(frozen=True)
 class Started:
-    """The running server, and whether it ran before :func:`start`."""
-
     server: ServerProcess
     already: bool
 
@@ -153,12 +147,7 @@ def start(home: Path, port: int, environ: Mapping[str, str]) -> Started:
     """Starts the server of ``home``, unless it runs, and waits until it listens.
 
     It listens on 127.0.0.1 only, and accepts only clients with the token in ``home/spark``. It outlives the process
-    that started it and its terminal.
-
-    Args:
-        home: ``FALCON_HOME``.
-        port: The port to listen on.
-        environ: The environment of the server; Spark's own variables work as usual (``SPARK_DRIVER_MEMORY``).
+    that started it and its terminal. Spark's own variables in ``environ`` work as usual (``SPARK_DRIVER_MEMORY``).
 
     Raises:
         SettingsError: there is no Java, the server runs on another port already, the port is taken, or the server does
@@ -189,11 +178,7 @@ def start(home: Path, port: int, environ: Mapping[str, str]) -> Started:
 
 
 def stop(home: Path) -> ServerProcess | None:
-    """Stops the server of ``home``, waits until it has ended, and returns it; None: it was not running.
-
-    Raises:
-        SettingsError: another process is starting or stopping it.
-    """
+    """Stops and returns the server; None: it was not running. Raises SettingsError if another process does so."""
     files = ServerFiles(home)
     if not files.folder.is_dir():
         return None
@@ -206,7 +191,6 @@ def stop(home: Path) -> ServerProcess | None:
 
 
 def status(home: Path) -> ServerProcess | None:
-    """Returns the server of ``home`` if it runs and listens."""
     server = ServerFiles(home).running()
     return server if server is not None and is_ready(server.channel, _ANSWER_SECONDS) else None
 
@@ -309,8 +293,7 @@ def _end(server: ServerProcess) -> None:
 def own_server(home: Path, environ: Mapping[str, str]) -> Iterator[Callable[[Cluster], None]]:
     """Yields a function that starts the Spark Connect server of ``home`` if it is a cluster's execute endpoint.
 
-    A server that runs already is used and stays; one that was started here is stopped at the end. The function raises
-    SettingsError if the server does not start; see :func:`falcon_assets.compute.spark.connect_server.start`.
+    A server that runs already is used and stays; one started here is stopped at the end. Raises as :func:`start`.
     """
     started: set[int] = set()
 

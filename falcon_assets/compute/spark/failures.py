@@ -19,7 +19,6 @@ from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from falcon_assets.base.texts import hidden, is_long, recorded
 
 SPARK_ERRORS = (PySparkException, Py4JError)
-"""Exceptions of PySpark, classic and Connect."""
 
 _STATE = re.compile(r"\s*SQLSTATE: \w{5}.*", re.DOTALL)
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
@@ -38,7 +37,6 @@ _NO_CONNECTOR = re.compile(
     r"S3AFileSystem not found|GoogleHadoopFileSystem not found|No FileSystem for scheme \"?(s3a|gs)\b"
 )
 _SHUT_DOWN = "SparkContext was shut down"
-"""Error of jobs whose JVM is ending."""
 _OUT_OF_MEMORY = 52
 """Exit code of a JVM of Spark whose heap is exhausted (``SparkExitCode.OOM``)."""
 _ENDS_WITHIN_SECONDS = 5.0
@@ -84,7 +82,6 @@ def lacks_connector(error: BaseException) -> bool:
 
 
 def explain(error: BaseException) -> str:
-    """Returns the error in one line."""
     if condition_of(error) == "AVRO_DATA_SOURCE_NOT_ENABLED":
         return (
             "Spark's Avro support is not on the class path: add the property spark.jars.packages: "
@@ -103,10 +100,7 @@ def explain(error: BaseException) -> str:
 
 
 def avro_release(spark: str) -> str:
-    """Returns the version of ``spark-avro`` for a version of Spark: the same if there is one, else the newest before it.
-
-    Some releases of PySpark have none: 4.3.0 does not, and works with that of 4.2.0.
-    """
+    """Returns the ``spark-avro`` for a Spark: of its version, else the newest before it (4.3.0 works with 4.2.0's)."""
     fits = [one for one in _AVRO_RELEASES if _numbers(one) <= _numbers(spark)]
     return fits[-1] if fits else spark
 

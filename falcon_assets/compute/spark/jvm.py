@@ -85,10 +85,7 @@ def _exists(name: str) -> bool:
 
 @contextmanager
 def jvm_starts(more: Callable[[Mapping[str, str]], Mapping[str, str]]) -> Iterator[None]:
-    """Sets the environment of JVMs, which PySpark passes on to them, while the block runs.
-
-    ``more`` returns further variables, from the environment of this process.
-    """
+    """Sets the environment of JVMs, and the variables that ``more`` returns, while the block runs."""
     given = {**utf8_locale(), **more(os.environ)}
     before = {name: os.environ.get(name) for name in given}
     with in_utc():
@@ -111,11 +108,7 @@ _ANSWER_SECONDS = 20
 
 
 def require_java(environ: Mapping[str, str]) -> tuple[str, int]:
-    """Returns path and version of the Java that Spark will use: ``JAVA_HOME``'s, else the first on ``PATH``.
-
-    Raises:
-        SettingsError: there is none, it does not answer, or it is too old.
-    """
+    """Returns path and version of Spark's Java, of ``JAVA_HOME`` or ``PATH``; raises SettingsError if there is none."""
     home = environ.get("JAVA_HOME")
     found = str(Path(home, "bin", "java")) if home else shutil.which("java", path=environ.get("PATH", ""))
     where = f"JAVA_HOME is {home}" if home else "JAVA_HOME is not set"

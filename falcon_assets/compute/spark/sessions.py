@@ -89,13 +89,10 @@ class SparkSessions:
         self._session: SparkSession | None = None
 
     def session_for(self, cluster: Cluster, working: str, home: Path | None = None) -> SparkSession:
-        """Returns the session on the cluster's execute endpoint; the present one if it is alive and has the same settings.
+        """Returns the session on the cluster's execute endpoint; the present one if it is alive and set up alike.
 
-        Args:
-            cluster: Its ``spark.*`` properties are set in the session, over our defaults (UTC, no UI on ``local``).
-            working: The cluster's working folder, path or URL.
-            home: ``FALCON_HOME``, whose server (``falcon spark start``) may be the endpoint, and which has the listener
-                that captures reads and writes; None: there is neither.
+        The cluster's ``spark.*`` properties are set in it, over our defaults (UTC, no UI on ``local``). ``home`` is for
+        the server of ``falcon spark start`` and the listener that captures reads and writes; None: there is neither.
 
         Raises:
             WorkflowError: nothing answers at the endpoint, or Spark does not start; within a minute.
@@ -136,7 +133,6 @@ class SparkSessions:
             _stop_jvm()
 
     def interrupt(self) -> None:
-        """Cancels running computations; keeps the session."""
         session = self._session
         if session is None:
             return
@@ -157,10 +153,8 @@ interrupt_sessions = _process.interrupt
 def isolated(session: SparkSession) -> Iterator[SparkSession]:
     """Yields a child of ``session`` with its own temporary views, functions and settings, for one process instance.
 
-    Its jobs end when the computation is cancelled.
-
     Raises:
-        CancelledError: it is cancelled already.
+        CancelledError: the computation is cancelled already; later, that ends its jobs.
         WorkflowError: the server or the cluster behind it does not answer any more.
     """
     if is_classic(session):
@@ -175,7 +169,6 @@ def isolated(session: SparkSession) -> Iterator[SparkSession]:
 
 
 def application_id(session: SparkSession) -> str:
-    """Returns the id of the Spark application: the driver's, or the Connect server's."""
     return session.sparkContext.applicationId if is_classic(session) else session.conf.get("spark.app.id") or ""
 
 
@@ -265,18 +258,12 @@ PYTHON = (".py", ".zip", ".egg")
 
 @dataclass(frozen=True)
 class Libs:
-    """Files on this machine."""
-
     jars: tuple[Path, ...]
     python: tuple[Path, ...]
 
 
 def libs_of(root: Path, lib: Sequence[str]) -> Libs:
-    """Returns the files that ``lib`` names below ``root``; of a folder all jars and Python files directly in it.
-
-    Raises:
-        WorkflowError: one of them does not exist.
-    """
+    """Returns the files below ``root``; of folders their jars and Python files. Raises WorkflowError if missing."""
     files: list[Path] = []
     for name in lib:
         path = (root / name).absolute()

@@ -21,7 +21,6 @@ def log_name(run_id: str, unique: str) -> str:
 
 
 def logs_of_run(working: str, process: str, nominal: datetime, run_id: str) -> list[Path]:
-    """Returns the logs of the programs that the run started for the instance, the oldest first."""
     folder = log_folder(working, process, nominal)
     found = folder.glob(log_name(run_id, "*")) if folder is not None else ()
     return sorted(found, key=lambda file: file.stat().st_mtime)

@@ -25,7 +25,6 @@ _NOISE = re.compile(
     r"\s*$|\d\d/\d\d/\d\d \d\d:\d\d:\d\d |\s+at |\s+\.\.\. \d+ more|\s*[~^]+\s*$|SQLSTATE: "
     r"|WARNING: |NOTE: Picked up|Picked up |Using Spark's |Setting (?:Spark|default) log level|To adjust logging level"
 )
-"""Messages of Java and Spark about themselves, and stack frames."""
 
 
 def cause_in(log: str) -> list[str]:
@@ -69,10 +68,8 @@ _running: set[subprocess.Popen[bytes]] = set()
 def run_program(command: list[str], log: Path, environ: Mapping[str, str]) -> int:
     """Runs ``command`` in ``environ`` with all its output in ``log``; returns its exit code, negative for a signal.
 
-    If this thread is interrupted, or its computation cancelled, the program and its children are ended first.
-
-    Raises:
-        CancelledError: it was cancelled before the program started.
+    If this thread is interrupted, or its computation cancelled, the program and its children are ended first. Raises
+    CancelledError if it was cancelled before.
     """
     with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as output:
         child = subprocess.Popen(
@@ -95,10 +92,7 @@ def run_program(command: list[str], log: Path, environ: Mapping[str, str]) -> in
 
 
 def stop_programs() -> None:
-    """Ends all running programs of this process; their instances fail.
-
-    For a process that is asked to stop while other threads wait for programs.
-    """
+    """Ends all running programs of this process, while other threads wait for them; their instances fail."""
     with _lock:
         running = list(_running)
     for child in running:

@@ -22,11 +22,9 @@ from falcon_assets.compute.spark.sessions import importable, libs_of
 from falcon_assets.errors import FalconError, WorkflowError
 
 _SPARKS_FILES = "userFiles-"
-"""Prefix of the folder into which Spark copies libraries."""
 _lock = threading.Lock()
 _loaded: dict[Path, tuple[int, ModuleType]] = {}
 _libs: dict[Path, int] = {}
-"""Libraries of loaded workflow files, with their modification times."""
 
 
 def load_function(
@@ -34,13 +32,8 @@ def load_function(
 ) -> tuple[Callable[..., Any], str]:
     """Returns the function ``run`` of the file ``path`` below ``root``, or else ``function``; and its file.
 
-    A file is a module of its own, loaded again when it has changed; a ``package.module:name`` is imported as usual.
-
-    Args:
-        root: The folder of the definitions, or of recorded workflow files.
-        path: The file.
-        function: The function, where there is no file.
-        libs: Libraries that the file's imports prefer.
+    A file is a module of its own, loaded again when it has changed, whose imports prefer ``libs``; a
+    ``package.module:name`` is imported as usual.
 
     Raises:
         WorkflowError: no such file or module, it does not load, or it has no such function.

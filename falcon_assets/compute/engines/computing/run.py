@@ -14,8 +14,7 @@ def run_workflow(task: WorkflowTask) -> WorkflowResult:
     """Computes the instance into the staging folders of its outputs.
 
     Raises:
-        WorkflowError: the workflow is missing, malformed, or failed; its text has place and reason in a few lines, as
-            they are recorded. Stacks and long texts are in the log of the run.
+        WorkflowError: place and reason of a failure in a few lines, as they are recorded; the log of the run has more.
     """
     try:
         result: WorkflowResult = task.workflow.compute(task)

@@ -98,7 +98,6 @@ def _explain(error: Exception, values: Mapping[str, object]) -> str:
 
 
 def _line_within(error: Exception) -> int:
-    """Returns the line of the statement, from 1, in Spark's message; 1 if it has none."""
     match = _LINE.search(str(error))
     return int(match[1]) if match else 1
 

@@ -30,7 +30,6 @@ _FIRST_WORDS = """
     optimize reduce refresh repair repeat replace reset resignal restore revoke rollback select set show signal start
     table truncate uncache unlock unset update use vacuum values while with
 """
-"""First words of statements in Spark and in its common extensions."""
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 

@@ -206,7 +206,6 @@ def _checked_token(task: WorkflowTask) -> str | None:
 
 
 def _log_folder(task: WorkflowTask) -> Path:
-    """Returns a folder for files of this run: below ``working`` if that is on this machine."""
     folder = log_folder(task.working, task.process, task.nominal)
     if folder is None:
         return Path(tempfile.mkdtemp(prefix="falcon-"))

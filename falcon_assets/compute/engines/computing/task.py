@@ -30,7 +30,7 @@ _exit = os._exit
 
 @contextmanager
 def exits_refused() -> Iterator[None]:
-    """In this context ``os._exit`` raises SystemExit, as ``sys.exit`` does: it would end the process without any record.
+    """Lets ``os._exit`` raise SystemExit, as ``sys.exit`` does: it would end the process without any record.
 
     This package itself can still exit, and so can the children that a workflow forks.
     """
@@ -84,7 +84,6 @@ class WorkflowTask:
         properties: Properties of the cluster and of the process, interpolated, the latter winning.
         working: The cluster's working folder, path or URL; logs of programs are below it if it is on this machine.
         session: Returns the cluster's session; called only by workflows that need it.
-        run_id: The run that computes it; the logs of its programs are named after it.
         timezone: The process's zone, in which expressions in arguments are evaluated.
         user: The value of ``user()`` in them.
         settings: Spark properties of the process, which override those of the cluster.
@@ -128,13 +127,9 @@ class WorkflowTask:
 
 @dataclass(frozen=True)
 class WorkflowResult:
-    """The result of a workflow.
+    """The result of a workflow: records written by output name, and the data that it read and wrote.
 
-    Attributes:
-        records: Number of records written, by output name.
-        application_id: The Spark application; "": the program started none, or the cluster's ``spark.eventLog.dir``
-            is elsewhere.
-        captured: The data that it read and wrote.
+    ``application_id`` "": the program started no Spark, or the cluster's ``spark.eventLog.dir`` is elsewhere.
     """
 
     records: Mapping[str, int]

@@ -16,16 +16,15 @@ from falcon_assets.compute.spark.failures import SPARK_ERRORS, condition_of, exp
 from falcon_assets.planning.captured import Captured, parse_captured
 
 _WAIT_MILLISECONDS = 10_000
-"""Time limit for Spark's listeners, which lag behind."""
 _NOT_LOADED = "Spark runs without the listener"
 
 
 @contextmanager
 def capturing(child: SparkSession) -> Iterator[Callable[[], Captured]]:
-    """Captures the reads and writes of an instance's session in this context; the result is available after the last one.
+    """Captures the reads and writes of an instance's session in this context; yields a function that returns them.
 
-    Those of threads and sessions that a workflow starts belong to it, too. They are not marked: if several instances are
-    captured at a time, each of them receives such reads and writes as possibly its own.
+    Those of threads and sessions that a workflow starts belong to it, too. They are not marked: if several instances
+    are captured at a time, each of them receives such reads and writes as possibly its own.
     """
     instance = uuid4().hex
     child.conf.set(INSTANCE, instance)

@@ -22,12 +22,10 @@ from falcon_assets.errors import FalconError, SettingsError
 from falcon_assets.storage.files.path_lock import path_lock
 
 _COMPILE_SECONDS = 180.0
-"""Compiling takes 6 seconds on an idle machine."""
 _SAID = 2000
 
 
-class CaptureError(FalconError):
-    """Reads and writes of workflows cannot be captured."""
+class CaptureError(FalconError): ...
 
 
 @dataclass(frozen=True)
@@ -52,11 +50,7 @@ class ListenerJar:
             return ""
 
     def made(self, environ: Mapping[str, str]) -> Path:
-        """Returns the jar, compiling it if missing; concurrent callers wait.
-
-        Raises:
-            CaptureError: it cannot be compiled, which the next call tries again; or no class path can contain it.
-        """
+        """Returns the jar, compiled if missing, while others wait; raises CaptureError, and the next call tries again."""
         if os.pathsep in str(self.path):
             raise CaptureError(self.problem)
         if self.path.exists():
@@ -75,7 +69,6 @@ class ListenerJar:
 
     @property
     def log(self) -> Path:
-        """The compiler's output, if it failed."""
         return self.path.with_suffix(".log")
 
     def _make(self, environ: Mapping[str, str]) -> None:
@@ -133,7 +126,6 @@ INSTANCE = "spark.sql.falcon.instance"
 Connect's clients pass on initial settings only below ``spark.sql``.
 """
 NOBODY = "-"
-"""Value for queries that are not captured."""
 FILE = "spark.falcon.capture.file"
 """The file into which a program writes its captured data at its end."""
 _EXTENSION = "org.apache.spark.sql.falcon.CaptureExtension"
@@ -150,13 +142,7 @@ class Loading:
 
 
 def loading(home: Path | None, environ: Mapping[str, str], confs: Mapping[str, str]) -> Loading:
-    """Returns what loads the listener, which is compiled if missing; other extensions are kept.
-
-    Args:
-        home: ``FALCON_HOME``; None: nothing is captured.
-        environ: The environment of the program.
-        confs: Its other settings.
-    """
+    """Returns what loads the listener, compiled if missing, beside other extensions; ``home`` None: nothing."""
     if home is None:
         return Loading()
     try:

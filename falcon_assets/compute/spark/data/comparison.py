@@ -15,15 +15,11 @@ from falcon_assets.compute.spark.failures import SPARK_ERRORS, explain
 from falcon_assets.errors import WorkflowError
 
 SAMPLE = 10
-"""Number of shown rows that only one of the two has."""
 
 
 @dataclass(frozen=True)
 class OtherColumn:
-    """A column that one of two data sets does not have, or that has another type.
-
-    ``before`` and ``after`` are its types in Spark SQL; None: it is missing.
-    """
+    """A column that one of two data sets does not have (None), or that has another type (in Spark SQL)."""
 
     name: str
     before: str | None
@@ -52,11 +48,7 @@ class Comparison:
 
 
 def compare(before: DataFrame, after: DataFrame) -> Comparison:
-    """Compares two data sets by their columns, in any order, and their rows.
-
-    Raises:
-        WorkflowError: one of them cannot be read.
-    """
+    """Compares columns, in any order, and rows of two data sets; raises WorkflowError if one is unreadable."""
     try:
         return _compare(before, after)
     except SPARK_ERRORS as error:
@@ -66,8 +58,7 @@ def compare(before: DataFrame, after: DataFrame) -> Comparison:
 def as_in_table(files: DataFrame, table: DataFrame, keys: Sequence[str]) -> DataFrame:
     """Returns the data of files with the columns of a table, to which other data may have added columns.
 
-    Catalogs ignore the case of names; a column that files do not have is null. ``keys`` are partition keys, which are
-    texts in the names of folders.
+    Catalogs ignore the case of names; a missing column is null. ``keys`` are texts in the names of folders.
     """
     own, lowered = {name.lower(): name for name in files.columns}, {key.lower() for key in keys}
     columns = []

@@ -19,7 +19,7 @@ _found: dict[tuple[str, str], bool] = {}
 
 
 def has_connector(spark: SparkSession, scheme: str) -> bool:
-    """Whether Spark itself can access object stores of a Hadoop scheme (``s3a``, ``gs``); cached, without network access."""
+    """Whether Spark itself can access object stores of a Hadoop scheme (``s3a``, ``gs``); cached, without network."""
     key = (application_id(spark), scheme)
     with _lock:
         if key not in _found:
@@ -40,12 +40,8 @@ def _has_classes(spark: SparkSession, scheme: str) -> bool:
 def connector_settings(protocols: tuple[str, ...] | str, path: str, options: Mapping[str, Any]) -> dict[str, str]:
     """Returns the settings of a session for one bucket; empty: its connector has to be configured elsewhere.
 
-    The connector finds undeclared values by itself: s3a searches the environment of its own processes.
-
-    Args:
-        protocols: fsspec's names of the file system.
-        path: Any path on it, in fsspec's form.
-        options: Those of fsspec, with values from the environment filled in.
+    The connector finds undeclared values by itself: s3a searches the environment of its own processes. ``protocols``,
+    ``path`` and ``options`` are fsspec's, with values from the environment filled in.
     """
     if "s3" not in protocols:
         return {}

@@ -14,8 +14,6 @@ class InputData:
     """An input of one process instance.
 
     Attributes:
-        name: The input's name in the process.
-        feed: The layout of the data.
         urls: Folders of the instances, oldest first (``file:///data/2013/01``); all at the same depth, because all
             are from one path template. Empty: an optional input has no available instance.
         partition: Only these sub-partitions of each instance, outermost first, ``*`` for any (``*/US``).
@@ -37,11 +35,9 @@ class InputData:
 
 @dataclass(frozen=True)
 class OutputData:
-    """An output of one process instance.
+    """An output of one process instance; the folder to write, in staging, does not exist yet.
 
-    Attributes:
-        url: The folder to write, in staging; it does not exist yet.
-        keys: Of a table: the partition keys whose values are all in one instance; they are columns.
+    ``keys``, of a table: the partition keys whose values are all in one instance; they are columns.
     """
 
     name: str
@@ -51,5 +47,4 @@ class OutputData:
 
     @property
     def partitions(self) -> tuple[str, ...]:
-        """The columns that become folders, outermost first."""
         return self.keys or self.feed.partitions

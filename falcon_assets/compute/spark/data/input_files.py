@@ -24,11 +24,8 @@ def flag_options(feed: Feed, *, of_feed: bool = True) -> dict[str, str]:
     """Returns the reader options with which Spark does not take the feed's availability flag for data.
 
     Spark skips hidden files (``_SUCCESS``) by itself. Any other flag (``DONE``) is excluded by a glob, because that
-    costs no listing and also works where this machine cannot read the files. ``of_feed``: the feed's own options are
-    used as well.
-
-    Raises:
-        WorkflowError: the feed has a ``pathGlobFilter`` of its own that matches the flag.
+    costs no listing and also works where this machine cannot read the files. ``of_feed``: with the feed's own options;
+    raises WorkflowError if their ``pathGlobFilter`` matches the flag.
     """
     flag = feed.availability_flag
     if flag is None or is_hidden(flag):
@@ -47,8 +44,8 @@ def flag_options(feed: Feed, *, of_feed: bool = True) -> dict[str, str]:
 def everything_but(name: str) -> str:
     """Returns a Hadoop glob for every file name except ``name``.
 
-    Hadoop's globs cannot negate words, so it lists all differences: in the first character, in the second ..., a shorter
-    name, a longer name.
+    Hadoop's globs cannot negate words, so it lists all differences: in the first character, in the second ..., or a
+    shorter or longer name.
     """
     ways = [f"{name}?*"]
     for index, character in enumerate(name):
@@ -69,11 +66,7 @@ _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 
 
 def literal(url: str) -> str:
-    """Returns ``url`` with pattern characters escaped for Spark's readers.
-
-    Raises:
-        WorkflowError: Hadoop cannot express it.
-    """
+    """Returns ``url`` without patterns for Spark's readers; raises WorkflowError if Hadoop cannot express it."""
     utf8(url)
     if _PATTERN.search(url) and ":" in path_of(url):
         # Hadoop's Globber makes a relative path of each step, and takes what stands before a colon for a scheme.
@@ -84,11 +77,7 @@ def literal(url: str) -> str:
 
 
 def utf8(url: str) -> str:
-    """Returns ``url`` unchanged.
-
-    Raises:
-        WorkflowError: it is not UTF-8, so a JVM cannot open it.
-    """
+    """Returns ``url``; raises WorkflowError if it is not UTF-8, so that a JVM cannot open it."""
     try:
         url.encode()
     except UnicodeEncodeError:
@@ -113,20 +102,13 @@ def steps_of(path: str) -> list[str]:
 _SHOWN = 5
 _UNREADABLE = "[FAILED_READ_FILE"
 _FILTERS = ("pathglobfilter", "modifiedbefore", "modifiedafter")
-"""With these a feed itself excludes files."""
 
 
 def require_counted(spark: SparkSession, data: InputData, layout: Mapping[str, str], frame: DataFrame) -> None:
-    """Compares the files that ``frame`` reads with those that were counted of each instance.
+    """Compares the files that ``frame``, unfiltered, reads with those that were counted of each instance.
 
     Files that were added or deleted since then are no difference: the instance is recorded with the counted version,
     and found as late data. Empty files are ignored.
-
-    Args:
-        spark: The session of ``frame``.
-        data: The input.
-        layout: The options of :func:`falcon_assets.compute.spark.data.layout.layout_of`.
-        frame: The input as it was loaded, before any filter.
 
     Raises:
         WorkflowError: they differ; names some files, and the reason if known.
@@ -141,22 +123,13 @@ def require_counted(spark: SparkSession, data: InputData, layout: Mapping[str, s
 
 
 def require_visible(spark: SparkSession, data: InputData) -> None:
-    """Checks that Spark sees the files that were counted of each instance, for a program that reads them itself.
-
-    Raises:
-        WorkflowError: as :func:`require_counted`.
-        PySparkException: the folders cannot be listed.
-    """
+    """As :func:`require_counted`, for a program that reads the files itself."""
     if data.counted:
         _require_same(data, listed_by_spark(spark, data, {"recursiveFileLookup": "true"}))
 
 
 def require_names(data: InputData) -> None:
-    """Checks that a JVM can open every counted file by its name; needs no Spark.
-
-    Raises:
-        WorkflowError: names the files it cannot.
-    """
+    """Raises WorkflowError for counted files whose names no JVM can open; needs no Spark."""
     for url, counted in zip(data.urls, data.counted, strict=False):
         wrong = sorted(name for name, size in counted.sizes.items() if size and not _is_utf8(name))
         if wrong:
@@ -172,11 +145,7 @@ def _require_same(data: InputData, urls: Iterable[str]) -> None:
 
 
 def listed_by_spark(spark: SparkSession, data: InputData, layout: Mapping[str, str]) -> list[str]:
-    """Returns the URLs of all files that Spark finds in the instances: it lists them and opens none.
-
-    Raises:
-        PySparkException: the folders cannot be listed.
-    """
+    """Returns the URLs of all files in the instances; lists, opens none. Raises PySparkException."""
     options = {**layout, **flag_options(data.feed, of_feed=False)}
     frame = spark.read.format("binaryFile").options(**options).load([literal(url) for url in data.urls])
     return _input_files(spark, frame)
@@ -192,7 +161,6 @@ def input_of_failure(inputs: Iterable[InputData], text: str) -> InputData | None
 
 
 def relative_names(data: InputData, urls: Iterable[str]) -> Iterator[str]:
-    """Yields the names of files as Spark lists them, each relative to its instance."""
     for names in _by_instance(data, urls).values():
         yield from names
 
@@ -212,7 +180,6 @@ def _is_connect(frame: DataFrame) -> bool:
 
 
 def _by_instance(data: InputData, urls: Iterable[str]) -> dict[str, set[str]]:
-    """Relative file names by the instance's path, without files that Spark lists but does not read."""
     found: dict[str, set[str]] = {path_of(url): set() for url in data.urls}
     depth = len(path_of(data.urls[0]).split("/"))
     for url in urls:

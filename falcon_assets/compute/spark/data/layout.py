@@ -27,9 +27,7 @@ class Layout:
     """The way in which the files of an input are found.
 
     Attributes:
-        options: Of Spark's reader.
-        keys: Columns of folders like ``key=value`` that the feed does not declare; added by
-            :func:`falcon_assets.compute.spark.data.layout.with_folders`, as texts.
+        keys: Columns of folders like ``key=value`` that the feed does not declare; added by :func:`with_folders`.
         by_spark: Columns that Spark itself makes of folders, because of the feed's own options.
     """
 
@@ -39,12 +37,10 @@ class Layout:
 
 
 def layout_of(data: InputData, names: Iterable[str]) -> Layout:
-    """Returns the layout with which Spark reads files in sub-folders too.
+    """Returns the layout with which Spark reads files in sub-folders too; ``names`` are relative to their instances.
 
-    All folders are listed. If all files of a feed without declared ``partitions`` are in folders named ``key=value``,
-    with the same keys, those are columns. The feed's own options have precedence.
-
-    ``names`` are the files of its instances, each relative to its instance.
+    If all files of a feed without declared ``partitions`` are in folders named ``key=value``, with the same keys, those
+    are columns. The feed's own options have precedence.
 
     Raises:
         WorkflowError: some files are in such folders, and others are not or in folders of other keys.
@@ -96,12 +92,8 @@ def with_partitions(frame: DataFrame, data: InputData, schema: StructType | None
     """Returns ``frame`` with the feed's partitions as columns, and only the rows of ``data.partition``.
 
     The columns are made from the files' paths instead of by Spark's partition discovery, which supports only Hive's
-    ``country=US``, and one root folder. Spark still skips the files that a filter on them excludes.
-
-    Args:
-        frame: Read with ``recursiveFileLookup``.
-        data: Has the instances, the names of the folders and the wanted partition.
-        schema: The declared schema; a partition in it has the declared type, any other is a string.
+    ``country=US``, and one root folder. Spark still skips the files that a filter on them excludes. ``frame`` was read
+    with ``recursiveFileLookup``; partitions in ``schema`` have the declared type, others are strings.
 
     Raises:
         WorkflowError: ``data.partition`` has more levels than the feed.
@@ -155,7 +147,6 @@ def _value(folders: Column, index: int, name: str) -> Column:
 
 
 def _of_folder(path: Column, key: str) -> Column:
-    """The value in the innermost folder of the key, in a path that is a URL."""
     value = _unescaped(sf.regexp_extract(_unescaped(path), f"^.*/{re.escape(key)}=([^/]*)/", 1))
     return sf.when(value != _HIVE_NULL, value)
 

@@ -42,8 +42,8 @@ def read_input(spark: SparkSession, data: InputData) -> DataFrame:
     A declared schema is enforced: its columns are read, in its order; a column missing in the files is null (in CSV,
     where columns are positional, an error), a value or column of another type is an error. Without a declared schema,
     all files of all instances have one schema with the columns of all, by name; CSV's headers must be equal. For JSON,
-    CSV and XML that means Spark's ``mode: FAILFAST``; the feed's options may override it. The declared partitions of the
-    feed are columns too, whether the folders are named ``US`` or ``country=US``, and so are undeclared folders like
+    CSV and XML that means Spark's ``mode: FAILFAST``; the feed's options may override it. The declared partitions of
+    the feed are columns too, whether the folders are named ``US`` or ``country=US``, and so are undeclared folders like
     ``country=US``, as texts. If the files were counted, it checks that Spark reads them all.
 
     Raises:
@@ -89,7 +89,6 @@ def _read(spark: SparkSession, data: InputData) -> DataFrame:
 
 
 def _names(spark: SparkSession, data: InputData) -> Iterator[str]:
-    """The files of all instances, relative to each: as counted, else as Spark lists them."""
     if data.counted:
         yield from chain.from_iterable(one.sizes for one in data.counted)
     else:

@@ -73,7 +73,6 @@ def _together(before: DataType, found: DataType, name: str) -> tuple[DataType, l
 
 
 COLUMNAR = ("parquet", "orc")
-"""Formats whose files contain their columns."""
 _AVRO_OWN = {"avroschema", "avroschemaurl"}
 _NOT_MERGED = "[CANNOT_MERGE_SCHEMAS"
 _MALFORMED = ("[MALFORMED_RECORD_IN", "[INVALID_JSON_RECORD_TYPE")
@@ -109,16 +108,11 @@ def inferred(
 
 
 def is_unlike(error: BaseException) -> bool:
-    """Whether Spark failed because the columns of files are incompatible."""
     return _NOT_MERGED in explain(error)
 
 
 def files_of(spark: SparkSession, data: InputData, layout: Layout) -> list[str]:
-    """Returns the URLs of the files of an input, by name, with nothing escaped.
-
-    Raises:
-        PySparkException: the folders cannot be listed.
-    """
+    """Returns the URLs of the files, by name, with nothing escaped; raises as :func:`.listed_by_spark`."""
     urls = map(unquote, listed_by_spark(spark, data, layout.options))
     return sorted(url for url in urls if not is_hidden(url.rpartition("/")[2]))
 
@@ -196,11 +190,7 @@ _WIDER = {
 
 
 def parse_schema(ddl: str) -> StructType:
-    """Parses a schema in Spark's DDL; needs a running session, because Spark parses it.
-
-    Raises:
-        ParseException: not legal DDL (a Spark error).
-    """
+    """Parses Spark's DDL, which needs a running session; raises PySpark's ParseException."""
     return deepcopy(_parsed(ddl))  # StructType.add changes it in place
 
 
@@ -211,12 +201,9 @@ def _parsed(ddl: str) -> StructType:
 
 
 def compare_orc(data: InputData, found: StructType, declared: StructType) -> None:
-    """Checks that the columns in the files are of the declared type, or of one that fits into it.
+    """Raises WorkflowError for columns in the files that are not of the declared type or of one that fits into it.
 
     Spark's Parquet reader checks this itself in every file; ORC's makes values null that do not fit.
-
-    Raises:
-        WorkflowError: names every column of another type.
     """
     types = {field.name.lower(): field.dataType.simpleString() for field in found}
     wrong = [

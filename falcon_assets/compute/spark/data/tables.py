@@ -20,9 +20,7 @@ from falcon_assets.storage.tables.key_values import NO_VALUE, same
 
 
 def read_partitions(spark: SparkSession, data: InputData) -> DataFrame:
-    """Returns all partitions of the input as one DataFrame, lazily: the columns of the table, then its partition keys.
-
-    A declared schema is enforced: those columns are read, in its order; other partition keys are last.
+    """Returns all partitions as one DataFrame, lazily: the columns of the table or declared schema, then other keys.
 
     Raises:
         WorkflowError: the table does not have the declared schema, or is in a format that Spark does not read by path.

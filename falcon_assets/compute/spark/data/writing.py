@@ -81,10 +81,5 @@ def observed(observation: Observation, frame: DataFrame, data: OutputData, secon
 
 
 def count_records(spark: SparkSession, data: OutputData) -> int:
-    """Counts the records in the output's folder by reading it.
-
-    Raises:
-        WorkflowError: it cannot be read.
-        PySparkException: it cannot be computed.
-    """
+    """Counts the records in the output's folder by reading it; raises WorkflowError or PySparkException."""
     return read_input(spark, InputData(data.name, data.feed, (data.url,))).count()

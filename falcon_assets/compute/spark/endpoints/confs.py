@@ -17,10 +17,7 @@ def is_local(endpoint: str) -> bool:
 
 
 def cluster_confs(cluster: Cluster) -> dict[str, str]:
-    """Returns the cluster's ``spark.*`` properties, and the settings that its registry requires.
-
-    Iceberg does not support the timestamps that Spark writes into Parquet by default.
-    """
+    """Returns the cluster's ``spark.*`` properties, with timestamps that Iceberg supports, if its registry is one."""
     registry = cluster.interfaces.registry
     is_iceberg = registry is not None and registry.endpoint.startswith(ICEBERG)
     wanted = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"} if is_iceberg else {}
@@ -33,10 +30,7 @@ def executor_environ() -> dict[str, str]:
 
 
 def session_confs(cluster: Cluster, working: str) -> dict[str, str]:
-    """Returns the configuration of the cluster's session: our defaults, overridden by the cluster's properties.
-
-    ``working`` is the cluster's working folder, path or URL; the warehouse is below it.
-    """
+    """Returns our defaults and, over them, the cluster's properties; the warehouse is below ``working`` (path or URL)."""
     endpoint = cluster.interfaces.execute.endpoint
     confs = {"spark.sql.session.timeZone": "UTC"}
     if not is_connect(endpoint):  # a Connect server has its own

@@ -16,7 +16,7 @@ from falcon_assets.compute.spark.endpoints.server_watch import ServerWatch
 from falcon_assets.compute.spark.jvm import spark_environ
 
 _RETRIES = 5
-"""Number of retries of a call when the server is unreachable: they take about 17 seconds."""
+"""Number of retries of a call, which take about 17 seconds."""
 OF_CLIENTS = ("SPARK_CONNECT_MODE_ENABLED", "SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_API_MODE")
 """With these variables, of a shell or set by PySpark itself, PySpark connects to another Spark than configured."""
 OF_THE_DATABASE = ("FALCON_DATABASE_URL", "PGPASSWORD", "PGPASSFILE")
@@ -26,7 +26,7 @@ CREDENTIAL_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 
 
 def is_ready(endpoint: str, seconds: float) -> bool:
-    """Whether a server at ``sc://host:port/;token=...;use_ssl=true`` accepts a channel, with its encryption, in time."""
+    """Whether a server at ``sc://host:port/;token=...;use_ssl=true`` accepts a channel, and its encryption, in time."""
     import grpc  # noqa: PLC0415 - only clusters with a Connect server need these two, and they load pandas
     from pyspark.sql.connect.client import DefaultChannelBuilder  # noqa: PLC0415
 
@@ -60,11 +60,7 @@ def start_connect(endpoint: str, confs: dict[str, str]) -> SparkSession:
 
 @contextmanager
 def connect_child(session: Any) -> Iterator[Any]:
-    """Yields a session of the same server with its own temporary views, functions and settings.
-
-    Raises:
-        WorkflowError: the server does not answer any more.
-    """
+    """Yields a session of the same server with its own temporary views, functions and settings."""
     child = session.cloneSession()
     _limit_retries(child)  # it has Spark's own, ten minutes
     try:
@@ -75,7 +71,6 @@ def connect_child(session: Any) -> Iterator[Any]:
 
 
 def interrupt_connect(session: Any) -> None:
-    """Cancels the computations of the session and its children."""
     session.falcon_watch.interrupt()
 
 
@@ -129,7 +124,7 @@ def token_of(session: Any) -> str | None:
 
 
 def child_environ(token: str | None) -> dict[str, str]:
-    """Returns this process's environment for another Spark program, which has its own mode, perhaps a token, and no database."""
+    """Returns this process's environment for another Spark program: without Spark's mode and the database."""
     kept = {key: value for key, value in os.environ.items() if key not in (*OF_CLIENTS, *OF_THE_DATABASE)}
     inherited = kept | spark_environ()
     return inherited if token is None else inherited | {CREDENTIAL_VARIABLE: token}

@@ -7,16 +7,12 @@ from urllib.parse import urlsplit
 from falcon_assets.compute.spark.endpoints.confs import is_connect
 
 DEFAULT_PORT = 15002
-"""Default port of Spark Connect servers and their clients."""
 
 _LOOPBACK = ("127.0.0.1", "localhost")
 
 
 def served_port(endpoint: str) -> int | None:
-    """Returns the port at which ``falcon spark start`` may serve the endpoint; None: it is of another server.
-
-    It may if the endpoint is on loopback, not encrypted and without a token of its own.
-    """
+    """Returns the port for ``falcon spark start``; None: the endpoint is not on loopback, encrypted or has a token."""
     if not is_connect(endpoint):
         return None
     url = urlsplit(endpoint)

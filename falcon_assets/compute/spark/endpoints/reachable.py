@@ -12,16 +12,12 @@ from falcon_assets.compute.spark.endpoints.standalone import is_standalone, sile
 from falcon_assets.errors import WorkflowError
 
 CONNECT_SECONDS = 5.0
-"""Time limit for a master or server to accept a connection."""
 
 
 def require_reachable(cluster: str, endpoint: str) -> None:
-    """Checks that a standalone master or a Connect server listens.
+    """Raises WorkflowError if no standalone master or Connect server listens.
 
     Spark itself would take one minute and ten, respectively, to give up. YARN and Kubernetes are left to Spark.
-
-    Raises:
-        WorkflowError: there is none.
     """
     if is_connect(endpoint):
         why = _silent(endpoint)

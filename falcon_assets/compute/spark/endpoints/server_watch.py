@@ -18,10 +18,7 @@ _MISSES = 3
 class ServerWatch:
     """Checks in the background whether a server still answers; ends all calls of its sessions when it is gone.
 
-    Args:
-        is_ready: Whether the server answers within so many seconds.
-        name: Of the server, for errors.
-        end_calls: Ends the calls of a session, in all threads.
+    ``is_ready`` receives a number of seconds; ``end_calls`` must end the calls of a session in all threads.
     """
 
     def __init__(self, is_ready: Callable[[float], bool], name: str, end_calls: Callable[[Any], object]) -> None:
@@ -39,11 +36,7 @@ class ServerWatch:
 
     @contextmanager
     def watching(self, session: Any) -> Iterator[None]:
-        """Watches for that session within the block.
-
-        Raises:
-            WorkflowError: the server is gone; replaces the exception of Spark's client.
-        """
+        """Watches for that session; raises WorkflowError instead of Spark's error if the server is gone."""
         self.add(session)
         try:
             yield
