@@ -18,7 +18,6 @@ from falcon_assets.surface.jobs.running import PLACEHOLDER, in_run
 EntityOperation: TypeAlias = Literal[
     "submit", "update", "delete", "submit-and-schedule", "schedule", "suspend", "resume", "touch", "restore"
 ]
-"""The commands of ``falcon entity`` that change something."""
 
 
 class EntityKind(str, Enum):

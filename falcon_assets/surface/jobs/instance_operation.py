@@ -17,7 +17,6 @@ from falcon_assets.operations.installation import Installation
 from falcon_assets.surface.jobs.running import PLACEHOLDER, in_run
 
 InstanceOperation: TypeAlias = Literal["rerun", "kill", "suspend", "resume", "restore"]
-"""The commands of ``falcon instance`` that change something."""
 
 
 class InstanceOperationConfig(dg.Config):

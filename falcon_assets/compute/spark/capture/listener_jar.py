@@ -50,7 +50,7 @@ class ListenerJar:
             return ""
 
     def made(self, environ: Mapping[str, str]) -> Path:
-        """Returns the jar, compiled if missing, while others wait; raises CaptureError, and the next call tries again."""
+        """Returns the jar, compiled if missing, while others wait; raises CaptureError, but the next call retries."""
         if os.pathsep in str(self.path):
             raise CaptureError(self.problem)
         if self.path.exists():

@@ -30,7 +30,7 @@ def executor_environ() -> dict[str, str]:
 
 
 def session_confs(cluster: Cluster, working: str) -> dict[str, str]:
-    """Returns our defaults and, over them, the cluster's properties; the warehouse is below ``working`` (path or URL)."""
+    """Returns our defaults, overridden by the cluster's properties; the warehouse is below ``working``."""
     endpoint = cluster.interfaces.execute.endpoint
     confs = {"spark.sql.session.timeZone": "UTC"}
     if not is_connect(endpoint):  # a Connect server has its own
