@@ -36,11 +36,7 @@ _SURELY_SIMULATED = timedelta(days=2)
 
 
 def require_clock(connection: Connection, mine: Clock) -> None:
-    """Checks the clock of a database, with or without a ledger; changes nothing.
-
-    Raises:
-        SettingsError: the history there goes by another clock.
-    """
+    """Raises SettingsError if the history of a database, with or without a ledger, goes by another clock."""
     if connection.execute(select(func.to_regclass(f"{SCHEMA}.{CLOCK.name}"))).scalar_one() is not None:
         known = connection.execute(select(CLOCK.c.tag)).scalar_one_or_none()
         if known is not None:
@@ -53,13 +49,10 @@ def is_remembered(connection: Connection, mine: Clock) -> bool:
 
 
 def remember_clock(connection: Connection, mine: Clock, events: TableClause, *, anew: bool = False) -> None:
-    """Records that the history goes by this clock from now on.
+    """Records that the history goes by this clock from now on, in a transaction.
 
-    Args:
-        connection: In a transaction, to a database with the tables of the ledger.
-        mine: The clock.
-        events: Dagster's event log, whose ``timestamp`` is in UTC.
-        anew: The user set the clock anew, and no process uses the old one: a running clock is replaced then.
+    ``events`` is Dagster's event log, with times in UTC. ``anew``: the user set the clock anew, and no process uses the
+    old one: a running clock is replaced then.
 
     Raises:
         SettingsError: the history there goes by another clock.
@@ -144,10 +137,7 @@ _MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def upgrade(engine: Engine) -> None:
-    """Creates the schema and its tables, or migrates them to what this version of the package needs.
-
-    Safe to call from several processes at once; does nothing where all is up to date. One transaction.
-    """
+    """Creates or migrates the tables in one transaction; safe to call from several processes at once."""
     with engine.connect() as connection:
         if revision(connection) == newest_revision():
             return

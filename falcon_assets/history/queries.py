@@ -33,7 +33,6 @@ from falcon_assets.history.tables import COLLECTED, FEED_INSTANCES, OPEN, PROCES
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
 
 Name: TypeAlias = tuple[str, str]
-"""(cluster, feed) or (cluster, process)."""
 
 _INSTANT = DateTime(timezone=True)
 _OPEN_STATES = (InstanceState.RUNNING, InstanceState.WAITING, InstanceState.SUSPENDED)
@@ -167,10 +166,7 @@ def begun(connection: Connection, run_ids: Sequence[str]) -> dict[str, set[Name]
 def in_flight_without_run(
     connection: Connection, processes: Collection[str], runs: TableClause
 ) -> dict[Name, list[datetime]]:
-    """Returns (process, cluster) -> instances in flight in a run that Dagster does not have any more.
-
-    ``runs`` is Dagster's table of runs.
-    """
+    """Returns (process, cluster) -> instances in flight in a run that Dagster's table ``runs`` does not have."""
     own = PROCESS_INSTANCES.c
     in_flight = or_(own.queued_run.is_not(None), own.state == InstanceState.RUNNING.value)
     run = runs.c.run_id == func.coalesce(own.queued_run, own.run_id)

@@ -16,8 +16,6 @@ from dagster._serdes import ConfigurableClassData  # how dagster.yaml declares a
 
 
 class LocalLogs(LocalComputeLogManager):
-    """Dagster's own manager; subclasses may prepare the files, to which Dagster appends."""
-
     def prepare(self, file: Path) -> None:
         raise NotImplementedError
 

@@ -49,7 +49,7 @@ class SensorState:
 
 
 def sensor_states(connection: Connection) -> list[SensorState]:
-    """Returns the sensors of all code locations; those that never ticked are missing."""
+    """Sensors that never ticked are missing."""
     own = INSTIGATORS.c
     found = connection.execute(
         select(own.selector_id, own.status, own.instigator_body).where(own.instigator_type == SENSORS)
@@ -62,8 +62,6 @@ def sensor_states(connection: Connection) -> list[SensorState]:
 
 @dataclass(frozen=True)
 class LastTick:
-    """The last tick of a sensor; ``began`` is in real time."""
-
     began: datetime
     failure: str | None
 

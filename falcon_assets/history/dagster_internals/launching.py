@@ -30,7 +30,6 @@ class RunLauncher(dg.DefaultRunLauncher):
         raise NotImplementedError
 
     def start(self, run_id: str, arguments: str) -> None:
-        """Starts a process that calls :func:`execute_run`, and does not wait for it."""
         raise NotImplementedError
 
     def launch_run(self, context: LaunchRunContext) -> None:

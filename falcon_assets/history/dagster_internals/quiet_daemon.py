@@ -14,10 +14,7 @@ _AGAIN_SECONDS = 600.0
 
 
 def tell_only_news() -> None:
-    """Lets the daemon print news only; effective in every process that runs a part of it, and idempotent.
-
-    With ``--log-level debug`` everything is printed. Ticks show it in the UI in any case.
-    """
+    """Lets the daemon's parts in this process print news only, unless ``--log-level debug`` is given; idempotent."""
     for part in _PARTS:
         logger = logging.getLogger(f"dagster.daemon.{part}")
         if not any(isinstance(one, OnlyNews) for one in logger.filters):

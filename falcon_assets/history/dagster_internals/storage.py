@@ -138,7 +138,7 @@ class _PooledEventLogStorage(PostgresEventLogStorage):
     ) -> Sequence[AssetCheckPartitionInfo]:
         """Adds the materialization where an evaluation names none: Dagster would show nothing of that partition.
 
-        A runless evaluation is about the newest materialization; one made by a run, about the newest before it.
+        A runless evaluation is about the newest one; one made by a run, only if that existed by then.
         """
         found = super().get_asset_check_partition_info(keys, after_storage_id, partition_keys)
         return [replace(one, latest_target_materialization_storage_id=_target(one)) for one in found]
@@ -190,8 +190,6 @@ def _url(engine: sqlalchemy.Engine) -> str:
 
 
 class PooledStorage(DagsterStorage, ConfigurableClass):
-    """Dagster's history on one pooled engine, which ``from_config_value`` of a subclass chooses."""
-
     def __init__(
         self,
         engine: sqlalchemy.Engine,

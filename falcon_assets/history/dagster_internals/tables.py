@@ -76,10 +76,7 @@ UNFINISHED = ("NOT_STARTED", "QUEUED", "STARTING", "STARTED", "CANCELING")
 
 
 class Tick(NamedTuple):
-    """A tick of a sensor or schedule; times are in seconds since 1970.
-
-    ``ended`` None: not recorded. A tick that had nothing to do succeeded.
-    """
+    """A tick, in seconds since 1970; ``ended`` None: not recorded. A tick that had nothing to do succeeded."""
 
     location: str
     kind: str
@@ -108,7 +105,6 @@ def is_there(instance: dg.DagsterInstance) -> bool:
 
 
 def newest_event(connection: Connection) -> int:
-    """Returns the highest id of an event; 0: there is none."""
     return int(connection.execute(select(func.coalesce(func.max(EVENT_LOG.c.id), 0))).scalar_one())
 
 
@@ -121,7 +117,7 @@ def newest_folded_type(connection: Connection, after: int) -> int | None:
 
 
 def others_said_something(connection: Connection, after: int, run_id: str) -> bool:
-    """Whether :data:`FOLDED` has events after that id, except the run's own about assets."""
+    """Whether there are events of :data:`FOLDED` after that id, except the run's own about assets."""
     log = EVENT_LOG.c
     own = and_(log.run_id.is_not_distinct_from(run_id), _is_one_of(ASSET_IS_SEEN))
     return bool(connection.execute(select(exists().where(log.id > after, _is_one_of(FOLDED), ~own))).scalar_one())
@@ -171,7 +167,6 @@ def last_ticks(connection: Connection) -> list[Tick]:
 
 
 def _found(key: str, said: Any) -> Any:
-    """Returns the value of the first such key in a JSON object, or in the objects within it."""
     if not isinstance(said, dict):
         return None
     if key in said:

@@ -5,7 +5,6 @@ from __future__ import annotations
 HIDDEN = ".dagster/"
 """Tags with this prefix are stored like others, but hidden in the UI."""
 PARENT_RUN = "dagster/parent_run_id"
-"""On runs that repeat another run."""
 PRIORITY = "dagster/priority"
 """The queue starts runs with a higher priority first; the default is 0."""
 RUN_KEY = "dagster/run_key"

@@ -103,10 +103,7 @@ class FeedInstanceEvicted(Record):
 
 @dataclass(frozen=True)
 class FeedInstanceWithdrawn(Record):
-    """An available feed instance is missing, and retention did not evict it: it was removed, perhaps to be rewritten.
-
-    ``withdrawn``: the process or replication that was to read it.
-    """
+    """An available instance is missing, found by a process or replication that was to read it; it was not evicted."""
 
     key = "withdrawn"
 
@@ -131,8 +128,6 @@ class FeedVersionEvicted(Record):
 
 @dataclass(frozen=True)
 class InstancesKept(Record):
-    """Instances that stay although they have reached their retention limit; the first ones with reasons."""
-
     key = "kept"
 
     kept: int

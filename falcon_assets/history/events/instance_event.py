@@ -46,8 +46,6 @@ class InstanceEvent:
 
 @dataclass(frozen=True)
 class Notice:
-    """A change for one receiver: the environment variable with its URL; ``kind`` is ``feed`` or ``process``."""
-
     receiver: str
     kind: str
     entity: str

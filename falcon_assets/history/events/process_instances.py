@@ -76,11 +76,7 @@ class CameTooLate(Record):
 
 @dataclass(frozen=True)
 class RunQueued:
-    """A coordinator has created a run for some instances of a process.
-
-    ``attempts`` has the intended attempt of each instance; empty: the next. Of several runs for one attempt only the
-    first has the instance.
-    """
+    """Of several runs for one attempt (empty: the next) of an instance, only the first has the instance."""
 
     process: str
     cluster: str
@@ -107,8 +103,6 @@ class RunEnded:
 
 @dataclass(frozen=True)
 class WorkDone(Record):
-    """The cost of making an instance, from planning it to the last published output."""
-
     duration_seconds: float
     spark_application_id: str | None = None
 

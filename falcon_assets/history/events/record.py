@@ -46,7 +46,6 @@ PUSHED = Field(alias="pushed")
 PUSH_EVENT = Field(alias="pushed_event")
 
 INTERNALS = "internals"
-"""The one entry of an event's metadata for values that only programs need: an object."""
 _INTERNAL = frozenset(
     {"signature", "looked_before", "pushed_event", "reason_data", "state_before", "rows_from", "column_transformations"}
 )
@@ -98,7 +97,6 @@ Words = Annotated[
 Time = Annotated[
     datetime, BeforeValidator(_time), PlainSerializer(lambda moment: moment.isoformat(timespec="milliseconds"))
 ]
-"""A time on the falcon clock, to the millisecond, in UTC."""
 Size = Annotated[
     int | None,
     BeforeValidator(lambda value: value if type(value) is int and 0 <= value <= _LARGEST else None),
@@ -117,10 +115,7 @@ _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
 class Record:
-    """A part of an event: a frozen dataclass, whose fields are keys of the event's metadata.
-
-    ``key`` is the key that only events with this record have.
-    """
+    """A part of an event: a frozen dataclass of keys of its metadata; ``key`` is in no event without it."""
 
     key: ClassVar[str]
 
@@ -130,11 +125,7 @@ class Record:
 
     @classmethod
     def read(cls, said: Mapping[str, Any]) -> Self:
-        """Returns the record from the values of :func:`said_by`.
-
-        Raises:
-            ValueError: it is not of that form.
-        """
+        """Returns the record from the values of :func:`said_by`; raises ValueError if they have another form."""
         adapter: TypeAdapter[Self] = _adapter(cls)
         return adapter.validate_python(said)
 

@@ -56,7 +56,5 @@ class Consumed:
 
 @dataclass(frozen=True)
 class First:
-    """The first start and the first success of a process instance, for its SLA."""
-
     started: datetime | None = None
     succeeded: datetime | None = None

@@ -163,7 +163,6 @@ class VersionRows:
 
 
 def inputs_of(fact: FeedInstanceAvailable) -> dict[VersionKey, bool]:
-    """Returns the versions that one was made from, and whether its process declares them; missing ones are left out."""
     read = dict.fromkeys(fact.undeclared, False) | {one: True for of in (fact.inputs or {}).values() for one in of}
     found = {
         (one.cluster or fact.cluster, one.feed, one.instance, one.version): is_declared

@@ -30,10 +30,7 @@ def group_name(groups: tuple[str, ...]) -> str | None:
 
 
 def tags(labels: Mapping[str, str]) -> dict[str, str]:
-    """Returns labels as Dagster tags: other characters become ``_`` and long ones are cut; the metadata has them whole.
-
-    A key may have one namespace before a ``/``.
-    """
+    """Returns labels in Dagster's spelling and length, with one namespace at most; the metadata has them whole."""
     return {"/".join(map(_tag, key.split("/", 1))): _tag(value) for key, value in labels.items()}
 
 

@@ -107,7 +107,6 @@ class AssetPartitions:
     _of_feeds: dict[tuple[str, str], FeedAsset] = field(default_factory=dict, init=False)
 
     def of_feed(self, feed: Feed, cluster: str) -> FeedAsset:
-        """Returns the partitions of the asset of ``feed`` on ``cluster``, which depend on its producer."""
         key = (feed.name, cluster)
         if key not in self._of_feeds:
             self._of_feeds[key] = self._feed_asset(feed, cluster)

@@ -26,13 +26,11 @@ USE_LATEST = "falcon/use_latest"
 """``true`` on runs that use the latest definition, not the version recorded for their instances."""
 INSTANCES = "falcon/instances"
 NOMINAL_TIMES = f"{HIDDEN}falcon_nominal_times"
-"""The nominal times of a coordinator's run, oldest first."""
 ATTEMPTS = f"{HIDDEN}falcon_attempts"
 SLOTS = f"{HIDDEN}falcon_slots"
 CLOCK = f"{HIDDEN}falcon_clock"
 """The simulated clock of the run; absent: the real time."""
 FOREGROUND = "falcon/foreground"
-"""On runs of ``falcon run``, which are executed in its process and end with it."""
 INTERRUPTED = "falcon/interrupted"
 """The reason why the run ended early without being stopped by a user: its instances go on in the next run."""
 BY_ITSELF = {PRIORITY: "-1"}
@@ -79,10 +77,7 @@ def nominals_of(tags: Mapping[str, str]) -> tuple[datetime, ...]:
 
 
 def attempts_of(tags: Mapping[str, str]) -> tuple[int, ...]:
-    """Returns the intended attempt for each of :func:`nominals_of`; empty: unknown.
-
-    A run that a user repeats in Dagster's UI has the tags of the first one, and is an attempt of its own.
-    """
+    """Returns the intended attempts of the instances; empty: unknown, or a user repeated the run in Dagster's UI."""
     attempts = _numbers(tags, ATTEMPTS)
     return attempts if PARENT_RUN not in tags and len(attempts) == len(nominals_of(tags)) else ()
 

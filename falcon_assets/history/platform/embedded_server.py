@@ -44,11 +44,7 @@ local replication all peer map={_MAP}
 
 
 class EmbeddedServer(PostgresServer):
-    """A server on a data folder; it runs as long as a process uses it.
-
-    Only its own user and root can connect: the operating system identifies the peer of its socket. It listens on no
-    other socket.
-    """
+    """A server that runs as long as a process uses it; only its own user and root can connect, by its socket."""
 
     def __init__(self, data: Path, runtime: Path | None) -> None:
         """Does nothing until ``start``.
@@ -101,10 +97,7 @@ class EmbeddedServer(PostgresServer):
                 self.ensure_postgres_running()
 
     def leave(self) -> None:
-        """Stops the server unless another process uses it; idempotent.
-
-        A killed process counts as having left; the server then stops with the last process that leaves.
-        """
+        """Stops the server unless another process uses it; idempotent. A killed process counts as having left."""
         if self._has_left:
             return
         try:
@@ -216,7 +209,6 @@ class EmbeddedServer(PostgresServer):
             os.close(log)
 
     def _running(self) -> PostmasterInfo | None:
-        """The content of postmaster.pid, if true: after a crash of the machine the id may be another process's."""
         try:
             info = PostmasterInfo.read_from_pgdata(self.pgdata)
         except (OSError, ValueError, AssertionError):  # it is being written

@@ -23,11 +23,7 @@ def wait_in_python() -> None:
 
 
 def _wait(connection: Any) -> None:
-    """Waits until the connection is ready, however long a statement computes or waits for locks.
-
-    Raises:
-        OperationalError: the server accepts no connections any more.
-    """
+    """Waits, however long a statement takes; raises OperationalError if the server accepts no connections any more."""
     connecting = connection.status not in (STATUS_READY, STATUS_BEGIN)
     doubt_at = time.monotonic() + (CONNECT_SECONDS if connecting else _DOUBT_SECONDS)
     while (state := connection.poll()) != POLL_OK:

@@ -47,17 +47,13 @@ class Ledger:
 
     @property
     def url(self) -> str:
-        """With the password."""
         return self.engine.url.render_as_string(hide_password=False)
 
     def catch_up(self) -> int:
         return fold(self.engine, self._history)
 
     def catch_up_on_others(self, run_id: str) -> None:
-        """Folds new events, unless all of them are this run's own about its instances.
-
-        For a run that checks before each of its instances: folding what it knows itself takes longer than this check.
-        """
+        """Folds new events, unless all are this run's own about its instances: that would take longer than the check."""
         with self.engine.connect() as connection:
             is_new = others_said_something(connection, folded_up_to(connection), run_id)
         if is_new:
@@ -78,10 +74,7 @@ class Ledger:
 
 
 def open_ledger(settings: Settings, instance: dg.DagsterInstance) -> Ledger:
-    """Returns the ledger with migrated tables; the first clock it is opened with becomes that of the database.
-
-    A process with another clock was refused when it opened Dagster's storage.
-    """
+    """Returns the ledger with migrated tables; the first clock it is opened with becomes that of the database."""
     url = database_url(settings)
     with suppress(SettingsError):
         _remembered(url, settings.home, settings.clock, database_name(settings.database_url))
@@ -129,18 +122,12 @@ def ledger_engine(settings: Settings) -> sqlalchemy.Engine:
 
 
 def tables_engine(url: str) -> sqlalchemy.Engine:
-    """Returns the engine for the ledger's migrated tables, one for the whole process.
-
-    Raises:
-        SettingsError: the database cannot be reached.
-    """
+    """Returns the engine for the ledger's migrated tables, one for the whole process; raises SettingsError."""
     return _engine(url)
 
 
 def set_clock(settings: Settings, *, anew: bool) -> None:
-    """Makes the clock of the settings that of the database.
-
-    ``anew``: also replaces another simulated clock that runs, if no process uses it any more.
+    """Makes the clock of the settings that of the database; ``anew``: even if another simulated one ran.
 
     Raises:
         SettingsError: the database goes by another clock.

@@ -18,16 +18,12 @@ from falcon_assets.errors import LockedError, SettingsError
 from falcon_assets.settings import Settings, forget_other_servers, libpq_options
 
 SERVER_USER = "pgserver"
-"""The user of the embedded server if root starts it; its package creates the user."""
 
 _used: list[Any] = []
 
 
 def database_url(settings: Settings) -> str:
     """Returns the SQLAlchemy URL of the database; starts the embedded server if it is used and not running.
-
-    The embedded server listens on a Unix socket only, accepts only its own user and root, and stops with the last
-    process that uses it.
 
     Raises:
         SettingsError: the embedded server cannot be started, or FALCON_DATABASE_URL is malformed.

@@ -98,11 +98,7 @@ def wait_out_restarts(engine: Engine, *, is_known: bool = True) -> Engine:
 
 
 def wait_until_back(url: str) -> None:
-    """Returns when the database answers, for a process whose parent had a connection to it.
-
-    Raises:
-        sqlalchemy.exc.InterfaceError: it stays unreachable.
-    """
+    """Returns when the database answers, or raises InterfaceError; for a process whose parent had a connection."""
     wait_out_restarts(sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)).connect().close()
 
 

@@ -100,7 +100,6 @@ class WarmRunLauncher(RunLauncher):
                 worker.watcher.join(max(0.0, give_up - time.monotonic()))
 
     def _watch(self, run_id: str, process: ForkServerProcess) -> None:
-        """Follows a worker to its end: stops it when its run is cancelled, and records its death."""
         asked: float | None = None
         with suppress(psutil.NoSuchProcess):
             worker = psutil.Process(process.pid)

@@ -31,11 +31,7 @@ class ServerUsers:
         self._descriptor: int | None = None
 
     def join(self) -> None:
-        """Adds this process; idempotent.
-
-        Raises:
-            OSError: its file can be neither created nor locked.
-        """
+        """Adds this process; idempotent. Raises OSError if its file can be neither created nor locked."""
         if self._is_there():
             return
         self._folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
@@ -56,7 +52,6 @@ class ServerUsers:
             self._descriptor = None
 
     def _is_there(self) -> bool:
-        """Whether this process's file exists; a user may have removed the folder with it."""
         if self._descriptor is None or self._file is None:
             return False
         try:

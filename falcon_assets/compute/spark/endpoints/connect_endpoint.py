@@ -12,7 +12,7 @@ _LOOPBACK = ("127.0.0.1", "localhost")
 
 
 def served_port(endpoint: str) -> int | None:
-    """Returns the port for ``falcon spark start``; None: the endpoint is not on loopback, encrypted or has a token."""
+    """Returns the port for ``falcon spark start``; None: the endpoint is remote, encrypted or has a token."""
     if not is_connect(endpoint):
         return None
     url = urlsplit(endpoint)
