@@ -34,10 +34,7 @@ def cancellable_jobs(session: SparkSession) -> Iterator[None]:
 
 @contextmanager
 def ended_quietly(cancel: Callable[[], object]) -> Iterator[None]:
-    """Calls ``cancel`` when the computation of this context is cancelled; ignores errors, as Spark may have ended.
-
-    Raises CancelledError if it is cancelled already.
-    """
+    """Calls ``cancel`` when the computation is cancelled, ignoring errors; raises CancelledError if it already is."""
     with current_cancellation().ended_by(partial(_quietly, cancel)):
         yield
 

@@ -34,10 +34,7 @@ _SAME_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class ServerProcess:
-    """A server that was started; it listens on 127.0.0.1, and leads a process group of its own.
-
-    ``started`` is in seconds since 1970, and distinguishes it from a later process with the same id.
-    """
+    """A server on 127.0.0.1; ``started``, in seconds since 1970, tells it from later processes with the same id."""
 
     pid: int
     started: float
@@ -129,7 +126,6 @@ def authenticated(endpoint: str, home: Path) -> str:
 
 
 START_SECONDS = 300.0
-"""Time limit until the server listens; it takes 6 seconds on an idle machine."""
 _STOP_SECONDS = 20.0
 _ANSWER_SECONDS = 0.5
 _SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"

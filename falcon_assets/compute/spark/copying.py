@@ -31,9 +31,8 @@ def copy_instance(
 ) -> CopyResult:
     """Copies and verifies one source's part of an instance, each task of its plan as a task of Spark.
 
-    Small copies are made in this process; ``session``, of the target's execute interface, is called for larger ones
-    only. Its workers must have this package, and reach both stores. ``progress`` is called about once a second, from
-    another thread, and at the end.
+    Small copies are made in this process; ``session``, whose workers need this package and both stores, is called for
+    larger ones only. ``progress`` is called about once a second, from another thread, and at the end.
 
     Raises:
         StorageError: a file could not be copied, the source changed meanwhile, or Spark failed. Verified files are not

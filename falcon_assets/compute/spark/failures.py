@@ -38,9 +38,7 @@ _NO_CONNECTOR = re.compile(
 )
 _SHUT_DOWN = "SparkContext was shut down"
 _OUT_OF_MEMORY = 52
-"""Exit code of a JVM of Spark whose heap is exhausted (``SparkExitCode.OOM``)."""
 _ENDS_WITHIN_SECONDS = 5.0
-"""A JVM that closed its connections has ended, or is about to."""
 _HINTS = (
     (
         re.compile(r"Java heap space|GC overhead limit exceeded|OutOfMemoryError"),
@@ -77,7 +75,6 @@ def condition_of(error: BaseException) -> str:
 
 
 def lacks_connector(error: BaseException) -> bool:
-    """Whether Spark failed because it has no classes for that kind of object store."""
     return any(map(_NO_CONNECTOR.search, _messages(error)))
 
 

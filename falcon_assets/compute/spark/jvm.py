@@ -27,7 +27,6 @@ _computing: list[str | None] = []
 
 
 def spark_environ() -> dict[str, str]:
-    """Returns the variables that give JVMs, programs and executors the same locale and zone on every machine."""
     return {**utf8_locale(), _ZONE: _UTC}
 
 

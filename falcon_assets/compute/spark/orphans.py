@@ -9,7 +9,6 @@ import psutil
 from pyspark import SparkContext
 
 _SHELL = "pyspark-shell"
-"""End of the command line of a JVM that serves a Python program."""
 _KILL_SECONDS = 10
 
 

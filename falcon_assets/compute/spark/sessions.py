@@ -44,11 +44,7 @@ _FIXED = ("CANNOT_MODIFY_CONFIG", "CANNOT_MODIFY_STATIC_CONFIG")
 
 
 def apply_settings(child: SparkSession, settings: Mapping[str, str], process: str) -> None:
-    """Sets them for this session only; ``spark.hadoop.*`` by their names within a session.
-
-    Raises:
-        WorkflowError: names a setting that Spark refuses; those that it reads only when it starts cannot be set here.
-    """
+    """Sets them for this session; raises WorkflowError for those that Spark refuses or reads only at its start."""
     for key, value in settings.items():
         try:
             if child.conf.get(key, None) != value:
@@ -65,8 +61,6 @@ _JVM_EXIT_SECONDS = 20
 
 @dataclass(frozen=True)
 class _Target:
-    """Key of a session; another target needs another session."""
-
     endpoint: str  # with the token, where it needs one: a server that was started anew has another
     confs: tuple[tuple[str, str], ...]
     listens: bool  # a session with the listener does for who does not ask for it
@@ -173,7 +167,6 @@ def application_id(session: SparkSession) -> str:
 
 
 def is_classic(session: SparkSession) -> bool:
-    """Whether the session lives in this process, not in a Connect server."""
     return isinstance(session, SparkSession)  # Connect's is a class of its own
 
 
@@ -275,11 +268,7 @@ def libs_of(root: Path, lib: Sequence[str]) -> Libs:
 
 
 def add_libs(child: SparkSession, libs: Libs) -> None:
-    """Adds libraries to the session and this process; classic sessions of one process share them.
-
-    Raises:
-        WorkflowError: Spark refuses a file, for example if there is another one of the same name.
-    """
+    """Adds libraries to the session and this process, and to other classic sessions of it; raises WorkflowError."""
     try:
         if libs.python:
             child.addArtifacts(*map(str, libs.python), pyfile=True)

@@ -53,7 +53,7 @@ class Ledger:
         return fold(self.engine, self._history)
 
     def catch_up_on_others(self, run_id: str) -> None:
-        """Folds new events, unless all are this run's own about its instances: that would take longer than the check."""
+        """Folds new events, unless all are this run's own about its instances: that takes longer than the check."""
         with self.engine.connect() as connection:
             is_new = others_said_something(connection, folded_up_to(connection), run_id)
         if is_new:

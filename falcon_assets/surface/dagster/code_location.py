@@ -33,8 +33,6 @@ def definitions_of(store: EntityStore, settings: Settings, copying: Copying = _t
 
     The runs of its jobs execute in one process, so that all their steps share one warm Spark session. The jobs declare
     this themselves: other jobs of the code location keep their executor.
-
-    ``copying`` receives the progress of copies in this process about once a second.
     """
     partitions = AssetPartitions(store)
     recording = DefinitionRecording(store.root, settings)
@@ -56,7 +54,6 @@ def definitions_of(store: EntityStore, settings: Settings, copying: Copying = _t
 
 
 def _external_feeds(store: EntityStore) -> Iterator[dg.AssetSpec]:
-    """Feeds without a producer: their instances land from outside, recorded by the sensor in the metadata."""
     for feed in store.feeds.values():
         for cluster, _ in store.feed_clusters(feed):
             if not (store.producers(feed.name, cluster.name) or store.replications_to(feed.name, cluster.name)):
@@ -65,7 +62,6 @@ def _external_feeds(store: EntityStore) -> Iterator[dg.AssetSpec]:
 
 
 def _job(workload: Workload) -> dg.UnresolvedAssetJobDefinition:
-    """The job of a workload, for ``dagster job backfill`` and the UI's launchpad."""
     labels = {f"falcon/{workload.entity.kind}": workload.entity.name, "falcon/cluster": workload.cluster}
     return dg.define_asset_job(
         name=workload.job_name,

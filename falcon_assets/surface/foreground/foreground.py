@@ -54,8 +54,6 @@ class ForegroundResult:
     """The outcome of ``falcon run``.
 
     Attributes:
-        outlook: The last decisions.
-        trouble: Instances that failed or timed out for good.
         left_out: Data or work that failed, and why, in the order of its occurrence.
         waiting: Instances that wait, except for data that is left out or depends on it.
     """
@@ -73,10 +71,7 @@ class ForegroundResult:
 
 @dataclass(frozen=True)
 class Foreground:
-    """Runs workloads in this process, one Dagster run after the other, with one warm Spark session per cluster.
-
-    ``prepare`` is called before a run on a cluster; if it raises a FalconError, nothing runs there.
-    """
+    """Runs workloads in this process, one Dagster run after the other, with one warm Spark session per cluster."""
 
     store: EntityStore
     settings: Settings
@@ -86,13 +81,10 @@ class Foreground:
     prepare: Callable[[Cluster], None]
 
     def run(self, workloads: Sequence[Workload], until: datetime | None) -> ForegroundResult:
-        """Runs ready instances, and those that become ready, with retries.
+        """Runs ready instances, and those that become ready, with retries, until there are none without new data.
 
-        It ends when nothing can run without new data. Errors in reading, decisions and work do not stop the rest: they
-        are in the result.
-
-        Raises:
-            SettingsError: another ``falcon run`` works on one of the pipelines.
+        Errors in reading, decisions and work do not stop the rest. Raises SettingsError if another ``falcon run`` works
+        on one of the pipelines.
         """
         clusters = self._clusters_of(workloads)
         collectors = [Collector(self.store, cluster, self.settings) for cluster in clusters]
@@ -148,7 +140,6 @@ class Foreground:
         return found
 
     def _clusters_of(self, workloads: Sequence[Workload]) -> list[Cluster]:
-        """The clusters where the workloads run and read, in the order of the store."""
         used = {name for one in workloads for name in (one.cluster, one.reads_on)}
         return [cluster for cluster in self.store.clusters.values() if cluster.name in used]
 

@@ -29,14 +29,7 @@ _POLL_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Display:
-    """Callbacks for progress.
-
-    Attributes:
-        collected: Receives the number of instances that landed.
-        progress: Receives a run and the number of its finished instances, now and then.
-        waits: Receives the time of the next retry.
-        copying: Receives the name of an instance and the progress of its copy, now and then.
-    """
+    """Callbacks for progress; ``collected`` and ``progress`` receive numbers of landed and finished instances."""
 
     collected: Callable[[int], None]
     started: Callable[[PlannedRun], None]
@@ -47,10 +40,9 @@ class Display:
 
 @dataclass(frozen=True)
 class ForegroundRuns:
-    """Executes planned runs, and does not retry clusters and jobs that failed to start.
+    """Executes planned runs, and does not retry ``clusters`` and ``jobs`` that failed to start.
 
     ``prepare`` is called with the cluster's name before a run; if it raises a FalconError, nothing runs there.
-    ``clusters`` and ``jobs`` are those that failed, with the reason.
     """
 
     definitions: dg.Definitions

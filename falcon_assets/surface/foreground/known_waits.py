@@ -15,10 +15,7 @@ from falcon_assets.planning.workloads import Workload
 
 @dataclass(frozen=True)
 class WaitingWorkload:
-    """Waiting instances of a workload.
-
-    ``further``: number of others, whose reasons were not determined.
-    """
+    """Waiting instances of a workload; ``further``: number of others, whose reasons were not determined."""
 
     process: str
     cluster: str
@@ -31,13 +28,8 @@ def known_waits(
 ) -> tuple[WaitingWorkload, ...]:
     """Returns the waiting instances with known reasons, in the order of the decisions.
 
-    Left out are those that lack data on an unreadable store, and those that lack their outputs: the error of the store
-    explains them, and "waits for" would make users search for data that may exist.
-
-    Args:
-        workloads: All candidates.
-        decisions: By (name, cluster); workloads without one are left out themselves.
-        unread: (cluster, feed) of data that could not be looked for.
+    Left out are those that lack ``unread`` data, and those that lack their outputs: the error of the store explains
+    them, and "waits for" would make users search for data that may exist.
     """
     unknown = set(unread)
     blind = {(one.name, one.cluster) for one in workloads} - decisions.keys()

@@ -32,14 +32,9 @@ def run_ready(
     pipeline: str | None = None,
     process: str | None = None,
 ) -> ForegroundResult:
-    """Runs ready instances, and those that become ready, with retries.
+    """Runs ready instances, and those that become ready, with retries; instances after ``until`` are left out.
 
-    Args:
-        installation: The installation.
-        shown: Opens the display, once everything else is ready.
-        until: Later instances are left out.
-        pipeline: Only this pipeline.
-        process: Only this process.
+    ``shown`` opens the display, once everything else is ready.
 
     Raises:
         UnknownEntityError: there is no such process or pipeline.
@@ -68,12 +63,9 @@ def run_workloads(
     workloads: Sequence[Workload],
     until: datetime | None,
 ) -> ForegroundResult:
-    """Runs ready instances of some workloads up to ``until``; Spark sessions stay open.
+    """Runs ready instances of some workloads up to ``until``; Spark sessions stay open. Raises as :func:`run_ready`.
 
     ``prepare`` is called before a run on a cluster; if it raises a FalconError, nothing runs there.
-
-    Raises:
-        SettingsError: another ``falcon run`` works on one of the pipelines.
     """
     entities, settings = installation.entities, installation.settings
     definitions = definitions_of(entities, settings, display.copying)

@@ -78,7 +78,6 @@ def _operate(installation: Installation, config: InstanceOperationConfig) -> Com
 
 @dg.op(out=dg.Out(dg.Nothing), description="Does it, and says what came of it in the metadata of its output.")
 def instance_operation(context: dg.OpExecutionContext, config: InstanceOperationConfig) -> dg.Output[None]:
-    """One operation on instances."""
     return in_run(context, "instances", config.principal, lambda installation: _operate(installation, config))
 
 

@@ -30,8 +30,7 @@ _NOISE = re.compile(
 def cause_in(log: str) -> list[str]:
     """Returns the lines of a failed program's log that have the reason, five at most; none: there is no such line.
 
-    These are the last exception of Python with the program's own line, or the exception that ended a JVM's program and
-    its innermost cause; otherwise the last lines of the program's own output.
+    These are the last exception of Python or of the JVM, with its innermost cause; else the program's last own lines.
     """
     lines = log.splitlines()
     said: list[str] = []
@@ -66,7 +65,7 @@ _running: set[subprocess.Popen[bytes]] = set()
 
 
 def run_program(command: list[str], log: Path, environ: Mapping[str, str]) -> int:
-    """Runs ``command`` in ``environ`` with all its output in ``log``; returns its exit code, negative for a signal.
+    """Runs a program with all its output in ``log``; returns its exit code, negative for a signal.
 
     If this thread is interrupted, or its computation cancelled, the program and its children are ended first. Raises
     CancelledError if it was cancelled before.

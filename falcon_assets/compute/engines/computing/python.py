@@ -32,11 +32,8 @@ def load_function(
 ) -> tuple[Callable[..., Any], str]:
     """Returns the function ``run`` of the file ``path`` below ``root``, or else ``function``; and its file.
 
-    A file is a module of its own, loaded again when it has changed, whose imports prefer ``libs``; a
-    ``package.module:name`` is imported as usual.
-
-    Raises:
-        WorkflowError: no such file or module, it does not load, or it has no such function.
+    A file is loaded again when it has changed, and its imports prefer ``libs``; a ``package.module:name`` is imported.
+    Raises WorkflowError if that fails.
     """
     if path is not None:
         where, name = str(root / path), "run"
@@ -89,7 +86,6 @@ def _prefer(libs: Sequence[Path]) -> None:
 
 
 def _is_other(imported: Path, lib: Path, changed: Mapping[Path, int]) -> bool:
-    """Whether a module's file is of another version of the library; Spark makes copies of its own."""
     if imported == lib:
         return _libs.get(lib, changed[lib]) != changed[lib]
     if imported not in _libs and not imported.parent.name.startswith(_SPARKS_FILES):

@@ -11,11 +11,7 @@ from falcon_assets.errors import WorkflowError
 
 
 def run_workflow(task: WorkflowTask) -> WorkflowResult:
-    """Computes the instance into the staging folders of its outputs.
-
-    Raises:
-        WorkflowError: place and reason of a failure in a few lines, as they are recorded; the log of the run has more.
-    """
+    """Computes the outputs; raises WorkflowError, which is short, as it is recorded: the log of the run has more."""
     try:
         result: WorkflowResult = task.workflow.compute(task)
     except WorkflowError as error:

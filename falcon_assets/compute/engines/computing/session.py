@@ -20,14 +20,9 @@ from falcon_assets.errors import WorkflowError
 def compute_in_session(
     task: WorkflowTask, compute: Callable[[SparkSession, Mapping[str, DataFrame]], Mapping[str, DataFrame]]
 ) -> WorkflowResult:
-    """Reads the inputs, computes the outputs, writes each into its staging folder, and counts the records.
+    """Reads the inputs, computes the outputs by ``compute``, and writes them; raises WorkflowError.
 
     Safe to call from several threads for one cluster: every call has temporary views and settings of its own.
-
-    ``compute`` receives the session and the DataFrames of the inputs, and returns those of the outputs, by name.
-
-    Raises:
-        WorkflowError: an input cannot be read, an output cannot be written, or ``compute`` failed.
     """
     session = task.session()
     with in_utc(), isolated(session) as child:

@@ -153,7 +153,6 @@ def _command(task: WorkflowTask, main_class: str | None, confs: Mapping[str, str
 
 
 def _properties_file(task: WorkflowTask, file: Path) -> Path:
-    """Properties that must not be on a command line, in Java's format."""
     confs = {**cluster_confs(task.cluster), **task.settings}
     lines = [f"{_escaped(key)}={_escaped(value)}" for key, value in confs.items() if is_secret(key)]
     file.touch(mode=0o600)

@@ -24,7 +24,6 @@ from falcon_assets.planning.captured import Captured
 _OWN = "falcon_assets."
 _lock = threading.Lock()
 _computing: list[int] = []
-"""Process id for each workflow being computed; in a forked child it is that of the parent."""
 _exit = os._exit
 
 
@@ -127,10 +126,7 @@ class WorkflowTask:
 
 @dataclass(frozen=True)
 class WorkflowResult:
-    """The result of a workflow: records written by output name, and the data that it read and wrote.
-
-    ``application_id`` "": the program started no Spark, or the cluster's ``spark.eventLog.dir`` is elsewhere.
-    """
+    """The result of a workflow; ``application_id`` "": it started no Spark, or ``spark.eventLog.dir`` is elsewhere."""
 
     records: Mapping[str, int]
     application_id: str

@@ -30,8 +30,6 @@ class CaptureError(FalconError): ...
 
 @dataclass(frozen=True)
 class ListenerJar:
-    """The jar below one ``FALCON_HOME``, for this version of PySpark and of this package's source."""
-
     home: Path
 
     @cached_property
@@ -121,13 +119,9 @@ def on_class_path(jar: Path, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 INSTANCE = "spark.sql.falcon.instance"
-"""The setting of a session or program with the instance that its queries belong to.
-
-Connect's clients pass on initial settings only below ``spark.sql``.
-"""
+"""Key of the instance that queries belong to; Connect's clients pass on initial settings only below ``spark.sql``."""
 NOBODY = "-"
 FILE = "spark.falcon.capture.file"
-"""The file into which a program writes its captured data at its end."""
 _EXTENSION = "org.apache.spark.sql.falcon.CaptureExtension"
 _EXTENSIONS = "spark.sql.extensions"
 _SETTING = re.compile(r"\s*([^\s=:#!][^\s=:]*)\s*[=:\s]\s*(.*?)\s*")

@@ -28,13 +28,9 @@ class OtherColumn:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The differences of two data sets.
+    """The differences of two data sets; rows are compared only if all columns are equal.
 
-    Attributes:
-        columns: Columns that only one has, or with different types; rows are compared only if there are none.
-        records: The number of rows of the first and of the second.
-        only: The number of rows that only the first has, and only the second; duplicates count.
-        samples: Some of these rows, as JSON.
+    ``records`` and ``only`` are numbers of rows, of the first and of the second; duplicates count.
     """
 
     columns: tuple[OtherColumn, ...]

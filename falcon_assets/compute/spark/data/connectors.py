@@ -13,7 +13,6 @@ from falcon_assets.compute.spark.failures import SPARK_ERRORS, lacks_connector
 from falcon_assets.compute.spark.sessions import application_id
 
 _SECRETS = {"key": "access.key", "secret": "secret.key", "token": "session.token"}
-"""Options of s3fs, with their names in s3a."""
 _lock = threading.Lock()
 _found: dict[tuple[str, str], bool] = {}
 

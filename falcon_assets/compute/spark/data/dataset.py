@@ -35,10 +35,7 @@ class InputData:
 
 @dataclass(frozen=True)
 class OutputData:
-    """An output of one process instance; the folder to write, in staging, does not exist yet.
-
-    ``keys``, of a table: the partition keys whose values are all in one instance; they are columns.
-    """
+    """An output of one process instance; ``keys``, of a table: those with all values in one instance, as columns."""
 
     name: str
     feed: Feed

@@ -42,11 +42,7 @@ def flag_options(feed: Feed, *, of_feed: bool = True) -> dict[str, str]:
 
 
 def everything_but(name: str) -> str:
-    """Returns a Hadoop glob for every file name except ``name``.
-
-    Hadoop's globs cannot negate words, so it lists all differences: in the first character, in the second ..., or a
-    shorter or longer name.
-    """
+    """Returns a Hadoop glob for every file name except ``name``: its globs can negate characters, but not words."""
     ways = [f"{name}?*"]
     for index, character in enumerate(name):
         start = name[:index]
@@ -145,7 +141,6 @@ def _require_same(data: InputData, urls: Iterable[str]) -> None:
 
 
 def listed_by_spark(spark: SparkSession, data: InputData, layout: Mapping[str, str]) -> list[str]:
-    """Returns the URLs of all files in the instances; lists, opens none. Raises PySparkException."""
     options = {**layout, **flag_options(data.feed, of_feed=False)}
     frame = spark.read.format("binaryFile").options(**options).load([literal(url) for url in data.urls])
     return _input_files(spark, frame)

@@ -26,9 +26,8 @@ _LAYOUT_OPTIONS = (_RECURSIVE.lower(), "basepath")
 class Layout:
     """The way in which the files of an input are found.
 
-    Attributes:
-        keys: Columns of folders like ``key=value`` that the feed does not declare; added by :func:`with_folders`.
-        by_spark: Columns that Spark itself makes of folders, because of the feed's own options.
+    ``keys`` are columns of folders that the feed does not declare; ``by_spark`` those that Spark itself makes, because
+    of the feed's own options.
     """
 
     options: dict[str, str]
@@ -40,10 +39,7 @@ def layout_of(data: InputData, names: Iterable[str]) -> Layout:
     """Returns the layout with which Spark reads files in sub-folders too; ``names`` are relative to their instances.
 
     If all files of a feed without declared ``partitions`` are in folders named ``key=value``, with the same keys, those
-    are columns. The feed's own options have precedence.
-
-    Raises:
-        WorkflowError: some files are in such folders, and others are not or in folders of other keys.
+    are columns; raises WorkflowError if only some are. The feed's own options have precedence.
     """
     if data.feed.partitions:
         return Layout({_RECURSIVE: "true"})
@@ -92,11 +88,7 @@ def with_partitions(frame: DataFrame, data: InputData, schema: StructType | None
     """Returns ``frame`` with the feed's partitions as columns, and only the rows of ``data.partition``.
 
     The columns are made from the files' paths instead of by Spark's partition discovery, which supports only Hive's
-    ``country=US``, and one root folder. Spark still skips the files that a filter on them excludes. ``frame`` was read
-    with ``recursiveFileLookup``; partitions in ``schema`` have the declared type, others are strings.
-
-    Raises:
-        WorkflowError: ``data.partition`` has more levels than the feed.
+    ``country=US``, and one root folder. Spark still skips the files that a filter on them excludes.
     """
     depth = len(steps_of(path_of(data.urls[0])))
     folders = sf.split(sf.regexp_replace(sf.col("_metadata.file_path"), _SCHEME, ""), "/+")
@@ -107,11 +99,7 @@ def with_partitions(frame: DataFrame, data: InputData, schema: StructType | None
 
 
 def with_folders(frame: DataFrame, keys: tuple[str, ...], schema: StructType | None) -> DataFrame:
-    """Returns ``frame`` with a column for each of ``keys`` (outermost first), of the folders like ``key=value``.
-
-    The texts are unchanged: ``region=01`` and ``region=1`` are two regions. ``frame`` was read with
-    ``recursiveFileLookup``; a key in the declared ``schema`` has the declared type.
-    """
+    """Returns ``frame`` with columns of folders ``key=value``, as unchanged texts (``01``) or as in ``schema``."""
     path = sf.col("_metadata.file_path")
     return frame.withColumns(_typed({unquote(key): _of_folder(path, key) for key in keys}, schema))
 

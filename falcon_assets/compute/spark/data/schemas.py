@@ -27,7 +27,6 @@ def avro_schema(reader: DataFrameReader, data: InputData, files: Sequence[str]) 
 
     Raises:
         WorkflowError: files have a column of the same name with different types; names the first such file.
-        PySparkException: a file cannot be read.
     """
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="avro") as pool:
         schemas = pool.map(lambda file: reader.load(literal(file)).schema, files)
@@ -83,12 +82,7 @@ _SHOWN = 5
 def inferred(
     spark: SparkSession, reader: DataFrameReader, data: InputData, paths: Sequence[str], layout: Layout
 ) -> DataFrame:
-    """Returns the input with the schema of all its files.
-
-    Raises:
-        WorkflowError: the files have no common schema, or records are broken; names the files.
-        PySparkException: they cannot be read.
-    """
+    """Returns the input with the schema of all its files; raises WorkflowError with the files if there is none."""
     own = {key.lower() for key in data.feed.options}
     try:
         frame = reader.load(list(paths))
@@ -201,10 +195,7 @@ def _parsed(ddl: str) -> StructType:
 
 
 def compare_orc(data: InputData, found: StructType, declared: StructType) -> None:
-    """Raises WorkflowError for columns in the files that are not of the declared type or of one that fits into it.
-
-    Spark's Parquet reader checks this itself in every file; ORC's makes values null that do not fit.
-    """
+    """Raises WorkflowError for columns that do not fit into the declared type: ORC's reader would make them null."""
     types = {field.name.lower(): field.dataType.simpleString() for field in found}
     wrong = [
         f"{field.name} is {types[field.name.lower()]}, declared {field.dataType.simpleString()}"

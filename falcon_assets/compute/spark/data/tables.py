@@ -24,7 +24,6 @@ def read_partitions(spark: SparkSession, data: InputData) -> DataFrame:
 
     Raises:
         WorkflowError: the table does not have the declared schema, or is in a format that Spark does not read by path.
-        PySparkException: the files cannot be read.
     """
     layout = data.partitions[0].layout
     columns = _declared(data, layout) if data.feed.schema_ is not None else layout.columns

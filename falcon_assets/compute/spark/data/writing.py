@@ -19,9 +19,7 @@ _METRIC_SECONDS = 30.0
 
 
 def write_output(frame: DataFrame, data: OutputData) -> int:
-    """Writes ``frame`` with the feed's format, options and partitions; returns the number of records.
-
-    An empty frame makes an empty instance that can be read like any other.
+    """Writes ``frame``, even if it is empty; returns the number of records.
 
     Raises:
         WorkflowError: columns for the partitions are missing, or Spark cannot compute or write the data.
@@ -81,5 +79,4 @@ def observed(observation: Observation, frame: DataFrame, data: OutputData, secon
 
 
 def count_records(spark: SparkSession, data: OutputData) -> int:
-    """Counts the records in the output's folder by reading it; raises WorkflowError or PySparkException."""
     return read_input(spark, InputData(data.name, data.feed, (data.url,))).count()

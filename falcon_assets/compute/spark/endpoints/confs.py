@@ -12,7 +12,6 @@ def is_connect(endpoint: str) -> bool:
 
 
 def is_local(endpoint: str) -> bool:
-    """Whether the execute endpoint is this process itself."""
     return endpoint.partition("[")[0] == "local"
 
 

@@ -41,7 +41,6 @@ def is_ready(endpoint: str, seconds: float) -> bool:
 
 
 def start_connect(endpoint: str, confs: dict[str, str]) -> SparkSession:
-    """Returns a new session of the server, with those of ``confs`` that the server lets clients set."""
     builder = SparkSession.builder.remote(endpoint)
     for key, value in confs.items():
         builder = builder.config(key, value)

@@ -27,7 +27,6 @@ def with_token(endpoint: str, token: str) -> str:
 
 
 def without_token(endpoint: str) -> str:
-    """Removes the token for use on a command line; keeps other parameters."""
     address, parameters = _split(_by_name(endpoint))
     return _joined(address, [(key, value) for key, value in parameters if key != "token"])
 

@@ -15,10 +15,7 @@ CONNECT_SECONDS = 5.0
 
 
 def require_reachable(cluster: str, endpoint: str) -> None:
-    """Raises WorkflowError if no standalone master or Connect server listens.
-
-    Spark itself would take one minute and ten, respectively, to give up. YARN and Kubernetes are left to Spark.
-    """
+    """Raises WorkflowError if no standalone master or Connect server listens, in seconds, not Spark's minutes."""
     if is_connect(endpoint):
         why = _silent(endpoint)
         if why:
@@ -30,7 +27,6 @@ def require_reachable(cluster: str, endpoint: str) -> None:
 
 
 def _silent(endpoint: str) -> str:
-    """Returns why no Connect server answers; "": it does."""
     url = urlsplit(endpoint)
     try:  # a channel would try again for all of the time
         socket.create_connection((url.hostname, url.port or DEFAULT_PORT), timeout=CONNECT_SECONDS).close()
