@@ -51,9 +51,9 @@ class Settings:
         webserver: FALCON_WEBSERVER_URL: Dagster's webserver, which reloads changed definitions; None: there is none.
         clock: FALCON_CLOCK: the falcon clock; the real time unless simulated. A running clock was started once, for all
             processes with the same ``home``. If FALCON_CLOCK is not set, the clock of the database.
-        user: The user of the operating system, whatever the environment: gives commands, and is the value of
+        user: The user of the operating system, not of the environment: gives commands, and is the value of
             ``user()`` where an entity declares no owner.
-        superusers: FALCON_SUPERUSERS: users who may change and read every entity, whatever its ``acl``.
+        superusers: FALCON_SUPERUSERS: users who may change and read every entity, regardless of its ``acl``.
         proxy_users: FALCON_PROXY_USERS: users of the operating system whose processes may act for others.
         jobs: FALCON_JOBS: what jobs launched in Dagster may do; None: not set.
         notification: FALCON_NOTIFICATION_TO and FALCON_NOTIFICATION_ON: receivers and events of entities that declare
@@ -133,7 +133,7 @@ def libpq_options() -> str:
 
 
 def forget_other_servers() -> None:
-    """Removes PGHOSTADDR and PGSERVICE from the environment: libpq would use them, whatever the URL."""
+    """Removes PGHOSTADDR and PGSERVICE from the environment: libpq would follow them, despite the URL."""
     for name in _OTHER_SERVERS:
         os.environ.pop(name, None)
 

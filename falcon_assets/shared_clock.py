@@ -58,7 +58,7 @@ def shared_start(home: Path, text: str, database: str = "") -> datetime:
     Args:
         home: FALCON_HOME; created if missing.
         text: FALCON_CLOCK. A changed text is another clock, which starts now and replaces the file, unless the database
-            goes by the recorded clock: this process will be refused then, and must not stop that clock.
+            has the recorded clock: this process will be refused then, and must not stop that clock.
         database: As in :func:`keep_clock`.
 
     Raises:

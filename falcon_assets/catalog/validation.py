@@ -1,4 +1,4 @@
-"""Pydantic's errors in our words: the one place where they are translated."""
+"""Pydantic's errors in plain words: the only place where they are translated."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class DatabaseFacts:
         ledger_head: The revision that this version of the package needs.
         ahead: Approximate lead of its clock over this machine's.
         newest_event: Of Dagster, in real time; None: there is none.
-        other_clock: Why this process may not use it, as it goes by another falcon clock; "": it may.
+        other_clock: Why this process may not use it, as it has another falcon clock; "": it may.
         data: The folder of its data, where that is on this machine and known.
     """
 

@@ -36,7 +36,7 @@ _SURELY_SIMULATED = timedelta(days=2)
 
 
 def require_clock(connection: Connection, mine: Clock) -> None:
-    """Raises SettingsError if the history of a database, with or without a ledger, goes by another clock."""
+    """Raises SettingsError if the history of a database, with or without a ledger, has another clock."""
     if connection.execute(select(func.to_regclass(f"{SCHEMA}.{CLOCK.name}"))).scalar_one() is not None:
         known = connection.execute(select(CLOCK.c.tag)).scalar_one_or_none()
         if known is not None:
@@ -49,13 +49,13 @@ def is_remembered(connection: Connection, mine: Clock) -> bool:
 
 
 def remember_clock(connection: Connection, mine: Clock, events: TableClause, *, anew: bool = False) -> None:
-    """Records that the history goes by this clock from now on, in a transaction.
+    """Makes this clock that of the history, in the caller's transaction.
 
     ``events`` is Dagster's event log, with times in UTC. ``anew``: the user set the clock anew, and no process uses the
     old one: a running clock is replaced then.
 
     Raises:
-        SettingsError: the history there goes by another clock.
+        SettingsError: the history there has another clock.
     """
     locked = select(CLOCK.c.tag).with_for_update()
     known = connection.execute(locked).scalar_one_or_none()
@@ -184,12 +184,12 @@ def upsert(
 
 
 def rows_of(table: Table, columns: Mapping[str, Sequence[Any]]) -> TableValuedAlias:
-    """Returns rows of these columns, one array each: compiling takes constant time, whatever their number."""
+    """Returns rows of these columns, one array each, so that compiling takes constant time."""
     return _unnested({name: (table.c[name].type, values) for name, values in columns.items()})
 
 
 def among(columns: Sequence[ColumnElement[Any]], keys: Sequence[Sequence[Any]]) -> ColumnElement[bool]:
-    """Whether the columns have the values of one of the keys; compiling takes constant time, whatever their number."""
+    """Whether the columns have the values of one of the keys; compiling takes constant time."""
     given = {f"key_{at}": (column.type, [key[at] for key in keys]) for at, column in enumerate(columns)}
     return tuple_(*columns).in_(select(*_unnested(given).c))
 

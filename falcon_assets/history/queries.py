@@ -1,4 +1,4 @@
-"""Queries for decisions; each is one statement, whatever the number of entities."""
+"""Queries for decisions; each is one statement for any number of entities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine ``spark-submit``: a program of its own, told where to read and write."""
+"""The engine ``spark-submit``: a program of its own, which receives the paths to read and write."""
 
 from __future__ import annotations
 

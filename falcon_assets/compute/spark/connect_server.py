@@ -34,7 +34,7 @@ _SAME_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class ServerProcess:
-    """A server on 127.0.0.1; ``started``, in seconds since 1970, tells it from later processes with the same id."""
+    """A server on 127.0.0.1; ``started``, in seconds since 1970, identifies it among processes with the same id."""
 
     pid: int
     started: float
@@ -46,7 +46,7 @@ class ServerProcess:
 
     @property
     def channel(self) -> str:
-        """The endpoint for readiness checks; with this host name PySpark uses no encryption, whatever the settings."""
+        """The endpoint for readiness checks; with this host name PySpark uses no encryption, regardless of settings."""
         return f"sc://localhost:{self.port}"
 
     def process(self) -> psutil.Process | None:

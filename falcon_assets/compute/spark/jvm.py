@@ -1,4 +1,4 @@
-"""The environment of every JVM that this package starts, whatever the shell's."""
+"""The environment of every JVM that this package starts, independent of the shell's."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def spark_environ() -> dict[str, str]:
 def in_utc() -> Iterator[None]:
     """Sets this process to UTC, as the JVM and its workers are, while the block runs.
 
-    PySpark converts instants from and to Python's ``datetime`` in the zone of the process, whatever the session's.
+    PySpark converts instants from and to Python's ``datetime`` in the zone of the process, not of the session.
     Blocks of several threads may overlap: the last one restores the zone.
     """
     with _lock:

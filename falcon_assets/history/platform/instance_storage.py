@@ -53,7 +53,7 @@ class FalconStorage(PooledStorage):
         """Opens it; ``clock`` None: the process needs none.
 
         Raises:
-            SettingsError: the database cannot be reached, or goes by another clock.
+            SettingsError: the database cannot be reached, or has another clock.
         """
         # Dagster's own engine opens a connection per statement, four times slower. Those that are kept open are tested
         # before use, so a restarted server is noticed and survived.

@@ -130,7 +130,7 @@ def set_clock(settings: Settings, *, anew: bool) -> None:
     """Makes the clock of the settings that of the database; ``anew``: even if another simulated one ran.
 
     Raises:
-        SettingsError: the database goes by another clock.
+        SettingsError: the database has another clock.
     """
     name = database_name(settings.database_url)
     _remember(database_url(settings), settings.home, settings.clock, name, anew=anew)

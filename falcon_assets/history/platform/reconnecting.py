@@ -24,7 +24,7 @@ _FOREGROUND_SECONDS = 30.0
 """For all queries together, where a user waits for the process."""
 _POLL_SECONDS = 0.2
 _ANSWER_SECONDS = 30.0
-"""For so long the last error stands for a database that is given up: a silent one takes ten seconds per attempt."""
+"""How long the last error is repeated for a database that is given up: a silent one takes ten seconds to fail."""
 _SAID_AFTER_SECONDS = 3.0
 _PASSES = re.compile(
     "the database system is (?:starting up|shutting down|not yet accepting|not accepting|in recovery mode)"

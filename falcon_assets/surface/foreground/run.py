@@ -38,7 +38,7 @@ def run_ready(
 
     Raises:
         UnknownEntityError: there is no such process or pipeline.
-        SettingsError: the database cannot be reached, goes by another clock, or became unreachable; or another
+        SettingsError: the database cannot be reached, has another clock, or became unreachable; or another
             ``falcon run`` works on one of the pipelines.
     """
     chosen = _chosen(installation.entities, pipeline, process)

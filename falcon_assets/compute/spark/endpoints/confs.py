@@ -24,7 +24,7 @@ def cluster_confs(cluster: Cluster) -> dict[str, str]:
 
 
 def executor_environ() -> dict[str, str]:
-    """Makes executors decode file names as UTF-8, and run in UTC, whatever the environment of their machines."""
+    """Makes executors decode file names as UTF-8, and run in UTC, regardless of their machines' environment."""
     return {f"spark.executorEnv.{name}": value for name, value in spark_environ().items()}
 
 
