@@ -20,8 +20,6 @@ EntityT = TypeVar("EntityT", Cluster, Feed, Process)
 
 
 class ReadWhenAsked(Mapping[str, EntityT], Generic[EntityT]):
-    """Entities of one kind by name, each parsed from its JSON on first use and cached."""
-
     def __init__(self, model: type[EntityT], texts: Mapping[str, str]) -> None:
         self._model: type[EntityT] = model
         self._texts = texts

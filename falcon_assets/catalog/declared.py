@@ -98,7 +98,6 @@ def parse_documents(root: Path, files: Files) -> tuple[Definitions, list[Problem
 
 
 def _parse(document: Document) -> tuple[str, Cluster | Feed | Process | None, list[Problem]]:
-    """Returns kind (empty: unknown), entity and problems of one document."""
     legal = tuple(KINDS)
     if not isinstance(document.data, dict):
         return "", None, [document.problem((), f"a document must be a mapping with a kind: {', '.join(legal)}")]

@@ -96,7 +96,6 @@ def _is_whole(node: ScalarNode) -> bool:
 
 
 def _hidden_in(marked: str) -> Iterator[tuple[tuple[_Step, ...], ScalarNode]]:
-    """Yields the values that are not or only partly recorded, with their paths."""
     try:
         for root in compose_documents(marked):
             for path, node in _leaves(root, ()):

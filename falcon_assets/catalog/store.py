@@ -88,7 +88,6 @@ class EntityStore:
 
     @cached_property
     def sources(self) -> dict[str, set[str]]:
-        """Target cluster -> the clusters from which data is replicated to it."""
         found: dict[str, set[str]] = {}
         for (_, target), replications in self.replications.items():
             found.setdefault(target, set()).update(one.reads_on for one in replications)

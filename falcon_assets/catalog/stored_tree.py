@@ -33,7 +33,6 @@ class Stored:
         return found
 
     def number(self, document: Document) -> int:
-        """Returns the index of the document in its file."""
         return self._places[id(document)][0]
 
     def text(self, document: Document) -> str:

@@ -49,7 +49,6 @@ def _texts(process: Process) -> Iterator[tuple[KeyPath, str, tuple[str, ...]]]:
 
 
 def _message(process: Process, cluster: Cluster, text: str, names: tuple[str, ...]) -> str | None:
-    """The error of filling in the text for the first instance on the cluster."""
     entry = process.on(cluster.name)
     if entry is None or "${" not in text:
         return None

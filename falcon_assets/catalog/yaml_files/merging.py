@@ -23,8 +23,7 @@ _NAMES = ("name", "input", "url")
 """Keys that identify an item of a list."""
 
 
-class _CannotMergeError(Exception):
-    """The part must be replaced as a whole."""
+class _CannotMergeError(Exception): ...
 
 
 def merged(old: str, new: str) -> str:

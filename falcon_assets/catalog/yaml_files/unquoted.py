@@ -11,7 +11,6 @@ _BEGUN = re.compile(r"[A-Za-z]\w*\([^()]*")
 
 
 def join_unquoted(root: Node) -> Iterator[tuple[Node, str]]:
-    """Joins such expressions, and yields for each a message that it must be quoted."""
     pending, seen = [root], set[int]()
     while pending:
         node = pending.pop()

@@ -61,8 +61,6 @@ class ServerProcess:
 
 @dataclass(frozen=True)
 class ServerFiles:
-    """The files of the server of one ``FALCON_HOME``, readable by their owner only."""
-
     home: Path
 
     @property

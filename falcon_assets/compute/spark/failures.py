@@ -167,7 +167,6 @@ def _sentence(message: str) -> str:
 
 
 def python_failure(message: str) -> str:
-    """Returns the exception in the text of a Python traceback, with the innermost line of the user's code."""
     lines = [line for line in _STATE.sub("", message).strip().splitlines() if line and not line.startswith(" ")]
     frames = [(file, f"{file}:{line}") for file, line in _FRAME.findall(message) if "/pyspark" not in file]
     own = [where for file, where in frames if "/site-packages/" not in file] or [where for _, where in frames]

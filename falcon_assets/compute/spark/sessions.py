@@ -285,5 +285,4 @@ def add_libs(child: SparkSession, libs: Libs) -> None:
 
 
 def importable(lib: Path) -> str:
-    """Returns the entry of Python's path from which it is imported."""
     return str(lib.parent if lib.suffix == ".py" else lib)

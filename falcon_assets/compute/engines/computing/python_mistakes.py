@@ -13,7 +13,6 @@ _DYNAMIC = frozenset({"exec", "eval", "globals", "setattr", "vars", "locals", "_
 
 
 def python_mistakes(source: bytes, *, has_function: bool = True) -> Iterator[Mistake]:
-    """Yields the mistakes in a file; ``has_function``: it must have a function ``run``."""
     try:
         tree = ast.parse(source)
     except SyntaxError as error:

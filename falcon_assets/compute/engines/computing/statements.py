@@ -25,8 +25,6 @@ _SCRIPT = re.compile(r"BEGIN\b(?!\s+TRANSACTION)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Statement:
-    """A SQL statement with its comments, without the semicolon; ``offset`` is its position in the file."""
-
     text: str
     offset: int
 

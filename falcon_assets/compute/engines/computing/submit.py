@@ -179,7 +179,6 @@ def _arguments(task: WorkflowTask, args: Sequence[str], path: Path) -> list[str]
 
 
 def _folders(data: InputData) -> str:
-    """Returns the folders of an input as one argument, in which no path is a pattern to Spark's readers."""
     if table := next((one.layout.name for one in data.partitions if one.columns), None):
         raise WorkflowError(
             f"input {data.name!r} (feed {data.feed.name!r}): files of {table} name columns otherwise than it "

@@ -113,7 +113,6 @@ def _compile(jar: Path, environ: Mapping[str, str]) -> None:
 
 
 def on_class_path(jar: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """Returns the variable by which Spark's scripts append the jar to the driver's class path."""
     known = environ.get("SPARK_DIST_CLASSPATH")
     return {"SPARK_DIST_CLASSPATH": os.pathsep.join(filter(None, (known, str(jar))))}
 
@@ -149,7 +148,6 @@ def loading(home: Path | None, environ: Mapping[str, str], confs: Mapping[str, s
 
 
 def _default(key: str, environ: Mapping[str, str]) -> str:
-    """The value in ``spark-defaults.conf``, which a setting on the command line would replace."""
     home = environ.get("SPARK_HOME") or _find_spark_home()
     folder = environ.get("SPARK_CONF_DIR") or str(Path(home, "conf"))
     try:

@@ -89,7 +89,6 @@ def _sample(rows: DataFrame) -> tuple[Any, ...]:
 
 
 def _comparable(name: str, kind: DataType) -> Column:
-    """Returns the column, as text where Spark cannot compare values of its type."""
     column = _quoted(name)
     return column.cast("string").alias(name) if _is_incomparable(kind) else column
 

@@ -113,7 +113,6 @@ def _typed(columns: dict[str, Column], schema: StructType | None) -> dict[str, C
 
 
 def wanted_partitions(data: InputData) -> list[tuple[str, str]]:
-    """Returns name and pattern of each level of ``data.partition`` that is not just ``*``."""
     names = data.feed.partitions
     patterns = [part for part in (data.partition or "").split("/") if part]
     if len(patterns) > len(names):

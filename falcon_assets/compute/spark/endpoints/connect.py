@@ -59,7 +59,6 @@ def start_connect(endpoint: str, confs: dict[str, str]) -> SparkSession:
 
 @contextmanager
 def connect_child(session: Any) -> Iterator[Any]:
-    """Yields a session of the same server with its own temporary views, functions and settings."""
     child = session.cloneSession()
     _limit_retries(child)  # it has Spark's own, ten minutes
     try:
