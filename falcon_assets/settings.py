@@ -28,42 +28,41 @@ VARIABLES = frozenset(
         *("FALCON_NOTIFICATION_TO", "FALCON_NOTIFICATION_ON"),
     }
 )
-"""All environment variables that are settings."""
 _OF_LIBPQ = "PG"
 _OTHER_SERVERS = ("PGHOSTADDR", "PGSERVICE")
 
 
 JobPower: TypeAlias = Literal["entities", "instances", "principals"]
-"""To change entities, or instances; to speak for the principal that the config names."""
+"""To change entities, or instances; to act for the principal that the config names."""
 _NOTHING = "nothing"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How this installation is set up.
+    """The settings of this installation.
 
     Attributes:
         home: FALCON_HOME: data of clusters with bare paths, the embedded database, logs. Absolute.
         entity_defs: FALCON_ENTITY_DEFS: the folder of the entity definitions. Absolute.
-        colo: FALCON_COLO: only clusters of this colo; None = all.
-        database_url: FALCON_DATABASE_URL: a PostgreSQL to use instead of the embedded server; None = embedded.
-        read_only: FALCON_ENTITY_DEFS_READONLY: whether commands may not change the definitions, because something else
-            deploys them.
-        webserver: FALCON_WEBSERVER_URL: Dagster's webserver, which is asked to load changed definitions; None: nobody.
-        clock: FALCON_CLOCK: what time it is; the real time unless simulated. A running clock was started once, for all
-            processes with the same ``home``. Where FALCON_CLOCK is not set, the clock of the database.
-        user: The user of the operating system who runs this, whatever the environment says: who gives commands, and
-            what ``user()`` says where an entity declares no owner.
-        superusers: FALCON_SUPERUSERS: users who may change and read every entity, whatever its ``acl`` says.
-        proxy_users: FALCON_PROXY_USERS: users of the operating system whose processes may act for others, whom they
-            name.
-        jobs: FALCON_JOBS: what jobs may do that are launched in Dagster; None: it is not said.
-        notification: FALCON_NOTIFICATION_TO and FALCON_NOTIFICATION_ON: who is told what, where an entity does not say
-            it; None: nobody.
-        lineage_retention: FALCON_LINEAGE_RETENTION: for how long a version whose data is gone is known; None: for ever.
-        openlineage_url: FALCON_OPENLINEAGE_URL: who is sent lineage as it comes; None: nobody.
-        openlineage_key: FALCON_OPENLINEAGE_API_KEY: shown to it with all that is sent; None: nothing is.
-        openlineage_namespace: FALCON_OPENLINEAGE_NAMESPACE: in which OpenLineage finds the jobs of this installation.
+        colo: FALCON_COLO: only clusters of this colo; None: all.
+        database_url: FALCON_DATABASE_URL: a PostgreSQL instead of the embedded server; None: embedded.
+        read_only: FALCON_ENTITY_DEFS_READONLY: whether commands may not change the definitions, as they are deployed
+            otherwise.
+        webserver: FALCON_WEBSERVER_URL: Dagster's webserver, which reloads changed definitions; None: there is none.
+        clock: FALCON_CLOCK: the falcon clock; the real time unless simulated. A running clock was started once, for all
+            processes with the same ``home``. If FALCON_CLOCK is not set, the clock of the database.
+        user: The user of the operating system, not of the environment: gives commands, and is the value of
+            ``user()`` where an entity declares no owner.
+        superusers: FALCON_SUPERUSERS: users who may change and read every entity, regardless of its ``acl``.
+        proxy_users: FALCON_PROXY_USERS: users of the operating system whose processes may act for others.
+        jobs: FALCON_JOBS: what jobs launched in Dagster may do; None: not set.
+        notification: FALCON_NOTIFICATION_TO and FALCON_NOTIFICATION_ON: receivers and events of entities that declare
+            no notification; None: none.
+        lineage_retention: FALCON_LINEAGE_RETENTION: how long a version is known after its data was deleted; None: for
+            ever.
+        openlineage_url: FALCON_OPENLINEAGE_URL: the service that receives lineage; None: there is none.
+        openlineage_key: FALCON_OPENLINEAGE_API_KEY: sent with each request; None: no key.
+        openlineage_namespace: FALCON_OPENLINEAGE_NAMESPACE: OpenLineage's namespace of the jobs of this installation.
         environ: The environment itself, for values that definitions name (``{env: NAME}``); never printed.
     """
 
@@ -86,7 +85,7 @@ class Settings:
     environ: Mapping[str, str] = field(repr=False)
 
     def now(self) -> datetime:
-        """The present on the configured clock, aware and in UTC."""
+        """Returns the present on the configured clock, aware and in UTC."""
         return self.clock.at(datetime.now(UTC))
 
 
@@ -94,9 +93,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
     """Reads the settings, from the process's environment unless another is given.
 
     Raises:
-        SettingsError: FALCON_HOME, FALCON_CLOCK, FALCON_DATABASE_URL, FALCON_ENTITY_DEFS_READONLY, FALCON_JOBS,
-            FALCON_LINEAGE_RETENTION, FALCON_NOTIFICATION_TO, FALCON_NOTIFICATION_ON, FALCON_OPENLINEAGE_URL or
-            FALCON_WEBSERVER_URL is malformed, or the start of a running clock cannot be kept in FALCON_HOME; the text
+        SettingsError: a variable is malformed, or the start of a running clock cannot be kept in FALCON_HOME; the text
             names the variable.
     """
     env = os.environ if environ is None else environ
@@ -123,7 +120,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
 
 
 def database_name(url: str | None) -> str:
-    """A name for the database of FALCON_DATABASE_URL, and for the embedded one of a home; it tells no secret."""
+    """Returns a name for the database of a URL, or for the embedded one; it contains no secret."""
     if not url:
         return "embedded"
     place = url.partition("://")[2].rpartition("@")[2].partition("?")[0]  # without the driver and who connects
@@ -131,23 +128,23 @@ def database_name(url: str | None) -> str:
 
 
 def libpq_options() -> str:
-    """PGOPTIONS: what the shell says of every session at a PostgreSQL whose URL does not say it."""
+    """Returns PGOPTIONS, for sessions at a PostgreSQL whose URL has no options."""
     return os.environ.get("PGOPTIONS", "")
 
 
 def forget_other_servers() -> None:
-    """Takes PGHOSTADDR and PGSERVICE out of this process: libpq would follow them, whatever a URL says."""
+    """Removes PGHOSTADDR and PGSERVICE from the environment: libpq would follow them, despite the URL."""
     for name in _OTHER_SERVERS:
         os.environ.pop(name, None)
 
 
 def environ_of_server() -> dict[str, str]:
-    """The environment in which a PostgreSQL server starts: without what the shell says of others, such as PGPORT."""
+    """Returns the environment of a PostgreSQL server: without variables for clients, such as PGPORT."""
     return {name: value for name, value in os.environ.items() if not name.startswith(_OF_LIBPQ)}
 
 
 def os_user() -> str:
-    """The name of the user; ``unknown`` where the system has none, as in a container with any number for a user."""
+    """Returns the user's name; ``unknown``: the system has none, as for an arbitrary user id in a container."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -173,7 +170,6 @@ def _listed(text: str | None) -> list[str]:
 
 
 def _notification(receivers: str | None, events: str | None) -> Notification | None:
-    """Variables that hold URLs of receivers, and what these are told."""
     names, told = _listed(receivers), _listed(events)
     for word in told:
         if word not in EventKind.__members__:
@@ -202,7 +198,7 @@ def _clock(text: str | None, home: Path, database: str) -> Clock:
 
 
 def _home(folder: str) -> Path:
-    """Its path stands in files of PostgreSQL, Spark and ours, line by line and as UTF-8."""
+    """The path is written to files of PostgreSQL, Spark and this package, one per line and as UTF-8."""
     home = _absolute(folder)
     if not str(home).isprintable():
         raise SettingsError(f"FALCON_HOME {str(home)!r} has characters that cannot be printed: choose another path")
@@ -228,7 +224,7 @@ def _lineage_retention(text: str | None) -> Frequency | None:
 
 
 def _webserver(url: str | None) -> str | None:
-    """Where ``dagster dev`` serves, unless said otherwise; an empty text means that there is none."""
+    """Unset: that of ``dagster dev``; empty: there is none."""
     told = WEBSERVER if url is None else url.strip().rstrip("/")
     if told and not told.startswith(("http://", "https://")):
         raise SettingsError(f"FALCON_WEBSERVER_URL must be an http URL, such as {WEBSERVER}")
@@ -236,7 +232,7 @@ def _webserver(url: str | None) -> str | None:
 
 
 def _openlineage_url(url: str | None) -> str | None:
-    """The service, without the path of its resource, which the client adds."""
+    """Without the path of the resource, which the client adds."""
     told = (url or "").strip().rstrip("/").removesuffix("/api/v1/lineage")
     if not told:
         return None
@@ -254,7 +250,7 @@ def _openlineage_url(url: str | None) -> str | None:
 
 
 def _database_url(url: str | None) -> str | None:
-    """The URL with its driver named: a bare ``postgresql://`` means psycopg 3 to SQLAlchemy 2.1."""
+    """Names the driver: SQLAlchemy 2.1 uses psycopg 3 for a bare ``postgresql://``."""
     if not url:
         return None
     for scheme in ("postgresql://", "postgres://"):

@@ -13,23 +13,21 @@ from falcon_assets.errors import ExpressionError, LockedError, SettingsError
 from falcon_assets.planning.clock import Clock
 
 FILE = "clock.json"
-"""In FALCON_HOME; whoever removes it starts the clock anew, for the processes that start afterwards."""
+"""In FALCON_HOME; deleting it starts the clock anew, for processes that start afterwards."""
 _PATIENCE = 30.0
 _DOING = "notes the clock of this FALCON_HOME"
 
 
 def start_anew(home: Path) -> None:
-    """Lets the next process that asks start the clock; those that asked before go by the old start."""
+    """Lets the next process start the clock; running ones keep the old start."""
     (home / FILE).unlink(missing_ok=True)
 
 
 @lru_cache(maxsize=8)
 def home_clock(home: Path, database: str) -> Clock | None:
-    """The simulated clock that the database goes by, as far as this home knows; a process keeps what it was told first.
+    """Returns the simulated clock of the database, as far as this home knows; each process caches the first answer.
 
-    Args:
-        home: FALCON_HOME.
-        database: Which one, as :func:`keep_clock` was told.
+    ``database`` is as in :func:`keep_clock`.
     """
     try:
         noted = _noted(home / FILE)
@@ -39,7 +37,7 @@ def home_clock(home: Path, database: str) -> Clock | None:
 
 
 def keep_clock(home: Path, clock: Clock, database: str) -> None:
-    """Notes that the database goes by that simulated clock, for processes that are told none."""
+    """Records the simulated clock of the database, for processes without FALCON_CLOCK."""
     file = home / FILE
     with locked(home / f"{FILE}.lock", _PATIENCE, _DOING):
         noted = _noted(file)
@@ -53,18 +51,18 @@ def keep_clock(home: Path, clock: Clock, database: str) -> None:
 
 @lru_cache(maxsize=8)
 def shared_start(home: Path, text: str, database: str = "") -> datetime:
-    """Real time at which the clock ``text`` was started here: now, where no process has started it before.
+    """Returns the real time at which the clock ``text`` was started here: now, if it is new.
 
-    A process keeps what it was told first, so that its clock never jumps.
+    Each process caches the first answer, so that its clock never jumps.
 
     Args:
-        home: FALCON_HOME; made if it is not there.
-        text: FALCON_CLOCK. Another text than last time is another clock, and starts now; it takes the file over, unless
-            the database goes by the kept clock: then this process will be refused, and must not stop that clock.
-        database: The database that this process uses, as :func:`keep_clock` is told.
+        home: FALCON_HOME; created if missing.
+        text: FALCON_CLOCK. A changed text is another clock, which starts now and replaces the file, unless the database
+            has the recorded clock: this process will be refused then, and must not stop that clock.
+        database: As in :func:`keep_clock`.
 
     Raises:
-        SettingsError: the file can neither be read nor written.
+        SettingsError: the file can be neither read nor written.
     """
     file = home / FILE
     try:
@@ -90,7 +88,7 @@ def shared_start(home: Path, text: str, database: str = "") -> datetime:
 
 
 def _noted(file: Path) -> dict[str, Any]:
-    """What stands in the file; nothing where it is not there or is damaged."""
+    """Empty: the file is missing or damaged."""
     try:
         noted = json.loads(file.read_text())
     except (FileNotFoundError, ValueError, RecursionError):
@@ -99,7 +97,7 @@ def _noted(file: Path) -> dict[str, Any]:
 
 
 def _start(noted: dict[str, Any], text: str) -> datetime | None:
-    """The start that was noted; None where that is about another clock."""
+    """None: the record is of another clock."""
     try:
         started = datetime.fromisoformat(noted["started"])
         return started if noted["clock"] == text and started.tzinfo else None

@@ -1,4 +1,4 @@
-"""Definitions that are about to be written: whether they may be, what would be wrong, and where their files go."""
+"""Checks of definitions that are about to be written, and paths for their files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from falcon_assets.errors import DefinitionStoreError, Problem
 from falcon_assets.settings import Settings
 
 _FOLDERS = {"cluster": "clusters", "feed": "feeds", "process": "processes"}
-"""Where the file of a new entity is."""
 
 
 def require_changeable(settings: Settings, instead: str) -> None:
@@ -30,20 +29,13 @@ def require_changeable(settings: Settings, instead: str) -> None:
 
 
 def problems_of(root: Path, files: Files, workflows: Iterable[str] = ()) -> list[Problem]:
-    """What ``falcon validate`` would say of a tree, in no order.
-
-    Args:
-        root: The folder of the tree.
-        files: What would be in it.
-        workflows: The workflows that would be written with them, relative to ``root``.
-    """
+    """Returns the problems that ``falcon validate`` would report, unordered; ``workflows`` would be written as well."""
     definitions, problems = parse_documents(root, files)
     problems += check_all(replace(definitions, files_to_come=frozenset(workflows)))
     return problems
 
 
 def free_path(root: Path, kind: str, name: str, taken: Iterable[Path]) -> Path:
-    """A file that is not there, named after the entity."""
     folder, number = root / _FOLDERS[kind], 1
     path = folder / f"{name}.yaml"
     while path in taken or os.path.lexists(path):

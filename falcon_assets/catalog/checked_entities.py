@@ -1,4 +1,4 @@
-"""Entities without problems, with what is known of all of them together: who needs one must not look at thousands."""
+"""Entities without problems, with facts about all of them, so that a command for one does not parse thousands."""
 
 from __future__ import annotations
 
@@ -20,13 +20,6 @@ EntityT = TypeVar("EntityT", Cluster, Feed, Process)
 
 
 class ReadWhenAsked(Mapping[str, EntityT], Generic[EntityT]):
-    """Entities of one kind by name, each made of its text when it is asked for, and once.
-
-    Args:
-        model: Their kind.
-        texts: Name -> the entity as JSON.
-    """
-
     def __init__(self, model: type[EntityT], texts: Mapping[str, str]) -> None:
         self._model: type[EntityT] = model
         self._texts = texts
@@ -53,17 +46,13 @@ class ReadWhenAsked(Mapping[str, EntityT], Generic[EntityT]):
 
 @dataclass(frozen=True)
 class CheckedEntities:
-    """All entities of a folder, which have no problems.
+    """All entities of a folder, without problems, by name and in the order of their files.
 
     Attributes:
-        clusters: By name, in the order of their files; likewise the next two.
-        feeds: The feeds.
-        processes: The processes.
-        positions: Kind and name of each -> where it is declared.
-        warnings: What works and surprises.
-        left_out: Reads that Dagster's graph of assets cannot show.
-        critical: The feeds whose versions are critical where nobody says otherwise.
-        secrets: What must not be shown of them.
+        positions: Kind and name -> where it is declared.
+        left_out: Reads that Dagster's asset graph cannot show.
+        critical: Feeds whose versions are critical unless users set another status.
+        secrets: Values that must not be shown.
         programs: The files of their workflows.
     """
 
@@ -79,7 +68,6 @@ class CheckedEntities:
 
 
 def summed_up(declared: Sequence[tuple[Entity, Position]], warnings: tuple[Problem, ...]) -> CheckedEntities:
-    """Those entities, each with where it is declared."""
     entities = [one for one, _ in declared]
     clusters = {one.name: one for one in entities if isinstance(one, Cluster)}
     feeds = {one.name: one for one in entities if isinstance(one, Feed)}

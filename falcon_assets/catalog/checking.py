@@ -17,17 +17,9 @@ from falcon_assets.errors import InvalidDefinitionsError, MissingDefinitionsErro
 
 
 def read_checked(root: Path, *, strict: bool, programs: bool, home: Path | None) -> CheckedEntities:
-    """The entities; what only their making needs is freed when this returns, before garbage is collected.
+    """Returns the entities; everything else that parsing needs is freed on return, before garbage is collected.
 
-    Args:
-        root: The folder.
-        strict: What would be a warning is a problem, but for what only a parser doubts.
-        programs: Whether the files of workflows and the schemas of feeds are parsed, too.
-        home: Where they are kept; None: nowhere.
-
-    Raises:
-        InvalidDefinitionsError: with all problems and warnings of all files.
-        MissingDefinitionsError: there is no entity in it.
+    For the arguments and errors see :func:`falcon_assets.catalog.store.load_entities`.
     """
     files = read_files(root)
     definitions, problems = parse_documents(root, files)

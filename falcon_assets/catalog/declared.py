@@ -1,4 +1,4 @@
-"""Entities together with the documents that declare them: the input of the cross-checks."""
+"""Entities together with the documents that declare them: the input of the checks."""
 
 from __future__ import annotations
 
@@ -24,17 +24,13 @@ EntityT = TypeVar("EntityT", Cluster, Feed, Process)
 
 @dataclass(frozen=True)
 class Declared(Generic[EntityT]):
-    """An entity and its document."""
-
     entity: EntityT
     document: Document
 
     def problem(self, path: KeyPath, message: str, *, at_key: bool = False) -> Problem:
-        """A problem of the value at ``path``."""
         return self.document.problem(path, message, at_key=at_key)
 
     def warning(self, path: KeyPath, message: str) -> Problem:
-        """What works and surprises in the value at ``path``."""
         return replace(self.document.problem(path, message), is_warning=True)
 
 
@@ -43,12 +39,8 @@ class Definitions:
     """All entities that could be parsed, by name; of two with one name, the first.
 
     Attributes:
-        root: The folder that the files were read from.
-        clusters: The clusters.
-        feeds: The feeds.
-        processes: The processes.
         again: Entities whose name was already taken, each with the first of that name.
-        unparsed: Kind and name of entities that are there but could not be parsed; kind "" = not known.
+        unparsed: Kind and name of entities that could not be parsed; kind "": unknown.
         files_to_come: Workflows that are about to be written with the definitions, relative to ``root``.
     """
 
@@ -61,30 +53,27 @@ class Definitions:
     files_to_come: frozenset[str] = frozenset()
 
     def is_unparsed(self, kind: str, name: str) -> bool:
-        """Whether there may be such an entity, which has problems of its own: then nothing is said about it here."""
+        """Whether there may be such an entity that could not be parsed: other checks then report nothing about it."""
         return (kind, name) in self.unparsed or ("", name) in self.unparsed
 
     def clustered(self) -> Iterator[Declared[Feed] | Declared[Process]]:
-        """The feeds and the processes: what is on clusters."""
         yield from self.feeds.values()
         yield from self.processes.values()
 
     def feed_clusters(self, feed: Declared[Feed]) -> Iterator[tuple[int, FeedCluster, Cluster]]:
-        """The clusters of a feed that are known, with their index."""
         for index, entry in enumerate(feed.entity.clusters):
             if entry.name in self.clusters:
                 yield index, entry, self.clusters[entry.name].entity
 
 
 def cluster_names(entity: Feed | Process) -> list[str]:
-    """The clusters that an entity names, in its order."""
     if isinstance(entity, Feed):
         return [entry.name for entry in entity.clusters]
     return [entry.name for entry in entity.clusters]
 
 
 def parse_documents(root: Path, files: Files) -> tuple[Definitions, list[Problem]]:
-    """The entities of all documents, and what is wrong inside of each one."""
+    """Returns the entities of all documents, and the problems within each document."""
     problems = list(files.problems)
     clusters: dict[str, Declared[Cluster]] = {}
     feeds: dict[str, Declared[Feed]] = {}
@@ -109,7 +98,6 @@ def parse_documents(root: Path, files: Files) -> tuple[Definitions, list[Problem
 
 
 def _parse(document: Document) -> tuple[str, Cluster | Feed | Process | None, list[Problem]]:
-    """Kind (empty where it is not known), entity and problems of one document."""
     legal = tuple(KINDS)
     if not isinstance(document.data, dict):
         return "", None, [document.problem((), f"a document must be a mapping with a kind: {', '.join(legal)}")]
@@ -136,7 +124,7 @@ _KEY = re.compile(rb"""^(kind|name)[ \t]*:[ \t]*["']?([A-Za-z][\w-]*)""", re.MUL
 
 
 def declared_names(root: Path) -> Iterator[tuple[str, str]]:
-    """Kind and name of each entity that is written as people write them; nothing is parsed or checked."""
+    """Yields kind and name of entities in the usual notation; parses and checks nothing."""
     for _, content in definition_files(root, lambda _path, _why: None):
         for document in _DOCUMENTS.split(content):
             found = {key.decode(): value.decode() for key, value in _KEY.findall(document)}

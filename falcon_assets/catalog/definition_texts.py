@@ -1,4 +1,4 @@
-"""The definitions of a tree as they are compared with earlier ones: texts without secrets, and hashes."""
+"""Definitions of a tree in comparable form: texts without secrets, and hashes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,9 @@ from falcon_assets.model.entity import Key
 
 @dataclass(frozen=True)
 class DefinitionText:
-    """The definition of an entity.
+    """The definition of an entity, with stars for secrets: another password makes no new version.
 
-    Attributes:
-        text: As it is stored; all that is secret is stars, so another password makes no other version.
-        text_hash: SHA-256 of that text.
-        workflow_hash: SHA-256 of the files of its workflows; None: it has none.
-        files: Those files.
+    The hashes are SHA-256; ``workflow_hash`` None: it has no workflow files.
     """
 
     text: str
@@ -37,21 +33,13 @@ class DefinitionText:
 
 @dataclass(frozen=True)
 class DefinitionTexts:
-    """All definitions of a tree.
-
-    Attributes:
-        by_key: The definition of each entity.
-        workflows: The files and folders of their workflows, relative to the root of the tree.
-        fingerprint: Another one where any of them has changed.
-    """
-
     by_key: Mapping[Key, DefinitionText]
     workflows: tuple[str, ...]
     fingerprint: str
 
 
 def read_definition_texts(root: Path) -> DefinitionTexts:
-    """The definitions as they are now.
+    """Returns the present definitions.
 
     Raises:
         InvalidDefinitionsError: they have problems.
@@ -76,7 +64,7 @@ def read_definition_texts(root: Path) -> DefinitionTexts:
 
 
 def tree_fingerprint(root: Path, workflows: Iterable[str]) -> str:
-    """The fingerprint of :class:`DefinitionTexts` of a tree with these workflows; nothing is parsed for it."""
+    """Returns the fingerprint of :class:`DefinitionTexts` of a tree with these workflows, without parsing."""
     contents = dict(definition_files(root, lambda _path, _why: None))
     return _fingerprint(root, contents, {path: hash_at(root, path, files_at(root, path)) for path in workflows})
 
@@ -92,7 +80,7 @@ def _fingerprint(root: Path, contents: Mapping[Path, bytes], workflows: Mapping[
 
 
 def _without_secrets(raw: bytes) -> bytes:
-    """So that nobody who reads the fingerprint can try out what a secret is."""
+    """Prevents guessing secrets by comparing fingerprints."""
     try:
         text = text_of(raw)
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Stars in recorded definitions, and what takes their place: the values of the present definition, by key."""
+"""Stars in recorded definitions, and their replacement by values of the present definition, by key."""
 
 from __future__ import annotations
 
@@ -18,31 +18,28 @@ from falcon_assets.errors import OldDefinitionError
 from falcon_assets.model.secret_values import SECRET_KEY
 
 _Step: TypeAlias = tuple[str | int, str | None]
-"""A key; or the number of an item, with its ``name`` where it has one."""
 
 _HIDDEN = re.compile(r"(?<![^\s\[{,:])\*+(?![^\s\]},])")
-"""What may be a value that was hidden; stars within a text may look like it."""
+"""A value that may have been hidden; stars within a text may look alike."""
 _MARK, _VALUE = "\ue000", "\ue001"
-"""In place of a star, and of all of a value: a definition with stars where values are to be is no YAML."""
+"""Placeholders for a star and for a whole value: YAML does not allow stars there."""
 UNKNOWN = "hidden"
-"""What is read where a value is not recorded."""
 WITHOUT = frozenset({SECRET_KEY, NOTIFICATION_KEY})
-"""What has secrets in it, and is taken from the present definition as a whole by what runs once more."""
+"""Keys with secrets that reruns take from the present definition as a whole."""
 _SAID = frozenset({"description", "tags", "groups"})
-"""What nothing is computed with."""
+"""Keys that no computation depends on."""
 
 
 def with_present_values(text: str, now: Any, kind: str, leave: Set[str] = frozenset()) -> str:
-    """The recorded text with the values of the present definition in place of those that are not recorded.
+    """Returns the recorded text with the present values in place of those that are not recorded.
 
-    A password in a URL comes from the present one, too, where but for the password it is the same: nobody else is told
-    it.
+    The password in a URL is replaced only if the rest of the URL is unchanged: no other host must receive it.
 
     Args:
-        text: Of one definition, as it was recorded.
-        now: What the present definition says, as plain values; None: the entity is not there.
+        text: A recorded definition.
+        now: The present definition as plain values; None: the entity does not exist.
         kind: Of the entity, for people.
-        leave: Keys below which ``hidden`` may take the place of what is not there.
+        leave: Keys below which missing values become ``hidden``.
 
     Raises:
         OldDefinitionError: the present definition has no such values; names their keys, and says what to do.
@@ -67,7 +64,7 @@ def with_present_values(text: str, now: Any, kind: str, leave: Set[str] = frozen
 
 
 def shown_hidden(text: str) -> str:
-    """The text as YAML: :data:`UNKNOWN` in place of what was hidden."""
+    """Returns the text as YAML, with :data:`UNKNOWN` for hidden values."""
     marked = _marked(text)
     try:
         spans = spans_of(marked, [node for _, node in _hidden_in(marked) if _is_whole(node)])
@@ -79,7 +76,7 @@ def shown_hidden(text: str) -> str:
 
 
 def as_recorded(text: str) -> str:
-    """A text that an earlier version of this package has recorded, without the secrets that it left in it."""
+    """Returns a text recorded by an earlier version of this package without the secrets that it contains."""
     marked = _marked(text)
     try:
         hidden = spans_of(marked, [node for _, node in _hidden_in(marked) if _is_whole(node)])
@@ -99,7 +96,6 @@ def _is_whole(node: ScalarNode) -> bool:
 
 
 def _hidden_in(marked: str) -> Iterator[tuple[tuple[_Step, ...], ScalarNode]]:
-    """The values that are not recorded, or of which a part is not, each with where it stands."""
     try:
         for root in compose_documents(marked):
             for path, node in _leaves(root, ()):
@@ -123,7 +119,6 @@ def _leaves(node: Node, path: tuple[_Step, ...]) -> Iterator[tuple[tuple[_Step, 
 
 
 def _at(now: Any, path: tuple[_Step, ...]) -> Any:
-    """What stands there now; None: nothing."""
     for key, name in path:
         if isinstance(now, dict):
             now = now.get(key)

@@ -15,11 +15,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def entity_schema(kind: str | None = None) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of one document.
-
-    Args:
-        kind: ``cluster``, ``feed`` or ``process``; None = any of them, told apart by ``kind``.
-    """
+    """Returns the JSON Schema (draft 2020-12) of one document; None: of any kind, discriminated by ``kind``."""
     if kind is not None:
         schema = TypeAdapter(KINDS[kind]).json_schema()
     else:
@@ -31,7 +27,7 @@ def entity_schema(kind: str | None = None) -> dict[str, Any]:
 
 
 def _markdown(value: Any) -> Any:
-    """``value`` with the code quotes of docstrings in descriptions as editors show them."""
+    """Replaces the double backquotes of docstrings in descriptions by Markdown's."""
     if isinstance(value, dict):
         return {
             key: item.replace("``", "`") if key == "description" and isinstance(item, str) else _markdown(item)

@@ -1,8 +1,7 @@
-"""The entities of a folder as they were read and checked last, in a file: of thousands the reading takes seconds.
+"""Cache of the entities of a folder, parsed and checked, in a file: parsing thousands takes seconds.
 
-What is kept is found by the content of all files of definitions, the version of this package and everything else that
-what is said of them depends on. It is for who wrote it alone: a file that somebody else could have written, or that is
-damaged, is as good as none, and is replaced.
+Its key covers the content of all definition files, the version of this package and everything else that the result
+depends on. A file that another user could have written, or that is damaged, is ignored and replaced.
 """
 
 from __future__ import annotations
@@ -34,18 +33,12 @@ from falcon_assets.model.process import Process
 from falcon_assets.planning.dependencies import Node
 
 FOLDER = "entities"
-"""In FALCON_HOME."""
 _CODE = ("catalog", "model", "planning")
-"""The folders of the package that say what definitions mean."""
+"""Folders of the package that determine the meaning of definitions."""
 
 
 def key_of(root: Path, contents: Mapping[Path, bytes]) -> str:
-    """By what the entities of a folder are found again.
-
-    Args:
-        root: The folder.
-        contents: Its files of definitions, and what is in them.
-    """
+    """The key depends on these files and contents, and on all code that reads them."""
     digest = hashlib.blake2b(repr((_code(), shown_path(root))).encode(), digest_size=32)
     for path, raw in contents.items():
         digest.update(f"{len(raw)} {path.relative_to(root)}\0".encode("utf-8", "surrogateescape"))
@@ -54,7 +47,7 @@ def key_of(root: Path, contents: Mapping[Path, bytes]) -> str:
 
 
 def kept(home: Path, root: Path, key: str) -> CheckedEntities | None:
-    """What was kept under that key; None: nothing that can be trusted."""
+    """Returns the entities kept under that key; None: there are none that can be trusted."""
     with suppress(OSError, ValueError, TypeError, KeyError, RecursionError, MemoryError):
         head, _, body = _trusted(_file(home, root)).partition(b"\n")
         if head.decode() != f"{key} {_digest(body)}":
@@ -79,15 +72,7 @@ def kept(home: Path, root: Path, key: str) -> CheckedEntities | None:
 
 
 def keep(home: Path, root: Path, key: str, found: CheckedEntities, documents: Iterable[Any]) -> None:
-    """Keeps entities without problems under that key, in place of others; where that is not possible, nothing happens.
-
-    Args:
-        home: FALCON_HOME, on this machine.
-        root: The folder of the definitions.
-        key: As :func:`key_of`.
-        found: The entities.
-        documents: What they were made of.
-    """
+    """Keeps entities without problems, and the documents they were made of; replaces others. Errors are ignored."""
     entities: dict[str, list[Any]] = {kind: [] for kind in KINDS}
     said = {
         "entities": entities,
@@ -127,11 +112,11 @@ def _digest(raw: bytes) -> str:
 
 
 def _trusted(file: Path) -> bytes:
-    """What is in a file that this user alone could have written.
+    """Returns the content of a file that only this user can have written.
 
     Raises:
-        OSError: there is none.
-        ValueError: others could have.
+        OSError: it cannot be read.
+        ValueError: other users could have written it.
     """
     descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as opened:
@@ -142,7 +127,7 @@ def _trusted(file: Path) -> bytes:
 
 
 def _write(file: Path, raw: bytes) -> None:
-    """Replaces the file: whoever reads sees all of the old one, or of the new one."""
+    """Replaces the file atomically."""
     file.parent.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
     handle, new = tempfile.mkstemp(dir=file.parent, prefix=f"{file.name}.")  # mode 0600
     try:
@@ -156,7 +141,7 @@ def _write(file: Path, raw: bytes) -> None:
 
 @lru_cache(maxsize=1)
 def _code() -> tuple[Any, ...]:
-    """What reads and checks definitions: versions, and the files of the package, which developers change."""
+    """Identifies the code that reads and checks definitions: versions, and the package's files while in development."""
     package = Path(__file__).parent.parent
     sources = (file for folder in _CODE for file in sorted((package / folder).rglob("*.py")))
     stats = ((str(file.relative_to(package)), file.stat()) for file in sources)

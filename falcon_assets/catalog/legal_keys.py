@@ -1,4 +1,4 @@
-"""Which keys are legal at a place of a definition, asked of the models themselves."""
+"""Legal keys at a place of a definition, derived from the models."""
 
 from __future__ import annotations
 
@@ -11,12 +11,7 @@ from pydantic.fields import FieldInfo
 
 
 def legal_keys(model: type[BaseModel], location: tuple[int | str, ...]) -> tuple[str, ...]:
-    """The keys that the mapping at ``location`` may have; nothing where any key is legal.
-
-    Args:
-        model: The model of the whole document.
-        location: As pydantic gives it, tags of unions included.
-    """
+    """Returns the legal keys at ``location`` (pydantic's, with tags of unions); empty: any key is legal."""
     annotations: list[Any] = [model]
     for step in location:
         annotations = [below for annotation in annotations for below in _below(annotation, step)]
@@ -26,7 +21,6 @@ def legal_keys(model: type[BaseModel], location: tuple[int | str, ...]) -> tuple
 
 
 def _options(annotation: Any) -> Iterator[Any]:
-    """The members of a union, without ``Annotated``."""
     origin = get_origin(annotation)
     if origin is Annotated:
         yield from _options(get_args(annotation)[0])

@@ -1,4 +1,4 @@
-"""Clusters and feeds as they were recorded: read from their texts, and reached as those of now are."""
+"""Recorded clusters and feeds: read from their texts, and accessed as the present ones are."""
 
 from __future__ import annotations
 
@@ -22,17 +22,12 @@ _OF_SQL = "spark.sql."
 
 
 def recorded_entity(model: type[EntityT], name: str, text: str, now: EntityT | None) -> EntityT:
-    """What the text declares; secrets are those of now, and where storage options are not recorded, there are none.
+    """Returns the recorded entity with the present secrets; storage options that are not recorded are left out.
 
-    Args:
-        model: What it is.
-        name: Its name.
-        text: As it was recorded.
-        now: What it is now; None: it is not declared any more.
+    ``now`` is the present entity; None: it is not declared any more.
 
     Raises:
-        OldDefinitionError: it is no definition that this version of the package understands, or nobody knows what
-            its secrets were.
+        OldDefinitionError: this version of the package does not understand it, or its secrets are unknown.
     """
     if isinstance(now, Feed):
         _require_format(recorded_data(name, text), now)
@@ -45,12 +40,12 @@ def recorded_entity(model: type[EntityT], name: str, text: str, now: EntityT | N
 
 
 def plain_values(entity: Cluster | Feed | Process | None) -> Any:
-    """What an entity says, under the keys of its definition; None: there is none."""
+    """Returns an entity's values under the keys of its definition; None: there is none."""
     return None if entity is None else entity.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def recorded_data(name: str, text: str) -> Any:
-    """The values of a text as it was recorded, as they were written; for those that were hidden stands ``hidden``.
+    """Returns the values of a recorded text as they were written, with ``hidden`` for hidden ones.
 
     Raises:
         OldDefinitionError: it cannot be read.
@@ -63,7 +58,6 @@ def recorded_data(name: str, text: str) -> Any:
 
 
 def _require_format(then: Any, now: Feed) -> None:
-    """Checks that options that are not recorded are not taken from those of another format."""
     options, was = then.get("options") or {}, then.get("format", now.format)
     if UNKNOWN in options.values() and was != now.format:
         raise OldDefinitionError(
@@ -79,11 +73,11 @@ def _without_storage_options(data: Any) -> Any:
 
 
 def reached_as_now(then: Cluster, now: Cluster) -> Cluster:
-    """The cluster as it was, reached where it is now.
+    """Returns the recorded cluster, reached where it is now.
 
-    What decides what comes out is of then: its colo, and the properties that paths, workflows and Spark SQL take.
-    Endpoints, storage options and locations are of now, and so are the other ``spark.*``: memory, jars and connectors
-    go with the Spark that is there.
+    Results depend on the recorded colo and on the recorded properties for paths, workflows and Spark SQL. Endpoints,
+    storage options and locations are the present ones, as are other ``spark.*``: memory, jars and connectors belong to
+    the present Spark.
     """
     decides = {key: value for key, value in then.properties.items() if _decides(key)}
     others = {key: value for key, value in now.properties.items() if not _decides(key)}
@@ -96,7 +90,7 @@ def _decides(key: str) -> bool:
 
 
 def opened_as_now(then: Feed, now: Feed, cluster: str) -> Feed:
-    """The feed as it was; the URLs among its locations on the cluster are opened with the storage options of now."""
+    """Returns the recorded feed, with the present storage options for URLs among its locations on the cluster."""
     options = now.locations_on(cluster).storage_options
     if options == then.locations_on(cluster).storage_options:
         return then
@@ -104,7 +98,7 @@ def opened_as_now(then: Feed, now: Feed, cluster: str) -> Feed:
 
 
 def lies_as_now(then: Feed, now: Feed, cluster: str) -> Feed:
-    """The feed as it was, its data where it lies now on the cluster."""
+    """Returns the recorded feed, with the present places of its data on the cluster."""
     locations, table = now.locations_on(cluster), now.table_on(cluster)
     moved = then.model_copy(update={"availability_flag": now.availability_flag, "locations": None, "table": table})
     there = {"locations": locations, "table": None, "path_timezone": now.path_zone_on(cluster)}

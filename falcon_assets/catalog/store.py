@@ -1,4 +1,4 @@
-"""The checked set of entities that everything else works from."""
+"""The checked set of entities that all other code works from."""
 
 from __future__ import annotations
 
@@ -37,14 +37,13 @@ class EntityStore:
 
     Attributes:
         root: The folder of the entity definitions; workflow paths are relative to it.
-        clusters: The clusters, of one colo only after :meth:`in_colo`.
-        feeds: The feeds; a feed may name clusters of other colos, see :meth:`feed_clusters`.
-        processes: The processes; likewise.
+        clusters: Of one colo only after :meth:`in_colo`.
+        feeds: They may name clusters of other colos, see :meth:`feed_clusters`; so may processes.
         positions: Kind and name of each entity -> where it is declared.
-        everywhere: All clusters, those of other colos included: what is replicated may come from there.
-        warnings: What works and surprises, by file and line; of all colos.
-        critical: The feeds whose versions are critical where nobody says otherwise, of all colos.
-        left_out: Reads that Dagster's graph of assets cannot show, see ``planning.instances.dependencies``.
+        everywhere: All clusters, including other colos: replications may read there.
+        warnings: Of all colos.
+        critical: Feeds whose versions are critical unless users set another status; of all colos.
+        left_out: Reads that Dagster's asset graph cannot show, see ``planning.instances.dependencies``.
     """
 
     root: Path
@@ -58,48 +57,32 @@ class EntityStore:
     critical: frozenset[str] = frozenset()
 
     def cluster(self, name: str) -> Cluster:
-        """The cluster of that name.
-
-        Raises:
-            UnknownEntityError: there is none; names the nearest.
-        """
+        """Raises UnknownEntityError if there is none, naming the nearest; so do the next two."""
         return _find("cluster", name, self.clusters)
 
     def feed(self, name: str) -> Feed:
-        """The feed of that name.
-
-        Raises:
-            UnknownEntityError: there is none; names the nearest.
-        """
         return _find("feed", name, self.feeds)
 
     def process(self, name: str) -> Process:
-        """The process of that name.
-
-        Raises:
-            UnknownEntityError: there is none; names the nearest.
-        """
         return _find("process", name, self.processes)
 
     def position(self, entity: Cluster | Feed | Process) -> Position:
-        """Where the entity is declared."""
         return self.positions[entity.kind, entity.name]
 
     def producers(self, feed_name: str, cluster_name: str) -> tuple[ProcessWorkload, ...]:
-        """The processes that write the feed on that cluster: one at most, by the checks."""
+        """Returns the processes that write the feed on that cluster: one at most, by the checks."""
         return self._producers.get((feed_name, cluster_name), ())
 
     def landing_clock(self, feed: Feed, cluster_name: str, clock: Clock) -> Clock | None:
-        """That clock where the feed lands from outside; None where processes or replications bring it there."""
+        """Returns ``clock`` if the feed lands from outside; None: processes or replications publish it there."""
         return None if not_from_outside(feed, cluster_name, self.producers(feed.name, cluster_name)) else clock
 
     def replications_to(self, feed_name: str, cluster_name: str) -> tuple[ReplicationWorkload, ...]:
-        """What fills the feed on that cluster, one per source; none where it is not replicated to it."""
+        """Returns the replications of the feed to that cluster, one per source."""
         return self.replications.get((feed_name, cluster_name), ())
 
     @cached_property
     def sources(self) -> dict[str, set[str]]:
-        """Target cluster -> the clusters from which anything is replicated to it."""
         found: dict[str, set[str]] = {}
         for (_, target), replications in self.replications.items():
             found.setdefault(target, set()).update(one.reads_on for one in replications)
@@ -107,7 +90,6 @@ class EntityStore:
 
     @cached_property
     def process_workloads(self) -> tuple[ProcessWorkload, ...]:
-        """The processes on the clusters of this store."""
         pairs = (
             (process, cluster) for process in self.processes.values() for cluster, _ in self.process_clusters(process)
         )
@@ -115,11 +97,10 @@ class EntityStore:
 
     @cached_property
     def workloads(self) -> tuple[Workload, ...]:
-        """All that coordinators run on the clusters of this store."""
         return (*self.process_workloads, *(one for found in self.replications.values() for one in found))
 
     def workloads_of(self, *processes: str) -> tuple[ProcessWorkload, ...]:
-        """Those of some processes, in the order of the names.
+        """Returns the workloads of some processes, in the order of the names.
 
         Raises:
             UnknownEntityError: there is no process of that name; names the nearest.
@@ -128,15 +109,13 @@ class EntityStore:
         return tuple(one for process in chosen for one in self.process_workloads if one.entity is process)
 
     def workload(self, name: str, cluster_name: str) -> Workload | None:
-        """The workload of that name on that cluster; None where there is none."""
         return self._workloads.get((name, cluster_name))
 
     def feed_clusters(self, feed: Feed) -> Iterator[tuple[Cluster, FeedCluster]]:
-        """The clusters of the feed that are in this store, with what the feed declares for each."""
+        """Only the clusters of this store, with the feed's settings for each."""
         return ((self.clusters[entry.name], entry) for entry in feed.clusters if entry.name in self.clusters)
 
     def process_clusters(self, process: Process) -> Iterator[tuple[Cluster, ProcessCluster]]:
-        """The clusters of the process that are in this store, with what the process declares for each."""
         return ((self.clusters[entry.name], entry) for entry in process.clusters if entry.name in self.clusters)
 
     @cached_property
@@ -150,7 +129,6 @@ class EntityStore:
 
     @cached_property
     def replications(self) -> dict[tuple[str, str], tuple[ReplicationWorkload, ...]]:
-        """Feed and target -> what fills it there, one per source."""
         return {
             (feed.name, cluster.name): tuple(replications_to(feed, entry))
             for feed in self.feeds.values()
@@ -163,11 +141,7 @@ class EntityStore:
         return {(one.name, one.cluster): one for one in self.workloads}
 
     def in_colo(self, colo: str | None) -> EntityStore:
-        """The clusters of that colo, and the feeds and processes that are on at least one of them; None = all.
-
-        Raises:
-            UnknownEntityError: no cluster is of that colo; names the nearest.
-        """
+        """Returns the clusters of a colo and what is on them; raises UnknownEntityError if there are none."""
         if colo is None:
             return self
         clusters = {name: cluster for name, cluster in self.clusters.items() if cluster.colo == colo}
@@ -187,13 +161,13 @@ def load_entities(root: Path, *, strict: bool = False, programs: bool = False, h
 
     Args:
         root: The folder.
-        strict: What would be a warning is a problem, but for what only a parser doubts.
-        programs: Whether the files of workflows and the schemas of feeds are parsed, too.
-        home: FALCON_HOME, where the entities are kept until a file changes, if it is there; None: they are read anew.
+        strict: Warnings are problems, except doubts of a parser.
+        programs: Whether workflow files and schemas of feeds are parsed, too.
+        home: FALCON_HOME, where the entities are kept until a file changes, if it exists; None: they are read anew.
 
     Raises:
         InvalidDefinitionsError: with all problems and warnings of all files.
-        MissingDefinitionsError: ``root`` is not a folder, or there is no entity in it.
+        MissingDefinitionsError: ``root`` is not a folder, or has no entity.
     """
     if root.exists() and not root.is_dir():
         raise MissingDefinitionsError(
@@ -214,7 +188,6 @@ def load_entities(root: Path, *, strict: bool = False, programs: bool = False, h
 
 
 def _kept(root: Path, home: Path) -> CheckedEntities | None:
-    """The entities as they were checked last, if nothing has changed."""
     contents = read_contents(root)
     found = None if contents is None else kept(home, root, key_of(root, contents))
     return found if found and found.programs.are_there(root) else None

@@ -1,4 +1,4 @@
-"""An entity as it is stored, in a tree that is perhaps not valid."""
+"""An entity of a tree of definitions that may be invalid."""
 
 from __future__ import annotations
 
@@ -12,27 +12,21 @@ from falcon_assets.model.shared import Acl
 
 @dataclass(frozen=True)
 class StoredEntity:
-    """Who owns an entity.
-
-    Attributes:
-        document: What declares it, with kind and name.
-    """
+    """Name and owner of an entity; its document must have kind and name."""
 
     document: Document
 
     @property
     def kind(self) -> str:
-        """Of what kind."""
         return str(self.document.data["kind"])
 
     @property
     def name(self) -> str:
-        """Its name."""
         return str(self.document.data["name"])
 
     @property
     def acl(self) -> Acl | None:
-        """Its ``acl``; one that is not legal gives nothing to anybody but its owner and group."""
+        """The entity's ``acl``; an illegal one grants nothing to anyone but its owner and group."""
         said = self.document.data.get("acl")
         if said is None:
             return None

@@ -1,4 +1,4 @@
-"""The definitions as they are stored: files, documents, and which entity each of them declares."""
+"""A tree of definitions as stored: files, documents, and the entity that each of them declares."""
 
 from __future__ import annotations
 
@@ -20,19 +20,12 @@ from falcon_assets.model.entity import Key
 
 @dataclass(frozen=True)
 class Stored:
-    """A tree of definitions.
-
-    Attributes:
-        root: Its folder; perhaps not there yet.
-        files: What is in it.
-    """
-
     root: Path
     files: Files
 
     @cached_property
     def by_key(self) -> dict[Key, Document]:
-        """The document that declares each entity; of several the first."""
+        """The document of each entity; of several the first."""
         found: dict[Key, Document] = {}
         for document in self.files.documents:
             if key := key_of(document):
@@ -40,16 +33,14 @@ class Stored:
         return found
 
     def number(self, document: Document) -> int:
-        """Which document of its file it is, from 0."""
         return self._places[id(document)][0]
 
     def text(self, document: Document) -> str:
-        """The document's own text; as JSON, which is YAML too, where it cannot be told from its neighbours."""
+        """Returns the document's own text; as JSON, which is YAML, if it cannot be separated from its neighbours."""
         return self._places[id(document)][1]
 
     @cached_property
     def _places(self) -> dict[int, tuple[int, str]]:
-        """Number and text of each document."""
         by_path: dict[Path, list[Document]] = {}
         for document in self.files.documents:
             by_path.setdefault(document.path, []).append(document)
@@ -63,7 +54,7 @@ class Stored:
 
 
 def read_tree(root: Path) -> Stored:
-    """The tree as it is; where there is no folder yet, an empty one.
+    """Returns the present tree; an empty one if there is no folder yet.
 
     Raises:
         DefinitionStoreError: a change that was interrupted cannot be finished.
@@ -72,27 +63,25 @@ def read_tree(root: Path) -> Stored:
 
 
 def key_of(document: Document) -> Key | None:
-    """The entity that the document declares, as far as it can be seen."""
     data = document.data if isinstance(document.data, dict) else {}
     kind, name = data.get("kind"), data.get("name")
     return (kind, name) if isinstance(kind, str) and isinstance(name, str) else None
 
 
 def as_json(document: Document) -> str:
-    """What the document says, as JSON."""
     return json.dumps(document.data, indent=2, ensure_ascii=False) + "\n"
 
 
 def text_of(raw: bytes) -> str:
-    """The text of a file that was read without problems."""
+    """The file must have been read without problems."""
     return raw.decode("utf-8-sig")
 
 
 def masked(text: str) -> str:
-    """The text of legal definitions with stars for all that is secret in them, as it may be recorded and shown.
+    """Returns the text of legal definitions with stars for all secrets, fit to be recorded and shown.
 
-    That are the values of storage options, of what else is secret by its name, and passwords in URLs; names of
-    environment variables are not. Nothing is told of a secret: with another one the text is the same.
+    Secrets are the values of storage options and of keys that are secret by their names, and passwords in URLs, but not
+    names of environment variables. The result does not depend on the secret.
     """
     try:
         roots = list(compose_documents(text))
@@ -106,7 +95,7 @@ def masked(text: str) -> str:
 
 
 def has_hidden_values(text: str) -> bool:
-    """Whether there are stars in what :func:`masked` made of a definition: where a value is to be, they are no YAML."""
+    """Whether a text of :func:`masked` has stars for values: YAML does not allow them there."""
     try:
         list(compose_documents(text))
     except YAMLError:

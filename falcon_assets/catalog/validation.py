@@ -1,4 +1,4 @@
-"""Pydantic's errors in our words: the one place where they are translated."""
+"""Pydantic's errors in plain words: the only place where they are translated."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ SECRET_RULES = {
     False: "must be a mapping (key: value)",
     True: "must be {env: NAME}, a text, a whole number, or true or false",
 }
-"""What may stand at and below ``storage_options``, said without the value."""
+"""Legal values at and below ``storage_options``, without quoting the value."""
 _RECEIVER_RULES = {
     1: "must be a mapping (key: value)",
     2: "must be a list of {url: {env: NAME}}",
     3: "must be {url: {env: NAME}}: the URL says who may write there, so it stands in the environment only",
 }
-"""What may stand at and below ``notification``, said without the value."""
+"""Legal values at and below ``notification``, without quoting the value."""
 
 
 def validation_problems(document: Document, model: type[BaseModel], error: ValidationError) -> Iterator[Problem]:
-    """One problem for each thing that is wrong with the document, at its key; of very many the first."""
+    """Yields one problem for each mistake in the document, at its key; of very many the first."""
     every = [detail for detail in error.errors(include_url=False) if detail["type"] != "is_instance_of"]
     details = every[:MOST_PROBLEMS]
     if len(every) > len(details):
@@ -75,7 +75,7 @@ def validation_problems(document: Document, model: type[BaseModel], error: Valid
 
 
 def _secret_rule(path: KeyPath, kind: str) -> tuple[KeyPath, str]:
-    """The key of a secret on the way, and what may stand there; "" where none is."""
+    """Returns the key of a secret on the path, and the rule for its value; "": there is none."""
     depth = _secret_depth(path)
     if depth:
         return path[: depth + 1], SECRET_RULES[len(path) > depth]
@@ -83,7 +83,7 @@ def _secret_rule(path: KeyPath, kind: str) -> tuple[KeyPath, str]:
 
 
 def _secret_depth(path: KeyPath) -> int:
-    """How many keys lead to storage options, of a cluster, its registry or of locations; 0: none are on the way."""
+    """Returns the number of keys to storage options, of a cluster, its registry or locations; 0: not on the path."""
     for depth, key in enumerate(path, start=1):
         if key == SECRET_KEY and (depth == 1 or path[depth - 2] in ("locations", "registry")):
             return depth
@@ -91,7 +91,6 @@ def _secret_depth(path: KeyPath) -> int:
 
 
 def _is_receiver(path: KeyPath, kind: str) -> bool:
-    """Whether the value there may be the URL of a receiver."""
     if not path or path[0] != NOTIFICATION_KEY or path[1:2] == ("on",):
         return False
     return len(path) > 2 or kind not in ("missing", "extra_forbidden", "too_short")
@@ -106,12 +105,11 @@ def unknown_word(what: str, word: str, legal: tuple[str, ...]) -> str:
 
 
 def shorten(text: str) -> str:
-    """The text, cut where it is too long to be shown."""
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."
 
 
 def _key_path(document: Document, detail: ErrorDetails) -> KeyPath:
-    """Where in the document it is: pydantic's location without the marks of unions, which are not in the document."""
+    """Returns pydantic's location without the tags of unions, which are not in the document."""
     path: KeyPath = ()
     for index, step in enumerate(detail["loc"]):
         is_missing_key = detail["type"] == "missing" and index == len(detail["loc"]) - 1

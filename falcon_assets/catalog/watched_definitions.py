@@ -1,4 +1,4 @@
-"""Whether definitions could still be loaded: whoever starts a run asks, because the run reads them anew."""
+"""Whether the definitions can be loaded: checked before a run starts, which reads them anew."""
 
 from __future__ import annotations
 
@@ -14,22 +14,21 @@ _State: TypeAlias = "frozenset[tuple[str, int, int, int]]"
 
 
 class WatchedDefinitions:
-    """Looks at the files of the definitions, and reads them only when one of them has changed.
+    """Checks the files of the definitions, and reads them only when one of them has changed.
 
     Safe to use from several threads.
     """
 
     def __init__(self, root: Path, *, are_loaded: bool = True) -> None:
-        """Watches definitions below ``root``, which have just been loaded or, perhaps, have problems already."""
         self._root = root
         self._lock = threading.Lock()
         self._state: _State | None = self._read_state() if are_loaded else None
         self._problem: str | None = None
 
     def problem(self) -> str | None:
-        """What keeps the definitions from being loaded now, as ``falcon validate`` says it; None: nothing does.
+        """Returns why the definitions cannot be loaded now, as ``falcon validate`` shows it; None: they can.
 
-        A workflow that is missing does so as well, and is found once a definition has changed.
+        A missing workflow counts, but is noticed only after a definition has changed.
         """
         with self._lock:
             state = self._read_state()

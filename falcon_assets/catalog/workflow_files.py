@@ -1,4 +1,4 @@
-"""The files that the workflows of processes are made of, and what is in them."""
+"""The files of workflows of processes, and their contents."""
 
 from __future__ import annotations
 
@@ -13,20 +13,15 @@ from falcon_assets.model.process import Process
 from falcon_assets.model.workflow import Workflow
 
 PART_BYTES = 1 << 20
-"""So much of a file is read at once."""
 _COMPILED = "__pycache__"
-"""What Python writes beside the modules that it imports."""
 LIB_SUFFIXES = (".jar", ".py", ".zip", ".egg")
 
 
 @dataclass(frozen=True)
 class WorkflowFile:
-    """A file of a workflow.
+    """A file of a workflow; its path is relative to the root of the definitions.
 
-    Attributes:
-        path: Relative to the root of the definitions.
-        hash: SHA-256 of its content; None: it cannot be read.
-        problem: Why it cannot be read.
+    ``hash`` is the SHA-256 of its content; None: it cannot be read, for the reason in ``problem``.
     """
 
     path: str
@@ -35,25 +30,23 @@ class WorkflowFile:
 
     @property
     def said(self) -> str:
-        """What stands for its content where contents are compared."""
         return self.hash or self.problem
 
     @property
     def is_inside(self) -> bool:
-        """Whether the path leads nowhere but below whatever folder it is taken to."""
+        """Whether the path stays within any folder that it is appended to."""
         path = PurePosixPath(os.path.normpath(self.path))
         return not path.is_absolute() and ".." not in path.parts
 
 
 def declared_paths(process: Process) -> tuple[str, ...]:
-    """The files and folders that the workflows of the process name, those for late data too."""
+    """Returns the files and folders that the workflows of the process name, including those for late data."""
     late = process.late_process.inputs if process.late_process else ()
     workflows = [process.workflow, *(one.workflow for one in late if one.workflow)]
     return tuple(sorted({file for one in workflows for file in (*one.files().values(), *one.lib)}))
 
 
 def files_at(root: Path, declared: str) -> tuple[WorkflowFile, ...]:
-    """The file of that path below the root, or all files in the folder."""
     path = root / declared
     if not path.is_dir():
         return (_file(path, declared),)
@@ -61,7 +54,7 @@ def files_at(root: Path, declared: str) -> tuple[WorkflowFile, ...]:
 
 
 def hash_at(root: Path, declared: str, files: Iterable[WorkflowFile]) -> str:
-    """The hash of what :func:`files_at` found: of a file its own, else one of all of them."""
+    """Returns the hash of the files of :func:`files_at`: of a single file its own, else a combined one."""
     if (root / declared).is_dir():
         skipped = len(declared.rstrip("/")) + 1
         return combined(f"{one.path[skipped:]}\0{one.said}" for one in files)
@@ -69,12 +62,11 @@ def hash_at(root: Path, declared: str, files: Iterable[WorkflowFile]) -> str:
 
 
 def combined(lines: Iterable[str]) -> str:
-    """A hash of several texts."""
     return sha256("\n".join(lines).encode(errors="surrogateescape")).hexdigest()
 
 
 def parts_of(path: Path) -> Iterator[bytes]:
-    """What is in a file, part by part; of an empty one there is one.
+    """Yields the content of a file in parts, at least one.
 
     Raises:
         OSError: it cannot be read.
@@ -104,7 +96,7 @@ def _file(path: Path, name: str) -> WorkflowFile:
 
 
 def workflows(process: Process) -> Iterator[tuple[tuple[str | int, ...], Workflow]]:
-    """The workflow of the process and those of its late inputs, with their keys."""
+    """Yields the workflow of the process and those of its late inputs, with their keys."""
     yield ("workflow",), process.workflow
     late = process.late_process
     for index, entry in enumerate(late.inputs if late else ()):
@@ -114,25 +106,17 @@ def workflows(process: Process) -> Iterator[tuple[tuple[str | int, ...], Workflo
 
 @dataclass(frozen=True)
 class WorkflowPaths:
-    """What workflows name, relative to the root of the definitions.
-
-    Attributes:
-        files: Their files.
-        libs: Their libraries, or folders of them.
-    """
-
     files: tuple[str, ...]
     libs: tuple[str, ...]
 
     def are_there(self, root: Path) -> bool:
-        """Whether none of them, which had no problem once, has one now."""
+        """Whether all of them, which had no problem once, still have none."""
         resolved = root.resolve()
         asked = (*((file_problem, one) for one in self.files), *((lib_problem, one) for one in self.libs))
         return all(problem(root, resolved, path) is None for problem, path in asked)
 
 
 def workflow_paths(processes: Iterable[Process]) -> WorkflowPaths:
-    """What the workflows of those processes name."""
     found = [workflow for process in processes for _, workflow in workflows(process)]
     return WorkflowPaths(
         tuple(dict.fromkeys(file for one in found for file in one.files().values())),
@@ -141,7 +125,7 @@ def workflow_paths(processes: Iterable[Process]) -> WorkflowPaths:
 
 
 def file_problem(shown_root: Path, root: Path, path: str) -> str | None:
-    """What is wrong with the path of a file, relative to the root; None: nothing is."""
+    """Returns the problem of a file's path, relative to the root; None: there is none."""
     try:
         target = (root / path).resolve()
         if not target.is_relative_to(root):
@@ -154,7 +138,7 @@ def file_problem(shown_root: Path, root: Path, path: str) -> str | None:
 
 
 def lib_problem(shown_root: Path, root: Path, path: str) -> str | None:
-    """What is wrong with the path of a library, or of a folder of them; None: nothing is."""
+    """As :func:`file_problem`, for a library or a folder of libraries."""
     try:
         if (root / path).is_dir() and (root / path).resolve().is_relative_to(root):
             files = [one.name for one in (root / path).iterdir() if one.suffix in LIB_SUFFIXES]

@@ -1,4 +1,4 @@
-"""Operations on the installation: its versions, its health, its ledger, the roots of its stores."""
+"""Operations on the installation: its versions, its status, its ledger, the roots of its stores."""
 
 from __future__ import annotations
 
@@ -33,14 +33,12 @@ from falcon_assets.storage.roots import why_away
 
 @dataclass(frozen=True)
 class RootState:
-    """A root of a store that is used, or was.
+    """A root of a store, in use or formerly.
 
     Attributes:
-        cluster: Whose store.
-        root: Where it is.
-        mark: What it is known to carry; None: it is not known, or may not be marked.
-        since: Since when it is known, in real time; None: it was never used.
-        problem: Why nothing can be done there now; None: it is there, or is made when it is written to first.
+        mark: Its known mark; None: unknown, or it may not be marked.
+        since: When it was used first, in real time; None: never.
+        problem: Why it cannot be used now; None: it exists, or is created by the first write.
     """
 
     cluster: str
@@ -50,12 +48,11 @@ class RootState:
     problem: str | None
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         return {**self.__dict__}
 
 
 def list_roots(installation: Installation) -> list[RootState]:
-    """The roots of all stores that are used or were, by cluster; nothing is marked or remembered.
+    """Returns the roots of all stores in use or formerly, by cluster; marks and records nothing.
 
     Raises:
         InvalidDefinitionsError: the definitions have problems.
@@ -78,18 +75,14 @@ def list_roots(installation: Installation) -> list[RootState]:
 
 
 def adopt_root(installation: Installation, cluster: str, root: str | None = None) -> bool:
-    """Takes what is at a root of a cluster for it from now on, and marks it; whether anything has changed.
+    """Accepts and marks the present content of a cluster's root; returns whether anything has changed.
 
-    What is recorded of instances is left alone: those that are not there any more have to be made or brought again.
-
-    Args:
-        installation: Where.
-        cluster: The cluster.
-        root: As :func:`list_roots` and errors name it; None: that of the cluster's ``write`` endpoint.
+    Records of instances are kept: missing ones have to be made or copied again. ``root`` is as in :func:`list_roots`
+    and in errors; None: that of the cluster's ``write`` endpoint.
 
     Raises:
         UnknownEntityError: there is no such cluster.
-        StorageError: it has no such root, the root is not there, or the store refuses.
+        StorageError: it has no such root, the root is missing, or the store refuses.
         DeniedError: the user may not change the cluster.
     """
     with audited(installation, "admin root adopt", PlainRequest()) as audit:
@@ -117,7 +110,6 @@ def _store(installation: Installation, cluster: str, root: str | None) -> Cluste
 
 
 def _stores(installation: Installation, remembered: Iterable[tuple[str, str]]) -> Iterator[ClusterStore]:
-    """One for each root."""
     settings, entities = installation.settings, installation.entities
     seen = set[tuple[str, str]]()
     for one in used_stores(entities):
@@ -138,21 +130,19 @@ def _stores(installation: Installation, remembered: Iterable[tuple[str, str]]) -
 
 
 CHECKS = ("definitions", "database", "daemon", "webserver")
-"""Those of ``falcon doctor`` that say whether everything runs."""
+"""Checks of ``falcon doctor`` that show whether everything runs."""
 _ASKED = {"definitions", "database"}
-"""Without them nothing can be said about entities."""
 
 
 @dataclass(frozen=True)
 class InstallationStatus:
-    """How an installation is.
+    """The status of an installation.
 
     Attributes:
-        findings: What has to work.
-        now: The time on the falcon clock, and which clock that is.
-        colo: The colo that it serves; None: all.
-        entities: Status -> how many feeds and processes are in it; None: that cannot be said.
-        behind: How many events of Dagster's are not in the ledger yet; None: that cannot be said.
+        now: The time on the falcon clock, with the clock.
+        colo: None: all.
+        entities: Status -> number of feeds and processes; None: unknown.
+        behind: Number of Dagster's events that are not folded; None: unknown.
     """
 
     findings: tuple[CheckResult, ...]
@@ -163,11 +153,10 @@ class InstallationStatus:
 
     @property
     def ok(self) -> bool:
-        """Whether all of it works; what does not run is not ok here, whether or not it has to."""
+        """Whether all of it works; a part that does not run counts as not working, required or not."""
         return all(one.judgement.status is Severity.OK for one in self.findings)
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         return {
             "ok": self.ok,
             "checks": [one.as_data() for one in self.findings],
@@ -179,7 +168,7 @@ class InstallationStatus:
 
 
 def installation_status(installation: Installation) -> InstallationStatus:
-    """Asks what ``falcon doctor`` asks of definitions, database, Dagster's daemon, its webserver and code locations."""
+    """Makes the :data:`CHECKS` of ``falcon doctor``."""
     settings = installation.settings
     findings = examine(datetime.now(UTC), CHECKS)
     works = {one.check for one in findings if one.judgement.status is Severity.OK}
@@ -196,16 +185,6 @@ def _behind(installation: Installation) -> int:
 
 @dataclass(frozen=True)
 class Versions:
-    """What is installed here.
-
-    Attributes:
-        falcon_assets: This package.
-        dagster: Dagster.
-        pyspark: PySpark.
-        python: Python.
-        ledger: The revision of the ledger's tables; None: the database cannot be reached.
-    """
-
     falcon_assets: str
     dagster: str
     pyspark: str
@@ -214,7 +193,6 @@ class Versions:
 
 
 def installed_versions(installation: Installation) -> Versions:
-    """The versions of everything that matters; the ledger's tables are brought up to date."""
     try:
         with installation.database.connect() as connection:
             ledger = revision(connection)
@@ -226,31 +204,23 @@ def installed_versions(installation: Installation) -> Versions:
 
 @dataclass(frozen=True)
 class LedgerStatus(Overview):
-    """The ledger in numbers.
-
-    Attributes:
-        behind: How many events of Dagster's history are not folded in yet.
-    """
-
     behind: int
 
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """How many facts the history had, and how long that took."""
-
     facts: int
     seconds: float
 
 
 def ledger_status(installation: Installation) -> LedgerStatus:
-    """What is in the ledger now; it is not brought up to date."""
+    """Returns numbers of the ledger without bringing it up to date."""
     with installation.ledger.engine.connect() as connection:
         found = overview(connection)
     return LedgerStatus(**vars(found), behind=installation.ledger.behind(found.event_id))
 
 
 def rebuild_ledger(installation: Installation) -> Rebuilt:
-    """Makes it anew from all of Dagster's history; what commands said to entities is kept."""
+    """Folds all of Dagster's history into a new projection; keeps the commands given to entities."""
     ledger, started = installation.ledger, time.monotonic()
     return Rebuilt(ledger.rebuild(), time.monotonic() - started)

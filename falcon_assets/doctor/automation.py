@@ -1,4 +1,4 @@
-"""Checks of what starts and records by itself: Dagster's daemon, and the sensors."""
+"""Checks of Dagster's daemon, and of the sensors."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ if TYPE_CHECKING:
 
 
 SILENT = timedelta(seconds=120)
-"""Each part of the daemon gives a sign of life every half minute."""
+"""Each part of the daemon has a heartbeat every half minute."""
 LATE = timedelta(minutes=5)
 """Sensors tick every four seconds, or every half minute."""
 _UNREADABLE, _NEVER_RAN = not_checked("Dagster's history cannot be read"), ok("Dagster has not run here yet")
 _START = "start it: dagster-daemon run, or dagster dev"
 _PARTS = (("collector", "sla", "retention_at_once"), ("coordinator", "late_arrival"))
-"""What the names of sensors end with: of clusters, and of pipelines; the first is there for each."""
+"""Suffixes of sensors, of clusters and of pipelines; the first is that of a required sensor."""
 _NAMED = 5
 
 
 def check_daemon(context: CheckContext) -> Iterator[Judgement]:
-    """Whether Dagster's daemon lives."""
     try:
         facts = context.database()
     except SettingsError:
@@ -38,7 +37,6 @@ def check_daemon(context: CheckContext) -> Iterator[Judgement]:
 
 
 def check_sensors(context: CheckContext) -> Iterator[Judgement]:
-    """Whether sensors tick, and without errors."""
     facts, store = dagster_or_judgement(context), context.entities_if_sound()
     if isinstance(facts, Judgement):
         yield facts
@@ -50,7 +48,7 @@ def check_sensors(context: CheckContext) -> Iterator[Judgement]:
 
 
 def dagster_or_judgement(context: CheckContext) -> DagsterFacts | Judgement:
-    """What Dagster shows; where there is nothing to judge, the judgement that says so."""
+    """Returns what Dagster shows, or the judgement if there is nothing to judge."""
     try:
         facts = context.dagster()
     except SettingsError:
@@ -59,7 +57,7 @@ def dagster_or_judgement(context: CheckContext) -> DagsterFacts | Judgement:
 
 
 def expected_sensors(store: EntityStore) -> dict[str, bool]:
-    """The names that sensors may have -> whether there has to be such a sensor."""
+    """Returns the legal names of sensors, and whether each is required."""
     owners = store.clusters, sorted({one.pipelines[0] for one in store.workloads})
     return {
         op_name(owner, part): number == 0
@@ -70,12 +68,10 @@ def expected_sensors(store: EntityStore) -> dict[str, bool]:
 
 
 def is_alive(daemon: DaemonHealth, now: datetime) -> bool:
-    """Whether a part of the daemon has given a sign of life lately."""
     return now - daemon.seen < SILENT
 
 
 def judge_daemons(daemons: Collection[DaemonHealth], now: datetime) -> Judgement:
-    """Of the parts of the daemon, by their last signs of life."""
     dead = [one for one in daemons if not is_alive(one, now)]
     if not daemons:
         return warning("Dagster's daemon has never run here: nothing runs by itself", _START)
@@ -92,13 +88,13 @@ def judge_daemons(daemons: Collection[DaemonHealth], now: datetime) -> Judgement
 def judge_sensors(
     sensors: Sequence[SensorFacts], expected: Mapping[str, bool], now: datetime, *, ticking: bool
 ) -> Iterator[Judgement]:
-    """Of the sensors that this installation has.
+    """Judges the sensors of this installation.
 
     Args:
-        sensors: What Dagster knows of them; others are ignored, such as those of entities that are gone.
-        expected: The names that they may have -> whether there has to be such a sensor.
+        sensors: As Dagster knows them; others, such as those of deleted entities, are ignored.
+        expected: Legal names -> whether the sensor is required.
         now: The real time.
-        ticking: Whether the part of the daemon is alive that ticks them: else they are late, all of them.
+        ticking: Whether the part of the daemon that ticks them is alive: else all are late.
     """
     known = {one.name: one for one in sensors if one.name in expected}
     well = 0

@@ -1,4 +1,4 @@
-"""What a check of the doctor looks at, and what it says."""
+"""Input and result of a check of the doctor."""
 
 from __future__ import annotations
 
@@ -20,47 +20,32 @@ _PASSWORD = re.compile(r"(://[^\s:/@]*):[^\s/]*@|((?:password|token|secret)=)[^\
 
 
 class Severity(Enum):
-    """How something is."""
-
     OK = "ok"
     WARNING = "warning"
-    """It works, and may surprise."""
     PROBLEM = "problem"
-    """Something does not work."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """How one thing is.
-
-    Attributes:
-        status: Whether it is as it should be.
-        text: What was found.
-        fix: What to do; "": nothing.
-    """
-
     status: Severity
     text: str
     fix: str = ""
 
 
 def ok(text: str) -> Judgement:
-    """It is as it should be."""
     return Judgement(Severity.OK, shown(text))
 
 
 def warning(text: str, fix: str) -> Judgement:
-    """It works, and may surprise."""
     return Judgement(Severity.WARNING, shown(text), shown(fix))
 
 
 def problem(text: str, fix: str) -> Judgement:
-    """It does not work."""
     return Judgement(Severity.PROBLEM, shown(text), shown(fix))
 
 
 def shown(text: str) -> str:
-    """The text on one line that a terminal can show, without passwords: drivers quote what they were told."""
+    """Returns the text on one line that a terminal can show, without passwords: drivers quote their arguments."""
     line = " ".join(text.split())
     return printable(_PASSWORD.sub(lambda found: f"{found[2]}***" if found[2] else f"{found[1]}:***@", line))
 
@@ -69,20 +54,18 @@ T = TypeVar("T")
 
 
 class Once(Generic[T]):
-    """Finds something when it is called for the first time; an error is raised by every call.
+    """Computes a value on the first call, and returns it, or raises its error, on every call.
 
-    Each has a lock of its own, so that what does not answer holds up only who asks for it.
+    Each has a lock of its own, so that one that blocks delays only its own callers.
     """
 
     def __init__(self, find: Callable[[], T]) -> None:
-        """Finds nothing yet."""
         self._find, self._lock = find, threading.Lock()
         self._found: T | None = None
         self._error: Exception | None = None
         self._is_found = False
 
     def __call__(self) -> T:
-        """What was found."""
         with self._lock:
             if not self._is_found:
                 try:
@@ -96,35 +79,28 @@ class Once(Generic[T]):
 
 
 class CheckContext:
-    """This installation, as far as checks look at it; each part is looked at when a check asks for it.
-
-    Attributes:
-        settings: How it is set up.
-        environ: The environment.
-        now: The real time.
-    """
+    """This installation as checks see it; each part is read when a check first needs it. ``now`` is the real time."""
 
     def __init__(self, settings: Settings, now: datetime) -> None:
-        """Looks at nothing yet."""
         self.settings, self.environ, self.now = settings, settings.environ, now
         self.entities: Once[EntityStore] = Once(
             lambda: load_entities(settings.entity_defs, home=settings.home).in_colo(settings.colo)
         )
         """Of this colo; raises as loading them."""
         self.database: Once[DatabaseFacts | None] = Once(self._database)
-        """None: the embedded one was not made yet. Raises a SettingsError where it cannot be reached."""
+        """None: the embedded database does not exist yet. Raises SettingsError if it cannot be reached."""
         self.dagster: Once[DagsterFacts | None] = Once(self._dagster)
-        """None: Dagster has not made its tables yet. Raises a SettingsError where the database cannot be used."""
+        """None: Dagster has not created its tables yet. Raises SettingsError if the database cannot be used."""
 
     def dagster_schema(self) -> tuple[str | None, str]:
-        """Revision of Dagster's tables, and the one that the installed Dagster needs; raises as :attr:`database`."""
+        """Returns the revision of Dagster's tables, and the one that Dagster needs; raises as :attr:`database`."""
         from falcon_assets.doctor.dagster_probe import schema_of  # noqa: PLC0415 - takes seconds
 
         database = self.database()
         return schema_of(database.url) if database else (None, "")
 
     def entities_if_sound(self) -> EntityStore | None:
-        """The entities; None where there are none or they have problems, which another check says."""
+        """None: there are none, or they have problems, which another check reports."""
         try:
             return self.entities()
         except FalconError:
@@ -158,5 +134,4 @@ def lasting(time: timedelta) -> str:
 
 
 def not_checked(why: str) -> Judgement:
-    """Of what nothing can be said about."""
     return warning(f"not checked: {why}", "mend that first")

@@ -1,4 +1,4 @@
-"""What a look at Dagster's instance shows: its daemon, sensors and runs."""
+"""Facts about Dagster's instance: its daemon, sensors and runs."""
 
 from __future__ import annotations
 
@@ -12,19 +12,11 @@ if TYPE_CHECKING:
 
 
 MOST_RUNS = 50
-"""So many runs at work are looked at: those that began first."""
+"""Number of runs at work that are examined: those that began first."""
 
 
 @dataclass(frozen=True)
 class SensorFacts:
-    """A sensor that Dagster knows.
-
-    Attributes:
-        name: Its name.
-        is_stopped: Whether somebody stopped it.
-        last: Its last tick; None: there was none.
-    """
-
     name: str
     is_stopped: bool
     last: LastTick | None
@@ -34,14 +26,8 @@ class SensorFacts:
 class RunFacts:
     """A run that is not over; times are real ones.
 
-    Attributes:
-        run_id: Its id.
-        job: The name of its job.
-        status: ``QUEUED``, ``STARTED`` ...
-        created: When it was made.
-        last_event: When something happened to it last.
-        is_lost: Whether nobody has its lock.
-        stands_still: For how long its worker, which has the lock, has not given a sign of life; None: it does.
+    ``is_lost``: the lock of its worker is free. ``stands_still``: how long its worker, which has the lock, has given no
+    sign of life; None: it does.
     """
 
     run_id: str
@@ -55,15 +41,12 @@ class RunFacts:
 
 @dataclass(frozen=True)
 class DagsterFacts:
-    """How Dagster is.
+    """The state of Dagster.
 
     Attributes:
-        daemons: The parts of its daemon that have given signs of life.
-        sensors: The sensors that ticked, or that somebody started or stopped.
-        queued: How many runs are queued.
-        oldest_queued: The one that has waited longest; None: none is queued.
-        at_work: How many runs take a place.
-        places: How many runs may be at work; None: any number.
+        oldest_queued: None: none is queued.
+        at_work: Number of runs that occupy a slot.
+        places: Number of slots; None: unlimited.
         runs: Those that are starting, at work or stopping, the first :data:`MOST_RUNS`.
     """
 

@@ -1,4 +1,4 @@
-"""Looks at Dagster's instance; nothing is changed there."""
+"""Reads Dagster's instance, without changing it."""
 
 from __future__ import annotations
 
@@ -26,12 +26,7 @@ _STANDS_STILL = timedelta(minutes=1)
 
 
 def dagster_facts(settings: Settings, url: str, workloads: Sequence[Workload]) -> DagsterFacts:
-    """Looks at Dagster's instance.
-
-    Args:
-        settings: How this installation is set up.
-        url: The database, which has Dagster's tables.
-        workloads: Whose runs have locks.
+    """Reads Dagster's instance; the runs of ``workloads`` have locks.
 
     Raises:
         SettingsError: the instance cannot be opened.
@@ -60,13 +55,12 @@ def dagster_facts(settings: Settings, url: str, workloads: Sequence[Workload]) -
 
 
 def schema_of(url: str) -> tuple[str | None, str]:
-    """The revision of Dagster's tables in a database, and the one that the installed Dagster needs."""
     with create_engine(url, poolclass=NullPool).connect() as connection:
         return dagster_revision(connection)
 
 
 def _lost(instance: dg.DagsterInstance, engine: Engine, workloads: Sequence[Workload]) -> set[str]:
-    """The runs whose locks nobody has, as far as the ledger can tell."""
+    """The runs whose lock is free, as far as the ledger shows."""
     try:
         return set(DeadRuns(workloads).suspects(Ledger(engine, instance)))
     except ProgrammingError:  # its tables are missing, or those of another version: another check says so

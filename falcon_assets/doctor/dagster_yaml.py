@@ -1,4 +1,4 @@
-"""Check of ``dagster.yaml``: where Dagster keeps its history, how many runs it starts, and what it starts them with."""
+"""Check of ``dagster.yaml``: the storage of Dagster's history, the number of runs, and the classes that start them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _STORAGE = f"storage: {{custom: {{{_CLASS}}}}}"
 _PARTS_OF_STORAGE = ("run_storage", "event_log_storage", "schedule_storage")
 _COPY = "copy the one of falcon-assets there"
 FindClass: TypeAlias = Callable[[str, str, Mapping[str, Any]], "type[Any] | str"]
-"""The class of that name in that module, or why Dagster cannot make one with that configuration."""
+"""Returns the class of that name in that module, or the reason why Dagster cannot make one with that configuration."""
 
 
 def check_instance(context: CheckContext) -> Iterator[Judgement]:
-    """Whether Dagster is set up so that history is where the ledger reads it, and runs can start."""
+    """Whether Dagster keeps its history where the ledger reads it, and can start runs."""
     told = context.environ.get("DAGSTER_HOME")
     folder = Path(told).expanduser() if told else Path.cwd()
     file = folder / _FILE
@@ -34,12 +34,7 @@ def check_instance(context: CheckContext) -> Iterator[Judgement]:
 
 
 def judge_absence(folder: Path, *, told: bool) -> Judgement:
-    """Of a folder without ``dagster.yaml``.
-
-    Args:
-        folder: Where Dagster looks for it.
-        told: Whether DAGSTER_HOME names it; else it is the one in which Dagster is started.
-    """
+    """Judges a folder without ``dagster.yaml``; ``told``: DAGSTER_HOME names it, else Dagster is started in it."""
     if told:
         return problem(
             f"there is no {_FILE} in DAGSTER_HOME {folder}: Dagster keeps its history in SQLite there",
@@ -78,14 +73,7 @@ def _of_file(file: Path, environ: Mapping[str, str]) -> Iterator[Judgement]:
 def judge_declared(
     file: Path, declared: Mapping[str, Any], environ: Mapping[str, str], find: FindClass
 ) -> Iterator[Judgement]:
-    """Of what ``dagster.yaml`` says.
-
-    Args:
-        file: It.
-        declared: What it says, and Dagster would take.
-        environ: For values such as ``{env: NAME}``.
-        find: Finds classes.
-    """
+    """Judges the content of ``dagster.yaml``, which Dagster accepts; ``environ`` is for values like ``{env: NAME}``."""
     said = [*_missing(file, declared, find), *_history(file, declared, find), *_slots(file, declared, environ)]
     yield from said
     if not said:
@@ -106,7 +94,7 @@ def _classes(declared: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, An
 
 
 def _history(file: Path, declared: Mapping[str, Any], find: FindClass) -> Iterator[Judgement]:
-    """Nothing where it is in PostgreSQL, and partitions that no cron line can say are there."""
+    """Yields nothing if history is in PostgreSQL, with partitions for frequencies without a cron line."""
     storage = declared.get("storage")
     parts = [str(declared[part].get("class")) for part in _PARTS_OF_STORAGE if part in declared]
     if not storage and not parts:

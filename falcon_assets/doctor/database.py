@@ -32,7 +32,6 @@ _CONNECTING = {
 
 
 def check_database(context: CheckContext) -> Iterator[Judgement]:
-    """Whether it answers, and keeps sessions."""
     try:
         facts = context.database()
     except SettingsError as error:
@@ -45,7 +44,7 @@ def check_database(context: CheckContext) -> Iterator[Judgement]:
 
 
 def check_migrations(context: CheckContext) -> Iterator[Judgement]:
-    """Whether the tables of the ledger and of Dagster are those that the installed versions need."""
+    """Whether the tables of the ledger and of Dagster have the revisions that the installed versions need."""
     facts = _facts(context)
     if isinstance(facts, Judgement):
         yield facts
@@ -56,7 +55,7 @@ def check_migrations(context: CheckContext) -> Iterator[Judgement]:
 
 
 def check_clock(context: CheckContext) -> Iterator[Judgement]:
-    """Whether clocks agree, and went forward only."""
+    """Whether the clocks agree, and none was set back."""
     yield judge_setting(context.settings.clock)
     facts = _facts(context)
     if isinstance(facts, Judgement):
@@ -71,7 +70,6 @@ def check_clock(context: CheckContext) -> Iterator[Judgement]:
 
 
 def _facts(context: CheckContext) -> DatabaseFacts | Judgement:
-    """What was found; where there is nothing to judge, the judgement that says so."""
     try:
         facts = context.database()
     except SettingsError:
@@ -80,7 +78,6 @@ def _facts(context: CheckContext) -> DatabaseFacts | Judgement:
 
 
 def mend_connection(reason: str, *, embedded: bool) -> str:
-    """What to do where no connection can be made."""
     said = reason.partition("cannot be reached: ")[2] or reason
     fix = next((fix for sign, fix in _CONNECTING.items() if sign in said), None)
     if fix is None or (embedded and "does not exist" in said):
@@ -93,7 +90,6 @@ def mend_connection(reason: str, *, embedded: bool) -> str:
 
 
 def judge_database(facts: DatabaseFacts, *, embedded: bool) -> Judgement:
-    """Of a database that answers."""
     version = facts.version // 10_000
     what = f"{'embedded ' if embedded else ''}PostgreSQL {version}"
     if facts.loses_sessions:
@@ -115,7 +111,6 @@ def judge_database(facts: DatabaseFacts, *, embedded: bool) -> Judgement:
 
 
 def judge_ledger(found: str | None, head: str) -> Judgement:
-    """Of the revision of the ledger's tables."""
     if found is None:
         return ok("the ledger has no tables yet: the first command that needs them makes them")
     if found not in revisions():
@@ -129,7 +124,6 @@ def judge_ledger(found: str | None, head: str) -> Judgement:
 
 
 def judge_dagster_schema(found: str | None, head: str) -> Judgement:
-    """Of the revision of Dagster's tables."""
     if found == head:
         return ok(f"Dagster's tables are at revision {head}")
     return problem(
@@ -139,7 +133,6 @@ def judge_dagster_schema(found: str | None, head: str) -> Judgement:
 
 
 def judge_setting(clock: Clock) -> Judgement:
-    """Of FALCON_CLOCK."""
     if clock.origin is not None and not clock.runs:
         return warning(
             f"the falcon clock stands still at {clock.text}: nothing new becomes due", "leave FALCON_CLOCK out"
@@ -148,7 +141,6 @@ def judge_setting(clock: Clock) -> Judgement:
 
 
 def judge_apart(ahead: timedelta) -> Judgement:
-    """Of the difference between the clocks of the database and of this machine."""
     apart = abs(ahead)
     if apart < _SLIGHTLY_APART:
         return ok("this machine and the database agree on the time")
@@ -159,7 +151,6 @@ def judge_apart(ahead: timedelta) -> Judgement:
 
 
 def judge_set_back(newest: datetime, now: datetime) -> Judgement:
-    """Of a clock that shows less than it did."""
     return problem(
         f"the clock of this machine went back: the newest event was written {lasting(newest - now)} from now "
         f"({newest:%Y-%m-%dT%H:%M:%SZ})",

@@ -1,4 +1,4 @@
-"""What a look at the database shows."""
+"""Facts about the database."""
 
 from __future__ import annotations
 
@@ -14,22 +14,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DatabaseFacts:
-    """How the database is.
+    """The state of the database.
 
     Attributes:
-        url: Where it is, with the password.
+        url: With the password.
         version: Of PostgreSQL, 150004 for 15.4.
-        is_read_only: Whether nothing can be written, as on a standby.
-        is_pooled: Whether something between here and PostgreSQL shares its connections out.
-        loses_sessions: Whether a session is another one from statement to statement.
-        refuses_options: What it says to parameters of a connection that the ledger sets; "": nothing.
+        is_pooled: Whether a pooler between here and PostgreSQL shares its connections.
+        loses_sessions: Whether the session may change between statements.
+        refuses_options: Its error for parameters of a connection that the ledger sets; "": none.
         ledger: The revision of the ledger's tables; None: there are none.
-        ledger_head: The one that this version of the package needs.
-        has_dagster: Whether Dagster has its tables there.
-        daemons: The parts of Dagster's daemon that have given signs of life.
-        ahead: By how much its clock is ahead of this machine's, about.
-        newest_event: When Dagster wrote down the newest event, in real time; None: there is none.
-        other_clock: Why this process may not work there, which goes by another falcon clock; "": it may.
+        ledger_head: The revision that this version of the package needs.
+        ahead: Approximate lead of its clock over this machine's.
+        newest_event: Of Dagster, in real time; None: there is none.
+        other_clock: Why this process may not use it, as it has another falcon clock; "": it may.
         data: The folder of its data, where that is on this machine and known.
     """
 

@@ -1,4 +1,4 @@
-"""Looks at the database; nothing is changed there."""
+"""Examines the database, without changing it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,7 @@ _LOCAL = ("", "localhost", "127.0.0.1", "::1")
 
 
 def database_facts(settings: Settings) -> DatabaseFacts | None:
-    """Looks at the database; starts the embedded one where it was made already.
-
-    Returns:
-        None where the embedded one was not made yet.
+    """Examines the database; starts the embedded one. None: the embedded one does not exist yet.
 
     Raises:
         SettingsError: it cannot be reached.
@@ -67,9 +64,9 @@ def _facts(connection: Connection, engine: sqlalchemy.Engine, settings: Settings
 
 
 def _loses_sessions(mine: Connection, engine: sqlalchemy.Engine) -> bool:
-    """Whether two sessions that are open at once are served by one process, or one of them by several in turn.
+    """Whether one process serves two open sessions, or several serve one in turn.
 
-    Session locks and LISTEN would be somebody else's after a statement.
+    Session locks and LISTEN would then belong to other clients after a statement.
     """
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as other:
         first = _backend(mine)

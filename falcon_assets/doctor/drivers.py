@@ -1,4 +1,4 @@
-"""Checks of what Spark's drivers on this machine are given: memory, and a Python for their workers."""
+"""Checks of Spark's drivers on this machine: their memory, and the Python of their workers."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_b
 
 
 def check_memory(context: CheckContext) -> Iterator[Judgement]:
-    """Whether drivers that run here ask for more memory than there is."""
+    """Whether drivers on this machine require more memory than it has."""
     store = context.entities_if_sound()
     yield from judge_memory(declared_here(store, _MEMORY) if store else {}, memory_of_machine())
 
 
 def check_workers(context: CheckContext) -> Iterator[Judgement]:
-    """Whether the Python interpreters are there that Spark is told to start here."""
+    """Whether the Python interpreters exist that Spark is configured to start here."""
     store = context.entities_if_sound()
     told = {name: context.environ[name] for name in _PYTHONS if context.environ.get(name)}
     told |= declared_here(store, _PYTHON) if store and _on_this_machine(store) else {}
@@ -40,7 +40,7 @@ def check_workers(context: CheckContext) -> Iterator[Judgement]:
 
 
 def memory_of_machine() -> int:
-    """Bytes of this machine, or of the container that limits it."""
+    """Returns the bytes of this machine, or of the container that limits it."""
     limits = [psutil.virtual_memory().total]
     for file in map(Path, _LIMITS):
         if file.is_file() and (text := file.read_text().strip()).isdigit():
@@ -49,7 +49,7 @@ def memory_of_machine() -> int:
 
 
 def declared_here(store: EntityStore, key: str) -> dict[str, str]:
-    """Where a property is declared -> its value, of clusters whose drivers run on this machine and what runs there."""
+    """Returns the values of a property by place, for clusters whose drivers run here, and their entities."""
     found: dict[str, str] = {}
     for one in store.workloads:
         cluster = store.clusters[one.cluster]
@@ -62,7 +62,7 @@ def declared_here(store: EntityStore, key: str) -> dict[str, str]:
 
 
 def _drives_here(endpoint: str) -> bool:
-    """Of Connect servers only those on loopback, which ``falcon spark start`` starts, have their driver here."""
+    """Of Connect servers, only those on loopback, which ``falcon spark start`` starts, have their driver here."""
     return not is_connect(endpoint) or served_port(endpoint) is not None
 
 
@@ -71,12 +71,7 @@ def _on_this_machine(store: EntityStore) -> bool:
 
 
 def judge_memory(asked: Mapping[str, str], total: int) -> Iterator[Judgement]:
-    """Of the memory that drivers ask for.
-
-    Args:
-        asked: Where it is declared -> as it is declared: ``4g``.
-        total: Bytes of the machine.
-    """
+    """Judges the memory that drivers require, by place (``4g``), of the machine's ``total`` bytes."""
     well = True
     for place, text in asked.items():
         size = size_of(text)
@@ -100,7 +95,7 @@ def judge_memory(asked: Mapping[str, str], total: int) -> Iterator[Judgement]:
 
 
 def size_of(text: str) -> int | None:
-    """Bytes of a size as Spark writes it; None: it is none."""
+    """Returns the bytes of a size in Spark's notation; None: it is none."""
     found = _SIZE.fullmatch(text.strip())
     return int(found[1]) << _UNITS[found[2].lower()] if found else None
 
@@ -110,12 +105,7 @@ def _gib(size: float) -> str:
 
 
 def judge_interpreters(told: Mapping[str, str], path: str) -> Iterator[Judgement]:
-    """Of the interpreters that Spark is told to start for functions in Python.
-
-    Args:
-        told: Where it is said -> the program.
-        path: Where programs are looked for.
-    """
+    """Judges the Python interpreters that Spark is configured to start, by place; ``path`` is searched for them."""
     missing = {place: program for place, program in told.items() if shutil.which(program, path=path) is None}
     for place, program in missing.items():
         yield problem(

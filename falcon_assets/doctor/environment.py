@@ -1,4 +1,4 @@
-"""Checks of what is written down: definitions, environment variables, and secrets that the definitions name."""
+"""Checks of definitions, environment variables, and secrets that the definitions name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ _ALIKE = 0.8
 
 
 def check_definitions(context: CheckContext) -> Iterator[Judgement]:
-    """Whether the definitions load."""
     try:
         found = context.entities()
     except MissingDefinitionsError as error:
@@ -40,12 +39,12 @@ def check_definitions(context: CheckContext) -> Iterator[Judgement]:
 
 
 def check_secrets(context: CheckContext) -> Iterator[Judgement]:
-    """Whether the variables are set that the definitions name, and the receivers of notifications."""
+    """Whether the variables are set that definitions and receivers of notifications name."""
     yield from judge_secrets(_named_here(context), context.environ)
 
 
 def check_variables(context: CheckContext) -> Iterator[Judgement]:
-    """Whether variables are set that nobody reads."""
+    """Whether variables are set that are not used."""
     yield from judge_variables(context.environ, _named_here(context))
 
 
@@ -58,7 +57,7 @@ def _named_here(context: CheckContext) -> dict[str, list[str]]:
 
 
 def named_variables(store: EntityStore) -> dict[str, list[str]]:
-    """Variable -> where the definitions name it by ``{env: NAME}``: ``cluster 'lake': storage_options.key``."""
+    """Returns variable -> places that name it by ``{env: NAME}``: ``cluster 'lake': storage_options.key``."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     reading = {one.reads_on for one in store.workloads}
     clusters = {**{name: store.everywhere[name] for name in sorted(reading)}, **store.clusters}
@@ -84,7 +83,6 @@ def _named(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
 
 
 def judge_secrets(named: Mapping[str, list[str]], environ: Mapping[str, str]) -> Iterator[Judgement]:
-    """Of the variables that definitions name."""
     unset = 0
     for name, places in named.items():
         if not environ.get(name):
@@ -100,7 +98,7 @@ def judge_secrets(named: Mapping[str, list[str]], environ: Mapping[str, str]) ->
 
 
 def judge_variables(environ: Mapping[str, str], named: Mapping[str, object]) -> Iterator[Judgement]:
-    """Of the variables that look as if they were settings, and that nobody reads."""
+    """Judges unused variables whose names resemble settings."""
     strange = 0
     for name in sorted(environ.keys() - VARIABLES - named.keys()):
         close = get_close_matches(name.upper(), sorted(VARIABLES), n=1, cutoff=_ALIKE)

@@ -1,4 +1,4 @@
-"""All checks, side by side, each for some seconds at most; what starts a Spark after the others."""
+"""All checks, in parallel, each limited to some seconds; those that start a Spark after the others."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from falcon_assets.settings import load_settings
 Check: TypeAlias = Callable[[CheckContext], Iterable[Judgement]]
 ANSWER_SECONDS = 10.0
 SESSION_SECONDS = 90.0
-"""For what starts a Spark."""
+"""For checks that start a Spark."""
 CHECKS: Mapping[str, Check] = {
     "python": machine.check_python,
     "java": machine.check_java,
@@ -66,41 +66,28 @@ CHECKS: Mapping[str, Check] = {
     "jobs": webserver.check_jobs,
     "openlineage": lineage.check_openlineage,
 }
-"""Name -> check, in the order in which they are told: what others need comes first."""
+"""Name -> check, in the order of the report: those that others depend on are first."""
 _NEEDED = (
     *((name, "doctor.database_probe") for name in ("database", "migrations", "clock", "timelines", "space", "daemon")),
     *((name, "doctor.dagster_probe") for name in ("migrations", "instance", "sensors", "queue", "runs")),
     ("receivers", "features.notification.delivery"),
     ("spark", "compute.spark.endpoints.reachable"),
 )
-"""What takes seconds to load, Dagster and Spark's client, is loaded before: those are no seconds of a check."""
+"""Modules that take seconds to load, of Dagster and Spark's client, loaded before so that no check is late."""
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What a check says.
-
-    Attributes:
-        check: Its name.
-        judgement: How it is.
-    """
-
     check: str
     judgement: Judgement
 
     def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
         judgement = self.judgement
         return {"check": self.check, "status": judgement.status.value, "text": judgement.text, "fix": judgement.fix}
 
 
 def examine(now: datetime, names: Collection[str] = ()) -> tuple[CheckResult, ...]:
-    """Makes checks; nothing is changed, and no error raised.
-
-    Args:
-        now: The real time.
-        names: Of the checks; none: all.
-    """
+    """Makes checks (by default all) without changing anything or raising errors; ``now`` is the real time."""
     try:
         settings = load_settings()
     except SettingsError as error:
@@ -133,5 +120,5 @@ def _judgements(check: Check, context: CheckContext) -> tuple[Judgement, ...]:
 
 
 def is_well(findings: Iterable[CheckResult]) -> bool:
-    """Whether nothing is wrong; what may surprise is not wrong."""
+    """Whether there is no problem; warnings are allowed."""
     return all(one.judgement.status is not Severity.PROBLEM for one in findings)

@@ -17,11 +17,10 @@ from falcon_assets.errors import FalconError, SettingsError
 _OLDEST_PYTHON = (3, 11)
 _JAVA = f"install Java {OLDEST} or newer, for example openjdk-{OLDEST}-jre-headless, or set JAVA_HOME"
 ENOUGH_FILES = 1024
-"""Sensors, runs and Spark open hundreds of files and sockets each."""
+"""Sensors, runs and Spark each open hundreds of files and sockets."""
 
 
 def check_python(_context: CheckContext) -> Iterator[Judgement]:
-    """Which Python and which packages."""
     packages = ", ".join(f"{name} {version(name)}" for name in ("falcon-assets", "dagster"))
     if sys.version_info < _OLDEST_PYTHON:
         oldest = ".".join(map(str, _OLDEST_PYTHON))
@@ -31,7 +30,6 @@ def check_python(_context: CheckContext) -> Iterator[Judgement]:
 
 
 def check_java(context: CheckContext) -> Iterator[Judgement]:
-    """Whether there is a Java for Spark."""
     try:
         path, found = require_java(context.environ)
     except SettingsError as error:
@@ -41,7 +39,7 @@ def check_java(context: CheckContext) -> Iterator[Judgement]:
 
 
 def check_spark(context: CheckContext) -> Iterator[Judgement]:
-    """Which Spark, and whether the endpoints answer where it runs."""
+    """Which Spark is installed, and whether the execute endpoints answer."""
     from falcon_assets.compute.spark.endpoints.reachable import (  # noqa: PLC0415 - loads Spark's client
         require_reachable,
     )
@@ -60,7 +58,6 @@ def check_spark(context: CheckContext) -> Iterator[Judgement]:
 
 
 def check_capture(context: CheckContext) -> Iterator[Judgement]:
-    """Whether what workflows read and write is captured."""
     from falcon_assets.compute.spark.capture.listener_jar import ListenerJar  # noqa: PLC0415 - loads PySpark
 
     jar = ListenerJar(context.settings.home)
@@ -74,7 +71,7 @@ def check_capture(context: CheckContext) -> Iterator[Judgement]:
 
 
 def installed_spark() -> Path:
-    """The folder of the Spark that PySpark brings along."""
+    """Returns the folder of the Spark within PySpark."""
     from importlib.util import find_spec  # noqa: PLC0415 - for this only
 
     found = find_spec("pyspark")
@@ -82,7 +79,7 @@ def installed_spark() -> Path:
 
 
 def judge_spark_home(told: str | None, installed: Path) -> Judgement:
-    """Of SPARK_HOME, which PySpark believes: a Spark of another version would be started."""
+    """Judges SPARK_HOME, which PySpark uses: it may be of another version."""
     if told and Path(told).resolve() != installed.resolve():
         return warning(
             f"SPARK_HOME is {told}, another Spark than that of PySpark {version('pyspark')}", "unset SPARK_HOME"
@@ -91,17 +88,12 @@ def judge_spark_home(told: str | None, installed: Path) -> Judgement:
 
 
 def check_encoding(_context: CheckContext) -> Iterator[Judgement]:
-    """Whether names of files with any letter can be read."""
+    """Whether file names with any letter can be read."""
     yield judge_encoding(sys.getfilesystemencoding(), jvm=bool(utf8_locale()) or sys.platform != "linux")
 
 
 def judge_encoding(encoding: str, *, jvm: bool) -> Judgement:
-    """Of the encoding of names of files.
-
-    Args:
-        encoding: Of Python.
-        jvm: Whether there is a locale under which a JVM takes names for UTF-8.
-    """
+    """Judges Python's encoding of file names; ``jvm``: there is a locale with which a JVM decodes names as UTF-8."""
     if encoding.lower() not in ("utf-8", "utf8"):
         return problem(
             f"Python takes names of files for {encoding}: those with other letters cannot be used",
@@ -116,12 +108,11 @@ def judge_encoding(encoding: str, *, jvm: bool) -> Judgement:
 
 
 def check_limits(_context: CheckContext) -> Iterator[Judgement]:
-    """How many files a process may open."""
     yield judge_files(*resource.getrlimit(resource.RLIMIT_NOFILE))
 
 
 def judge_files(soft: int, hard: int) -> Judgement:
-    """Of the limits of open files; -1: there is none."""
+    """Judges the limits of open files; -1: unlimited."""
     if 0 <= soft < ENOUGH_FILES:
         can = f"ulimit -n {ENOUGH_FILES}" if not 0 <= hard < ENOUGH_FILES else "raise the hard limit (limits.conf)"
         return warning(f"a process may open {soft} files only: Spark and sensors run out of them", can)

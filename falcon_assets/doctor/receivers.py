@@ -1,4 +1,4 @@
-"""Check of the receivers of notifications: whether their URLs can be used; nothing is sent."""
+"""Checks of receivers of notifications and of lineage: whether they can be used; nothing is sent."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from falcon_assets.model.process import Process
 
 
 def check_receivers(context: CheckContext) -> Iterator[Judgement]:
-    """Whether there is a service for the URL of each receiver that definitions and settings name."""
+    """Whether apprise has a service for the URL of each receiver in definitions and settings."""
     yield from judge_receivers(_named(context), context.environ)
 
 
 def _named(context: CheckContext) -> dict[str, str]:
-    """Variable -> who names it first."""
+    """Variable -> the first place that names it."""
     found: dict[str, str] = {}
     default, store = context.settings.notification, context.entities_if_sound()
     for receiver in default.to if default else ():
@@ -28,7 +28,7 @@ def _named(context: CheckContext) -> dict[str, str]:
 
 
 def judge_receivers(named: Mapping[str, str], environ: Mapping[str, str]) -> Iterator[Judgement]:
-    """Of the URLs in these variables; that one is not set, another check says. URLs are secrets, and never quoted."""
+    """Judges the URLs in set variables (unset ones are another check's matter). URLs are secrets, and never quoted."""
     told = {name: place for name, place in named.items() if environ.get(name, "").strip()}
     if not told:
         yield ok("nobody is notified")
@@ -50,7 +50,7 @@ ANSWER_SECONDS = 8.0
 
 
 def check_openlineage(context: CheckContext) -> Iterator[Judgement]:
-    """Whether it answers; nothing is sent, so that it cannot say whether it would take it."""
+    """Whether the service answers; nothing is sent, so it is unknown whether it would accept lineage."""
     settings = context.settings
     if settings.openlineage_url is None:
         yield ok("lineage is sent to nobody: FALCON_OPENLINEAGE_URL is not set")

@@ -1,4 +1,4 @@
-"""Checks of runs: whether they wait for long, or hang."""
+"""Checks of runs: whether they are queued for long, or hang."""
 
 from __future__ import annotations
 
@@ -15,18 +15,16 @@ LONG_SILENT = timedelta(hours=1)
 LONG_STARTING = timedelta(minutes=5)
 """Dagster's monitoring gives a run two minutes to start, and one to stop."""
 _TAKES_ITS_LOCK = timedelta(minutes=1)
-"""A run that has just started has no lock yet; and a coordinator ends one without within half a minute."""
+"""A run that has just started has no lock yet; coordinators end one without within half a minute."""
 _LAUNCHER = "QUEUED_RUN_COORDINATOR"
 
 
 def check_queue(context: CheckContext) -> Iterator[Judgement]:
-    """Whether runs are queued for long, and why."""
     facts = dagster_or_judgement(context)
     yield facts if isinstance(facts, Judgement) else judge_queue(facts, context.now)
 
 
 def check_runs(context: CheckContext) -> Iterator[Judgement]:
-    """Whether runs hang."""
     facts = dagster_or_judgement(context)
     if isinstance(facts, Judgement):
         yield facts
@@ -39,7 +37,6 @@ def check_runs(context: CheckContext) -> Iterator[Judgement]:
 
 
 def judge_queue(facts: DagsterFacts, now: datetime) -> Judgement:
-    """Of the runs that wait until they are started."""
     of_all = "any number" if facts.places is None else str(facts.places)
     taken = f"{facts.at_work} of {of_all} runs are at work"
     oldest = facts.oldest_queued
@@ -63,7 +60,7 @@ def judge_queue(facts: DagsterFacts, now: datetime) -> Judgement:
 
 
 def judge_run(run: RunFacts, now: datetime) -> Iterator[Judgement]:
-    """Of a run that takes a place; nothing: it goes on."""
+    """Yields nothing if the run, which occupies a slot, proceeds."""
     name, silent = f"the run {run.run_id} of {run.job}", now - run.last_event
     if run.is_lost and silent > _TAKES_ITS_LOCK:
         yield problem(

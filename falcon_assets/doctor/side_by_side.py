@@ -1,4 +1,4 @@
-"""Questions that may never be answered, all asked at once."""
+"""Questions that may never be answered, all asked in parallel."""
 
 from __future__ import annotations
 
@@ -13,12 +13,7 @@ T = TypeVar("T")
 
 
 def side_by_side(questions: Mapping[K, Callable[[], T]], seconds: float) -> dict[K, T]:
-    """The answers that come in time; what takes longer goes on in a thread that nobody waits for.
-
-    Args:
-        questions: Each in a thread of its own; they must not raise.
-        seconds: For all of them.
-    """
+    """Returns the answers within ``seconds``, in total; late ones go on in daemon threads. Questions must not raise."""
     answers: queue.SimpleQueue[tuple[K, T]] = queue.SimpleQueue()
 
     def asking(name: K, question: Callable[[], T]) -> Callable[[], None]:

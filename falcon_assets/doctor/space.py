@@ -1,4 +1,4 @@
-"""Checks of disks: FALCON_HOME, the stores that lie on disks of this machine, and the data of PostgreSQL."""
+"""Checks of disks: of FALCON_HOME, of stores on this machine, and of PostgreSQL's data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCARCE_BYTES = 4 * NEEDED_BYTES
 
 
 def check_home(context: CheckContext) -> Iterator[Judgement]:
-    """Whether FALCON_HOME can be written, and by whom else it can be entered."""
+    """Whether FALCON_HOME can be written, and which other users can enter it."""
     home = context.settings.home
     there = _nearest(home)
     try:
@@ -37,13 +37,7 @@ def check_home(context: CheckContext) -> Iterator[Judgement]:
 
 
 def judge_openness(home: Path, mode: int, *, runs_as_other: bool) -> Judgement:
-    """Of what all users of the machine may do in FALCON_HOME.
-
-    Args:
-        home: It.
-        mode: Its.
-        runs_as_other: Whether the embedded PostgreSQL runs as a user of its own, who has to pass.
-    """
+    """Judges the access of other users to FALCON_HOME; ``runs_as_other``: the embedded PostgreSQL has its own user."""
     private = "run falcon as another user than root, or set FALCON_DATABASE_URL; then: " if runs_as_other else ""
     fix = f"{private}chmod o= {shlex.quote(str(home))}"
     if mode & stat.S_IWOTH:
@@ -54,7 +48,7 @@ def judge_openness(home: Path, mode: int, *, runs_as_other: bool) -> Judgement:
 
 
 def check_space(context: CheckContext) -> Iterator[Judgement]:
-    """Whether there is room on the disks that are used."""
+    """Whether the disks in use have free space."""
     disks: defaultdict[int, list[tuple[str, Path]]] = defaultdict(list)
     for name, place in _places(context):
         there = _nearest(place)
@@ -85,18 +79,12 @@ def _places(context: CheckContext) -> Iterator[tuple[str, Path]]:
 
 
 def _nearest(path: Path) -> Path:
-    """The path, or what is there of the folders above it."""
+    """Returns the path, or its nearest existing parent."""
     return next(one for one in (path, *path.parents) if one.exists())
 
 
 def judge_space(names: Sequence[str], free: int, files: int | None) -> Judgement:
-    """Of a disk.
-
-    Args:
-        names: What lies there.
-        free: How many bytes may still be written.
-        files: How many files may still be made; None: the file system sets no limit.
-    """
+    """Judges the free bytes and files of a disk; ``files`` None: the file system sets no limit."""
     what = f"the disk of {', '.join(names)}"
     if files == 0:
         return problem(f"{what} has room for no more files", "remove some, or use another disk")

@@ -1,4 +1,4 @@
-"""Check of how the Spark of each cluster gets at object stores."""
+"""Checks of stores, of table registries, and of Spark's access to object stores."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _JARS = (
 
 
 def check_connectors(context: CheckContext) -> Iterator[Judgement]:
-    """Which way the data goes, found out as runs do: by a session of each cluster whose processes use such stores."""
+    """Shows how Spark accesses object stores, as runs do: by a session of each cluster whose processes use them."""
     entities = context.entities_if_sound()
     found = {} if entities is None else _used(entities, context)
     if not found:
@@ -55,7 +55,7 @@ def check_connectors(context: CheckContext) -> Iterator[Judgement]:
 
 
 def _used(entities: EntityStore, context: CheckContext) -> dict[str, tuple[Cluster, dict[str, ClusterStore]]]:
-    """By the name of the cluster: the object stores that its processes read and write, each once."""
+    """By cluster name: the object stores that its processes read and write, each once."""
     found: dict[str, tuple[Cluster, dict[str, ClusterStore]]] = {}
     used = {(one.cluster, feed.name): feed for one in entities.process_workloads for feed in one.feeds.values()}
     stores = {name: StoresOf(entities.clusters[name], context.settings.home, context.environ) for name, _ in used}
@@ -96,7 +96,7 @@ _FIX = "start it, or check interfaces.registry of the cluster, and that it can b
 
 
 def check_registries(context: CheckContext) -> Iterator[Judgement]:
-    """Whether the registry of each cluster that has feeds in tables answers, asked for the table of one of them."""
+    """Whether the registry of each cluster with table feeds answers, asked for one of these tables."""
     entities = context.entities_if_sound()
     used: dict[str, tuple[Cluster, Feed]] = {}
     for feed in entities.feeds.values() if entities else ():
@@ -133,13 +133,7 @@ _ALLOW = "let this user write there, or mend interfaces.write.endpoint"
 
 @dataclass(frozen=True, eq=False)
 class _Store:
-    """A store that is used.
-
-    Attributes:
-        cluster: Whose.
-        what: ``write``, ``readonly``, or the feed whose location is a URL.
-        is_written: Whether something is written there.
-    """
+    """A store in use; ``what`` is ``write``, ``readonly``, or the feed whose location is a URL."""
 
     cluster: Cluster
     what: str
@@ -147,7 +141,7 @@ class _Store:
 
 
 def load_drivers(context: CheckContext) -> None:
-    """Imports what the stores of all clusters are asked by: that takes seconds, and is no time of theirs."""
+    """Imports the drivers of all stores: this takes seconds, which must not count for the stores."""
     entities = context.entities_if_sound()
     declared = [one.interfaces for one in entities.everywhere.values()] if entities else []
     urls = {one.storage(readonly=readonly).endpoint for one in declared for readonly in (False, True)}
@@ -157,7 +151,7 @@ def load_drivers(context: CheckContext) -> None:
 
 
 def check_stores(context: CheckContext) -> Iterator[Judgement]:
-    """Whether the stores of all clusters answer; those that are written to, by writing."""
+    """Whether the stores of all clusters answer; those that are written are tested by writing."""
     entities = context.entities_if_sound()
     if entities is None or not entities.clusters:
         yield ok("no cluster is declared")
@@ -173,7 +167,7 @@ def check_stores(context: CheckContext) -> Iterator[Judgement]:
 
 
 def used_stores(entities: EntityStore) -> list[_Store]:
-    """The stores of the clusters of this colo, and those of others that are copied from."""
+    """Returns the stores of the clusters of this colo, and those of other colos that are copied from."""
     written = {one.cluster for one in entities.workloads}
     for feed in entities.feeds.values():
         for entry in feed.clusters:
@@ -193,12 +187,7 @@ def used_stores(entities: EntityStore) -> list[_Store]:
 
 
 def open_store(one: _Store, entities: EntityStore, home: Path, environ: Mapping[str, str]) -> ClusterStore:
-    """The store itself.
-
-    Raises:
-        StorageError: it cannot be used.
-        ExpressionError: the path template names an unknown variable or leaves its root.
-    """
+    """Raises StorageError if it cannot be used, ExpressionError for an illegal path template."""
     if one.what in ("write", "readonly"):
         return ClusterStore(one.cluster, home, environ, readonly=one.what == "readonly")
     return store_of(entities.feeds[one.what], one.cluster, home, environ)
@@ -214,7 +203,7 @@ _Known = Mapping[tuple[str, str], tuple[KnownRoot, datetime]]
 
 
 def _known(context: CheckContext) -> _Known:
-    """The roots that were used; none where the database cannot say so, which another check tells."""
+    """The recorded roots; empty if the database cannot be read, which another check reports."""
     try:
         facts = context.database()
         if facts is None or facts.ledger != facts.ledger_head:
@@ -227,7 +216,7 @@ def _known(context: CheckContext) -> _Known:
 
 
 def _probe_of_store(one: _Store, entities: EntityStore, context: CheckContext, known: _Known) -> Judgement:
-    """What the store says; whatever a driver raises is told as :func:`driver_explained` does."""
+    """Errors of drivers are explained by :func:`driver_explained`."""
     settings = context.settings
     try:
         store = open_store(one, entities, settings.home, context.environ)

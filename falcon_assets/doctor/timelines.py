@@ -1,4 +1,4 @@
-"""Check of instances that the present definitions do not have: somebody changed a frequency by hand."""
+"""Check of instances that are not in the present definitions: a frequency was edited by hand."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class OffTimelines(NamedTuple):
 
 
 def check_timelines(context: CheckContext) -> Iterator[Judgement]:
-    """Whether all that is recorded is an instance of what is defined now."""
+    """Whether all recorded instances are instances of the present definitions."""
     entities = context.entities_if_sound()
     try:
         facts = context.database()
@@ -48,7 +48,6 @@ def check_timelines(context: CheckContext) -> Iterator[Judgement]:
 
 
 def judge_timelines(found: Sequence[OffTimelines]) -> Iterator[Judgement]:
-    """Of what is lost, by entity and cluster."""
     if not found:
         yield ok("all that is recorded between start and end of an entity is an instance of its definition")
     for line, number, first in found[:_NAMED]:
@@ -67,7 +66,6 @@ def judge_timelines(found: Sequence[OffTimelines]) -> Iterator[Judgement]:
 
 
 def lines_of(entities: EntityStore) -> Iterator[EntityTimeline]:
-    """All that has instances."""
     for feed in entities.feeds.values():
         for cluster, _ in entities.feed_clusters(feed):
             if not feed.snapshot:
@@ -77,7 +75,7 @@ def lines_of(entities: EntityStore) -> Iterator[EntityTimeline]:
 
 
 def _lost(connection: Connection, line: EntityTimeline) -> OffTimelines | None:
-    """What of an entity whose definition has changed is off its timeline."""
+    """The instances of a changed entity that are off its timeline."""
     if line.kind == "feed":
         feeds = FEED_INSTANCES.c
         is_there = feeds.state == FeedState.AVAILABLE.value

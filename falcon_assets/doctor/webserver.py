@@ -1,4 +1,4 @@
-"""Checks of Dagster's webserver: whether commands can ask it to load definitions, and what its jobs may do."""
+"""Checks of Dagster's webserver: whether it can reload definitions, and the powers of its jobs."""
 
 from __future__ import annotations
 
@@ -35,17 +35,12 @@ def check_webserver(context: CheckContext) -> Iterator[Judgement]:
 
 
 def check_jobs(context: CheckContext) -> Iterator[Judgement]:
-    """What jobs may do that are launched in Dagster, and who can launch them."""
+    """Shows what jobs launched in Dagster may do, and who can launch them."""
     yield judge_jobs(context.settings.jobs, other_users())
 
 
 def judge_jobs(allowed: Collection[str] | None, others: Collection[str]) -> Judgement:
-    """Of what jobs may do.
-
-    Args:
-        allowed: What FALCON_JOBS says; None: nothing.
-        others: Who else can log in on this machine, where Dagster's webserver asks nobody who they are.
-    """
+    """Judges the powers of jobs; ``allowed`` None: FALCON_JOBS is not set; ``others`` can reach the webserver."""
     what = "nothing" if allowed is not None and not allowed else ", ".join(sorted(allowed or ("entities", "instances")))
     if not others or what == "nothing":
         return ok(f"what jobs of the webserver may change: {what}")

@@ -1,4 +1,4 @@
-"""The database remembers its clock: what a process decides would be wrong by another clock, and for good."""
+"""The clock of the database, its locks, migrations and bulk statements; decisions by another clock would be wrong."""
 
 from __future__ import annotations
 
@@ -32,15 +32,11 @@ from falcon_assets.history.tables import CLOCK, FEED_INSTANCES, METADATA, SCHEMA
 from falcon_assets.planning.clock import Clock
 
 _SURELY_SIMULATED = timedelta(days=2)
-"""Between what the falcon clock showed and the time at which Dagster wrote it down; more than any zone."""
+"""Distance between the falcon clock and the time at which Dagster recorded it; more than any time zone."""
 
 
 def require_clock(connection: Connection, mine: Clock) -> None:
-    """Changes nothing; also for a database without a ledger.
-
-    Raises:
-        SettingsError: the history there goes by another clock.
-    """
+    """Raises SettingsError if the history of a database, with or without a ledger, has another clock."""
     if connection.execute(select(func.to_regclass(f"{SCHEMA}.{CLOCK.name}"))).scalar_one() is not None:
         known = connection.execute(select(CLOCK.c.tag)).scalar_one_or_none()
         if known is not None:
@@ -48,21 +44,18 @@ def require_clock(connection: Connection, mine: Clock) -> None:
 
 
 def is_remembered(connection: Connection, mine: Clock) -> bool:
-    """Whether a database with the tables of the ledger goes by exactly this clock; by another one it perhaps may."""
+    """Whether a database with the tables of the ledger has exactly this clock; it may accept another one, too."""
     return connection.execute(select(CLOCK.c.tag)).scalar_one_or_none() == mine.tag
 
 
 def remember_clock(connection: Connection, mine: Clock, events: TableClause, *, anew: bool = False) -> None:
-    """Writes down that the history goes by this clock from now on.
+    """Makes this clock that of the history, in the caller's transaction.
 
-    Args:
-        connection: In a transaction, to a database with the tables of the ledger.
-        mine: The clock.
-        events: Dagster's event log, which says by ``timestamp`` (UTC) when it wrote the event of an ``id`` down.
-        anew: Whether a person has set it anew, and nothing else goes by the old one: then it may replace one that runs.
+    ``events`` is Dagster's event log, with times in UTC. ``anew``: the user set the clock anew, and no process uses the
+    old one: a running clock is replaced then.
 
     Raises:
-        SettingsError: the history there goes by another clock.
+        SettingsError: the history there has another clock.
     """
     locked = select(CLOCK.c.tag).with_for_update()
     known = connection.execute(locked).scalar_one_or_none()
@@ -88,7 +81,7 @@ def _require(known: Clock, mine: Clock) -> None:
 
 
 def _of_history(connection: Connection, mine: Clock, events: TableClause) -> Clock:
-    """The clock of a database of an earlier version, by what it recorded last, and when; ``mine`` if nothing tells."""
+    """The clock of a database of an earlier version, inferred from its latest record; ``mine`` if nothing shows it."""
     if connection.execute(select(func.to_regclass(events.name))).scalar_one() is None:
         return mine
     newest = FEED_INSTANCES.c.event_id.desc()
@@ -106,7 +99,6 @@ def _of_history(connection: Connection, mine: Clock, events: TableClause) -> Clo
 
 
 LEDGER_LOCK = "falcon ledger"
-"""The lock of whoever writes the projection or its tables."""
 
 
 def lock_in_transaction(connection: Connection, name: str) -> None:
@@ -115,17 +107,15 @@ def lock_in_transaction(connection: Connection, name: str) -> None:
 
 
 def try_lock(connection: Connection, name: str) -> bool:
-    """Takes the lock of that name for as long as the connection lives, if nobody else has it."""
+    """Takes the lock of that name for as long as the connection lives; False: another connection has it."""
     return bool(connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _key(name)}).scalar_one())
 
 
 def unlock(connection: Connection, name: str) -> None:
-    """Gives the lock of :func:`try_lock` back."""
     connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": _key(name)})
 
 
 def locked(connection: Connection, names: Collection[str]) -> set[str]:
-    """Those of the locks that some connection to this database has."""
     keys = {_key(name): name for name in names}
     # PostgreSQL shows the two halves of the key, as unsigned numbers.
     found = connection.execute(
@@ -147,13 +137,9 @@ _MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def upgrade(engine: Engine) -> None:
-    """Creates the schema and its tables, or migrates them to what this version of the package needs.
+    """Creates or migrates the tables in one transaction; safe to call from several processes at once.
 
-    Safe to call from several processes at once; nothing happens where all is up to date. Either all of it happens or
-    nothing.
-
-    Raises:
-        SettingsError: the tables are older than the oldest that can be migrated, or of a newer version.
+    Raises SettingsError where they are older than the oldest that can be migrated, or of a newer version.
     """
     with engine.connect() as connection:
         if revision(connection) == newest_revision():
@@ -178,7 +164,7 @@ def upgrade(engine: Engine) -> None:
 
 
 def revision(connection: Connection) -> str | None:
-    """The revision of the ledger's tables; None: there are none."""
+    """Returns the revision of the ledger's tables; None: there are none."""
     table = f"{SCHEMA}.alembic_version"
     if connection.execute(select(func.to_regclass(table))).scalar_one() is None:
         return None
@@ -191,7 +177,6 @@ def revisions() -> list[str]:
 
 
 def newest_revision() -> str:
-    """The revision that this version of the package needs."""
     return revisions()[-1]
 
 
@@ -216,7 +201,7 @@ _CHUNK = 1000
 def upsert(
     connection: Connection, table: Table, rows: Sequence[dict[str, Any]], where: ColumnElement[bool] | None = None
 ) -> None:
-    """Inserts the rows, all columns given; those whose key is there are replaced, where that is allowed."""
+    """Inserts rows, all columns given; rows with an existing key are replaced where ``where`` holds."""
     names = [column.name for column in table.c]
     keys = [column.name for column in table.primary_key]
     last = {tuple(row[key] for key in keys): row for row in rows}.values()  # one statement changes a row once
@@ -228,18 +213,17 @@ def upsert(
 
 
 def rows_of(table: Table, columns: Mapping[str, Sequence[Any]]) -> TableValuedAlias:
-    """Rows of values of these columns, one array each: compiled in no time, however many they are."""
+    """Returns rows of these columns, one array each, so that compiling takes constant time."""
     return _unnested({name: (table.c[name].type, values) for name, values in columns.items()})
 
 
 def among(columns: Sequence[ColumnElement[Any]], keys: Sequence[Sequence[Any]]) -> ColumnElement[bool]:
-    """Whether the values of those columns are one of the keys; compiled in no time, however many they are."""
+    """Whether the columns have the values of one of the keys; compiling takes constant time."""
     given = {f"key_{at}": (column.type, [key[at] for key in keys]) for at, column in enumerate(columns)}
     return tuple_(*columns).in_(select(*_unnested(given).c))
 
 
 def parts(items: Collection[T], size: int = _CHUNK) -> Iterable[list[T]]:
-    """The items in lists of that size."""
     rest = iter(items)
     while part := list(islice(rest, size)):
         yield part

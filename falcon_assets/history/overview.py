@@ -1,4 +1,4 @@
-"""What is in the ledger, in numbers."""
+"""Numbers of rows and of instances in the ledger."""
 
 from __future__ import annotations
 
@@ -13,12 +13,9 @@ from falcon_assets.planning.instance_record import InstanceState
 
 @dataclass(frozen=True)
 class Overview:
-    """The ledger in numbers.
+    """Numbers of rows and of instances in the ledger; instances by (process, cluster) and state, sorted by name.
 
-    Attributes:
-        event_id: The latest event of Dagster's that is folded in; 0: none.
-        rows: Table -> how many rows it has, in the order of their declaration.
-        instances: (process, cluster) -> state -> how many of its instances are in it; sorted by name.
+    ``event_id`` is the latest folded event of Dagster's log; 0: none.
     """
 
     event_id: int
@@ -27,7 +24,6 @@ class Overview:
 
 
 def overview(connection: Connection) -> Overview:
-    """The numbers as they are now."""
     counted = union_all(
         *(select(literal(name).label("name"), func.count()).select_from(table) for name, table in _TABLES.items())
     )
@@ -42,7 +38,6 @@ def overview(connection: Connection) -> Overview:
 
 
 def folded_up_to(connection: Connection) -> int:
-    """The latest event of Dagster's that is folded in; 0: none."""
     return connection.execute(select(FOLD.c.event_id)).scalar() or 0
 
 

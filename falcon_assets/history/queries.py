@@ -1,4 +1,4 @@
-"""What decisions ask the ledger; each answer is one statement, whatever the number of entities."""
+"""Queries for decisions; each is one statement for any number of entities."""
 
 from __future__ import annotations
 
@@ -33,14 +33,13 @@ from falcon_assets.history.tables import COLLECTED, FEED_INSTANCES, OPEN, PROCES
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
 
 Name: TypeAlias = tuple[str, str]
-"""An entity on a cluster: (cluster, feed) or (cluster, process)."""
 
 _INSTANT = DateTime(timezone=True)
 _OPEN_STATES = (InstanceState.RUNNING, InstanceState.WAITING, InstanceState.SUSPENDED)
 
 
 def available(connection: Connection, spans: Mapping[Name, tuple[datetime, datetime]]) -> dict[Name, set[datetime]]:
-    """The available instances of feeds, each within its span (both ends included)."""
+    """Returns the available instances of feeds, each within its span (both ends included), as the next two."""
     if not spans:
         return {}
     found = _within_spans(connection, spans, [FEED_INSTANCES.c.instance], FeedState.AVAILABLE)
@@ -48,7 +47,6 @@ def available(connection: Connection, spans: Mapping[Name, tuple[datetime, datet
 
 
 def known_instances(connection: Connection, kind: str, name: str) -> int:
-    """How many instances of a feed are or were there, or of a process are known, on all clusters."""
     table, of = (
         (FEED_INSTANCES, FEED_INSTANCES.c.feed) if kind == "feed" else (PROCESS_INSTANCES, PROCESS_INSTANCES.c.process)
     )
@@ -56,7 +54,6 @@ def known_instances(connection: Connection, kind: str, name: str) -> int:
 
 
 def available_feeds(connection: Connection, cluster: str) -> dict[str, int]:
-    """How many instances of each feed are on the cluster."""
     table = FEED_INSTANCES.c
     there = select(table.feed, func.count()).where(table.cluster == cluster, table.state == FeedState.AVAILABLE.value)
     return {row[0]: row[1] for row in connection.execute(there.group_by(table.feed))}
@@ -65,7 +62,7 @@ def available_feeds(connection: Connection, cluster: str) -> dict[str, int]:
 def evicted(
     connection: Connection, spans: Mapping[Name, tuple[datetime, datetime]]
 ) -> dict[Name, dict[datetime, datetime]]:
-    """Instance -> when it was evicted, of feeds, each within its span (both ends included)."""
+    """Returns, by feed, instance -> time of its eviction."""
     if not spans:
         return {}
     columns = [FEED_INSTANCES.c.instance, FEED_INSTANCES.c.evicted_at]
@@ -78,10 +75,7 @@ def evicted(
 def signatures(
     connection: Connection, spans: Mapping[Name, tuple[datetime, datetime]]
 ) -> dict[Name, dict[datetime, str | None]]:
-    """The signatures of the instances of feeds, evicted or not, each within its span (both ends included).
-
-    What was taken back has none: it is looked for as what never was there.
-    """
+    """Returns the signatures, of evicted instances too; not of withdrawn ones, as collectors look for them anew."""
     if not spans:
         return {}
     columns = [FEED_INSTANCES.c.instance, FEED_INSTANCES.c.signature]
@@ -92,9 +86,9 @@ def signatures(
 
 
 def seen(connection: Connection, cluster: str, since: Mapping[str, datetime]) -> dict[str, dict[datetime, datetime]]:
-    """Feed -> its available instance on a cluster -> when its present version was seen.
+    """Returns, by feed, available instance on a cluster -> when its present version was seen.
 
-    Of each feed those that were seen, or are dated, after a time.
+    Limited to instances that were seen, or whose nominal time is, after the feed's time in ``since``.
     """
     if not since:
         return {}
@@ -115,10 +109,10 @@ def records(
     open_from: Mapping[str, datetime],
     attempts: Mapping[str, int] | None = None,
 ) -> dict[str, dict[datetime, InstanceRecord]]:
-    """The records of processes on a cluster, each from an instance on, and of those before it that are not over.
+    """Returns the records of processes on a cluster, each from an instance on, and the open ones before it.
 
-    Those are in flight, or suspended, or wait again after a run that a person started; or they failed in it, no more
-    often than ``attempts`` says (process -> how often it is tried again; without an entry never).
+    Open: in flight, suspended, waiting again after a run that a user started; or failed at most as often as
+    ``attempts`` says (process -> number of retries; none without an entry).
     """
     if not open_from:
         return {}
@@ -150,14 +144,13 @@ def records(
 def some_records(
     connection: Connection, process: str, cluster: str, nominals: Sequence[datetime]
 ) -> dict[datetime, InstanceRecord]:
-    """The records of those instances of a process; nothing about those that no run was given."""
+    """Returns the records of those instances of a process; instances that never had a run are missing."""
     table = PROCESS_INSTANCES.c
     own = and_(table.process == process, table.cluster == cluster, table.nominal.in_(nominals))
     return {row.nominal: record_of(row) for row in connection.execute(select(PROCESS_INSTANCES).where(own))}
 
 
 def begun(connection: Connection, run_ids: Sequence[str]) -> dict[str, set[Name]]:
-    """Run -> the (process, cluster) of which it is computing instances."""
     table = PROCESS_INSTANCES.c
     statement = (
         select(table.run_id, table.process, table.cluster)
@@ -173,13 +166,7 @@ def begun(connection: Connection, run_ids: Sequence[str]) -> dict[str, set[Name]
 def in_flight_without_run(
     connection: Connection, processes: Collection[str], runs: TableClause
 ) -> dict[Name, list[datetime]]:
-    """(process, cluster) -> instances that are in flight in a run that is not in Dagster any more.
-
-    Args:
-        connection: The database.
-        processes: Whose instances.
-        runs: Dagster's runs, with their ``run_id``.
-    """
+    """Returns (process, cluster) -> instances in flight in a run that Dagster's table ``runs`` does not have."""
     own = PROCESS_INSTANCES.c
     in_flight = or_(own.queued_run.is_not(None), own.state == InstanceState.RUNNING.value)
     run = runs.c.run_id == func.coalesce(own.queued_run, own.run_id)
@@ -192,14 +179,13 @@ def in_flight_without_run(
 
 
 def progress(connection: Connection, cluster: str) -> dict[tuple[str, str], datetime]:
-    """(process, its timeline) -> the instance before which everything is settled, as the coordinators remember it."""
+    """Returns (process, its timeline) -> the instance before which all are settled, as recorded by coordinators."""
     table = PROGRESS.c
     statement = select(table.process, table.timeline, table.first_open).where(table.cluster == cluster)
     return {(process, timeline): first_open for process, timeline, first_open in connection.execute(statement)}
 
 
 def set_progress(connection: Connection, cluster: str, first_open: Mapping[tuple[str, str], datetime]) -> None:
-    """Remembers it."""
     rows = [
         {"process": process, "cluster": cluster, "timeline": timeline, "first_open": at}
         for (process, timeline), at in first_open.items()
@@ -208,13 +194,11 @@ def set_progress(connection: Connection, cluster: str, first_open: Mapping[tuple
 
 
 def last_collected(connection: Connection, cluster: str) -> dict[str, datetime]:
-    """Feed -> when its collector last went through all that was due."""
     statement = select(COLLECTED.c.feed, COLLECTED.c.looked_at).where(COLLECTED.c.cluster == cluster)
     return {row.feed: row.looked_at for row in connection.execute(statement)}
 
 
 def set_last_collected(connection: Connection, cluster: str, times: Mapping[str, datetime]) -> None:
-    """Remembers it."""
     upsert(connection, COLLECTED, [{"cluster": cluster, "feed": feed, "looked_at": at} for feed, at in times.items()])
 
 
@@ -224,7 +208,6 @@ def _within_spans(
     columns: Sequence[Column[Any]],
     *states: FeedState,
 ) -> Iterable[Sequence[Any]]:
-    """(cluster, feed, all values of each column in its span) of each feed; None where there are none."""
     clusters, feeds = zip(*spans, strict=True)
     first, last = zip(*spans.values(), strict=True)
     asked = _asked(cluster=_texts(clusters), feed=_texts(feeds), first=_instants(first), last=_instants(last))
@@ -243,7 +226,7 @@ def _within_spans(
 
 
 def _asked(**columns: ColumnElement[Any]) -> TableValuedAlias:
-    """Rows of arrays: VALUES would be compiled anew in every tick, row by row."""
+    """Rows from arrays: SQLAlchemy would compile VALUES anew in every tick, row by row."""
     return func.unnest(*columns.values()).table_valued(*columns).render_derived(name="asked")
 
 
@@ -256,7 +239,7 @@ def _instants(items: Iterable[datetime]) -> ColumnElement[Any]:
 
 
 def counts(connection: Connection, run_id: str) -> dict[InstanceState, int]:
-    """How many of the instances that a run has started are in which state."""
+    """Returns the number of instances in each state, of those that the run was the last to start."""
     table = PROCESS_INSTANCES.c
     statement = select(table.state, func.count()).where(table.run_id == run_id).group_by(table.state)
     return {InstanceState(state): count for state, count in connection.execute(statement)}

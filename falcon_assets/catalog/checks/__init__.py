@@ -46,10 +46,9 @@ CHECKS = (
     check_cycles,
     check_own_outputs,
 )
-"""All families."""
 
 
 def check_all(definitions: Definitions) -> Iterator[Problem]:
-    """Every problem and warning between entities, and those of one entity that its model does not know."""
+    """Yields every problem and warning between entities, and those within one that its model does not check."""
     for check in CHECKS:
         yield from check(definitions)

@@ -1,4 +1,4 @@
-"""Calendars that no instant can name: instants are whole minutes, and clocks were once set by the sun."""
+"""Checks of calendars: instants are whole minutes, but the offsets of zones once were local solar time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MINUTE, _NO_TIME = timedelta(minutes=1), timedelta()
 
 
 def check_calendars(definitions: Definitions) -> Iterator[Problem]:
-    """Days and months in a zone whose clocks were not a whole number of minutes from UTC."""
+    """Days and months in a zone whose offset was not a whole number of minutes from UTC."""
     for declared in definitions.clustered():
         entity = declared.entity
         if entity.frequency.is_absolute:
@@ -94,7 +94,6 @@ def _other_date(feed: Declared[Feed], index: int, paths: InstancePaths) -> Itera
 
 
 def _in_utc(feed: Feed, index: int, cluster: Cluster) -> InstancePaths:
-    """The paths if they showed UTC."""
     entry = feed.clusters[index].model_copy(update={"path_timezone": "UTC"})
     clusters = (*feed.clusters[:index], entry, *feed.clusters[index + 1 :])
     return InstancePaths(feed.model_copy(update={"clusters": clusters}), cluster)

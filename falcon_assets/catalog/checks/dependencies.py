@@ -1,4 +1,4 @@
-"""Instances must not wait for themselves, by whatever way."""
+"""Checks that no instance waits for itself, directly or indirectly."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from falcon_assets.planning.self_dependency import AnyOf, Copied, Read, SelfWait
 from falcon_assets.planning.timeline import feed_timeline, process_timeline
 
 _MOST = 1000
-"""How many different cycles are checked; definitions with more of them are refused."""
+"""Limit of different cycles that are checked; definitions with more are refused."""
 
 
 def check_cycles(definitions: Definitions) -> Iterator[Problem]:
-    """A problem for each process with an instance that would wait for itself, unless a cycle that names it is reported.
+    """Reports each process with an instance that would wait for itself, unless a reported cycle names it.
 
-    A process may read earlier instances of its own outputs, and what is made from them. What may be read counts, waited
-    for or not: an optional input that comes later is late data, and would go round for ever.
+    A process may read earlier instances of its own outputs, and what is made from them. All possible reads count, even
+    optional ones: an optional input that lands later is late data, and would cause reruns for ever.
     """
     for process in definitions.processes.values():
         yield from _own_outputs(definitions, process)
@@ -34,10 +34,7 @@ def check_cycles(definitions: Definitions) -> Iterator[Problem]:
 
 
 def _cycles_by_length(edges: Iterable[Edge]) -> list[list[Node]]:
-    """Cycles, the shortest first, each from an input feed of its first process back to that feed.
-
-    Where there are more than :data:`_MOST`, it is the first of them that are found.
-    """
+    """Returns at most :data:`_MOST` cycles, the shortest first, each from an input feed of its first process."""
     import networkx as nx  # noqa: PLC0415 - takes 0.2 seconds, and hardly any definitions have cycles
 
     found = (_from_first_process(cycle) for cycle in islice(nx.simple_cycles(nx.DiGraph(edges)), _MOST))
@@ -45,7 +42,6 @@ def _cycles_by_length(edges: Iterable[Edge]) -> list[list[Node]]:
 
 
 def _from_first_process(cycle: list[Node]) -> list[Node]:
-    """From an input feed of the process that comes first by its name, through it, and back to that feed."""
     first = cycle.index(min(node for node in cycle if node[0] == "process")) - 1
     turned = [*cycle[first:], *cycle[:first]] if first >= 0 else [cycle[-1], *cycle[:-1]]
     return [*turned, turned[0]]
@@ -67,7 +63,6 @@ def _own_outputs(definitions: Definitions, process: Declared[Process]) -> Iterat
 
 
 def _others(definitions: Definitions, cycles: list[list[Node]]) -> Iterator[Problem]:
-    """Problems with cycles of several processes, which start with an input feed and end with it."""
     told = set[str]()
     for cycle in cycles:
         names = {name for kind, name, _ in cycle if kind == "process"}
@@ -89,10 +84,7 @@ def _first_problem(definitions: Definitions, cycle: list[Node], *, too_many: boo
 
 
 def _ways(definitions: Definitions, cycle: list[Node], index: int) -> Iterator[Way]:
-    """The way back to the process by its input of that index; none where something is not where it is needed.
-
-    That is a problem of its own, of another check.
-    """
+    """The way back to the process by its input of that index; none where another check reports a missing entity."""
     steps = []
     for before, after in [(cycle[0], cycle[1]), *reversed(list(pairwise(cycle))[1:])]:
         step = _step(definitions, (before, after))
@@ -104,7 +96,6 @@ def _ways(definitions: Definitions, cycle: list[Node], index: int) -> Iterator[W
 
 
 def _step(definitions: Definitions, edge: Edge) -> Step | None:
-    """Back over an edge; None where one of its ends is not there."""
     before, after = edge
     for kind, name, cluster in edge:
         entity = definitions.processes.get(name) if kind == "process" else definitions.feeds.get(name)
@@ -151,7 +142,7 @@ _COLUMNS_ARE_KNOWN = ("text", "binaryFile")
 
 
 def check_own_outputs(definitions: Definitions) -> Iterator[Problem]:
-    """Orders in which instances wait for what never comes, and first instances that would find no columns."""
+    """Orders in which instances wait for ever, and first instances that would find no columns."""
     for process in definitions.processes.values():
         own = own_feeds(process.entity.inputs, process.entity.outputs)
         for index, declared in enumerate(process.entity.inputs):
@@ -188,7 +179,7 @@ def _starts_without_columns(process: Process, declared: Input, feed: Feed) -> bo
 
 
 def check_producers(definitions: Definitions) -> Iterator[Problem]:
-    """Outputs to a feed that something else already fills on the same cluster."""
+    """Outputs to a feed that another process or replication fills on the same cluster."""
     taken: dict[tuple[str, str], tuple[Declared[Process], int]] = {}
     for process in definitions.processes.values():
         yield from _written_twice(process)

@@ -1,4 +1,4 @@
-"""Snapshot feeds: what makes no sense where all instances share one path, and what is not offered for them yet."""
+"""Checks of snapshot feeds, whose instances share one path, and of feeds that keep versions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from falcon_assets.planning.expressions import expression_bounds
 
 
 def check_snapshots(definitions: Definitions) -> Iterator[Problem]:
-    """Snapshot feeds with times in their path, with what belongs to single instances, or used as if they had any."""
+    """Snapshot feeds with times in their path, with settings of single instances, or read as if they had any."""
     for feed in definitions.feeds.values():
         if feed.entity.snapshot:
             yield from _timed(feed)
@@ -38,7 +38,7 @@ def _timed(feed: Declared[Feed]) -> Iterator[Problem]:
 
 
 def _in_tables(definitions: Definitions, feed: Declared[Feed]) -> Iterator[Problem]:
-    """Tables that are read as a whole: those of Iceberg, which knows when a table changed."""
+    """Tables that are read as a whole: only Iceberg records when a table changed."""
     for path, template in declared_templates(feed.entity):
         if path[-1] == "uri" and not template.is_timed and TableUri.parse(template.text).fixed:
             rule = "a snapshot feed is the whole table: write * for each of its keys"
@@ -85,7 +85,6 @@ def _uses(definitions: Definitions, process: Declared[Process]) -> Iterator[Prob
 
 
 def _why_not_newer(process: Process, one: Input, feed: Feed | None) -> str | None:
-    """Why versions of an input cannot be used once each, where anything says so."""
     if feed is not None and not feed.snapshot:
         return f"feed {one.feed!r} is no snapshot: each of its instances is read at its own time"
     if one.optional:
@@ -98,7 +97,7 @@ def _why_not_newer(process: Process, one: Input, feed: Feed | None) -> str | Non
 
 
 def _unwritable(definitions: Definitions, process: Process, output: Output) -> Iterator[tuple[KeyPath, str]]:
-    """Why a process cannot write a snapshot: where that is, if it is not the output as a whole, and the reason."""
+    """Yields the key (empty: the output as a whole) and the reason why a process cannot write a snapshot."""
     feed = definitions.feeds[output.feed].entity
     if any(feed.table_on(entry.name) is not None for entry in process.clusters):
         yield (), "only those in files are written yet, and it is a table"
@@ -123,7 +122,7 @@ def _is_of_one_time(one: Input) -> bool:
 
 
 def check_versions(definitions: Definitions) -> Iterator[Problem]:
-    """Feeds that keep versions where nothing can, or that nothing here publishes."""
+    """Feeds that keep versions where this is impossible, or that no process or replication publishes."""
     written = {output.feed for process in definitions.processes.values() for output in process.entity.outputs}
     may_be_written = any(kind in ("", "process") for kind, _ in definitions.unparsed)
     for feed in definitions.feeds.values():

@@ -1,4 +1,4 @@
-"""Deadlines that are worth nothing: when they come, what they watch is over."""
+"""Checks of deadlines, replication and retention."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _evicted_first(feed: Declared[Feed]) -> Iterator[Problem]:
 
 
 def check_replication(definitions: Definitions) -> Iterator[Problem]:
-    """Targets without a source, and several sources that no partition expression tells apart."""
+    """Targets without a source, and several sources without distinct partition expressions."""
     for feed in definitions.feeds.values():
         entries = list(enumerate(feed.entity.clusters))
         sources = [(index, entry) for index, entry in entries if entry.type == "source"]
@@ -66,7 +66,7 @@ def check_replication(definitions: Definitions) -> Iterator[Problem]:
 
 
 def check_replication_options(definitions: Definitions) -> Iterator[Problem]:
-    """Properties that are no options or have no legal value, and what object stores cannot do."""
+    """Properties that are no options or have no legal value, and options that object stores do not support."""
     for feed in definitions.feeds.values():
         if any(entry.type == "target" for entry in feed.entity.clusters):
             for name, message in option_problems(feed.entity.properties):
@@ -76,7 +76,7 @@ def check_replication_options(definitions: Definitions) -> Iterator[Problem]:
 
 
 def _preserved(definitions: Definitions, feed: Declared[Feed]) -> Iterator[Problem]:
-    """Attributes of files that no store of the feed has, or that mean something else on the other one."""
+    """Attributes of files that a store does not have, or that have another meaning on the other store."""
     try:
         preserved = replication_options(feed.entity.properties).preserved
     except ExpressionError:
@@ -106,7 +106,7 @@ def _object_stores(definitions: Definitions, feed: Declared[Feed]) -> Iterator[P
 
 
 def _never_met(feed: Declared[Feed], index: int, sources: list[str]) -> Iterator[Problem]:
-    """Targets that get nothing; with several sources one of them may have ended before the target began."""
+    """Targets without common instances; with several sources, one may end before the target starts."""
     target = feed.entity.clusters[index].name
     apart = [one for one in sources if common_timeline(feed.entity, one, target) is None]
     for source in apart:
@@ -131,7 +131,7 @@ def _same_partition(definitions: Definitions, feed: Declared[Feed]) -> Iterator[
 
 
 def _value(partition: str, cluster: Cluster) -> str | None:
-    """The expression's value on the cluster; None where it has none, which is another check's matter."""
+    """The expression's value on the cluster; None: it has none, which another check reports."""
     try:
         parts = parse_template(partition)
         return "".join(
@@ -168,7 +168,7 @@ def _unknown_archives(definitions: Definitions, feed: Declared[Feed]) -> Iterato
 
 
 def _archives_within(definitions: Definitions, feed: Declared[Feed]) -> Iterator[Problem]:
-    """An instance cannot be moved into itself, nor to where the others of its feed are."""
+    """Archives within the data of the feed, or the reverse."""
     for index, _, cluster in definitions.feed_clusters(feed):
         templates = [one for one in templates_on(feed.entity, index) if not is_of_feed(*one)]
         try:

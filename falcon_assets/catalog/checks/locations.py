@@ -1,4 +1,4 @@
-"""How a feed is stored: in files or in a table, never both, and somewhere on each of its clusters."""
+"""Checks of storage: files or a table, never both, and some on each cluster of a feed."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ from falcon_assets.model.table_uri import TableUri
 from falcon_assets.model.template import Variable, parse_template, value_of
 
 TABLE_FORMATS = ("parquet", "orc")
-"""What processes write tables in."""
 
 
 def check_files_or_table(definitions: Definitions) -> Iterator[Problem]:
-    """Both kinds of storage or none, tables without a registry, and what processes cannot write."""
+    """Both kinds of storage or none, tables without a registry, and tables that processes cannot write."""
     for feed in definitions.feeds.values():
         yield from _both_kinds(feed)
         yield from _no_storage(feed)
@@ -61,7 +60,7 @@ def _open_keys(feed: Feed, cluster: str) -> set[str]:
 
 
 def _replicated(feed: Declared[Feed], index: int, cluster: Cluster, where: str) -> Iterator[Problem]:
-    """What is copied is written as processes write: into Parquet or ORC; on a file system, or on an object store."""
+    """Copies are written as by processes: into Parquet or ORC; on a file system, or on an object store."""
     is_target = feed.entity.clusters[index].type == "target"
     opened = _open_keys(feed.entity, cluster.name)
     others = (one.name for one in feed.entity.clusters if is_target and one.type == "source")
@@ -82,7 +81,7 @@ def _replicated(feed: Declared[Feed], index: int, cluster: Cluster, where: str) 
 
 
 def _why_not_made(feed: Feed, cluster: Cluster) -> str | None:
-    """Why nothing can be written into tables of the cluster, which are made below its endpoint; None: it can."""
+    """Returns why tables of the cluster, which are created below its endpoint, cannot be written; None: they can."""
     if not (lies_in_folders(feed, cluster) or lies_on_object_store(feed, cluster)):
         return "tables are written where their cluster is a file://, on HDFS or an object store"
     registry = cluster.interfaces.registry
@@ -92,7 +91,7 @@ def _why_not_made(feed: Feed, cluster: Cluster) -> str | None:
 
 
 def _archived(feed: Declared[Feed], index: int, cluster: Cluster, where: str) -> Iterator[Problem]:
-    """What is archived is copied from where the other files of the cluster lie."""
+    """Archiving copies the table to the cluster's own storage."""
     action = ("clusters", index, "retention", "action")
     if not (lies_in_folders(feed.entity, cluster) or lies_on_object_store(feed.entity, cluster)):
         rule = "tables are archived where their cluster is a file://, on HDFS or an object store"
@@ -116,7 +115,6 @@ def _not_mounted(definitions: Definitions, process: Declared[Process], path: Key
 
 
 def _of_files(feed: Declared[Feed]) -> Iterator[Problem]:
-    """What says something about files only."""
     if feed.entity.availability_flag is not None:
         rule = "a partition of a table is complete when it is there: take the flag out"
         yield feed.problem(("availability_flag",), rule, at_key=True)
@@ -125,7 +123,6 @@ def _of_files(feed: Declared[Feed]) -> Iterator[Problem]:
 
 
 def _registries(definitions: Definitions) -> Iterator[Problem]:
-    """Registries of tables that are none that can be used."""
     used = {
         entry.name
         for feed in definitions.feeds.values()
@@ -181,7 +178,7 @@ _HOLE = re.compile(r"\$\{[^{}]*\}")
 
 
 def components(partition: str | None) -> tuple[str, ...]:
-    """The parts of a partition expression, one per sub-partition (``*/US``)."""
+    """Returns the parts of a partition expression, one per sub-partition (``*/US``)."""
     whole = _HOLE.sub("*", partition or "")  # a hole is one level, whatever stands in it
     return tuple(piece for piece in whole.split("/") if piece)
 
@@ -225,7 +222,7 @@ def _deep_clusters(feed: Declared[Feed]) -> Iterator[Problem]:
 def _deep_pairs(
     feed: Declared[Feed], path: KeyPath, target: FeedCluster, sources: list[FeedCluster]
 ) -> Iterator[Problem]:
-    """A target's partition stands below that of its source (source of the rule: Falcon's feed validation)."""
+    """A target's partition is below that of its source (source of the rule: Falcon's feed validation)."""
     allowed = len(feed.entity.partitions)
     for source in sources:
         depth = len(components(source.partition))
@@ -252,14 +249,14 @@ def _unknown_variables(partition: str | None, cluster: Cluster) -> Iterator[str]
 
 
 def check_schemas(definitions: Definitions) -> Iterator[Problem]:
-    """Schemas that Spark will not read; for who asks, as Spark may learn more types than are known here."""
+    """Schemas that Spark will not read; only on request, as Spark may learn more types than are known here."""
     for feed in definitions.feeds.values():
         if feed.entity.schema_ is not None and (mistake := schema_mistake(feed.entity.schema_)):
             yield feed.document.problem(("schema",), f"no schema of Spark: {mistake}")
 
 
 def check_storage_options(definitions: Definitions) -> Iterator[Problem]:
-    """Mappings where fsspec takes none: it names those that it takes ``client_kwargs``, ``config_kwargs`` and so on."""
+    """Mappings where fsspec takes none: its own are ``client_kwargs``, ``config_kwargs`` and so on."""
     for cluster in definitions.clusters.values():
         for name in _without_place(cluster.entity.storage_options):
             yield cluster.problem((SECRET_KEY, name), SECRET_RULES[True])
@@ -285,7 +282,6 @@ def _locations(feed: Declared[Feed]) -> Iterator[tuple[KeyPath, Locations]]:
 
 
 def _has_url(feed: Feed, path: KeyPath) -> bool:
-    """Whether the storage options of the locations at ``path`` open anything on one of the clusters in question."""
     entries = feed.clusters if len(path) == 1 else (feed.clusters[int(path[1])],)
     for entry in entries:
         in_force = feed.locations_on(entry.name)

@@ -1,4 +1,4 @@
-"""Names that differ here and not in Dagster: of clusters, of pipelines, and of what runs on one cluster."""
+"""Checks of names: unique, known, and distinct in Dagster's spelling."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from falcon_assets.planning.workloads import replication_pipeline
 
 
 class _Claim(NamedTuple):
-    """A name in Dagster, and what needs it."""
-
     name: str
     what: str
     declared: Declared[Cluster] | Declared[Feed] | Declared[Process]
@@ -26,7 +24,7 @@ class _Claim(NamedTuple):
 
 
 def check_dagster_names(definitions: Definitions) -> Iterator[Problem]:
-    """Names in Dagster that two things need, each once, with the place of the other."""
+    """Names in Dagster that two entities need, each once, with the place of the other."""
     yield from _met(_sensors(definitions))
     yield from _met(_jobs(definitions))
     yield from _met(_assets(definitions))
@@ -45,7 +43,6 @@ def _met(claims: Iterator[_Claim]) -> Iterator[Problem]:
 
 
 def _sensors(definitions: Definitions) -> Iterator[_Claim]:
-    """What is named after clusters and pipelines; Spark's resources are as well."""
     for cluster in definitions.clusters.values():
         name = cluster.entity.name
         yield _Claim(op_name(name, "collector"), f"cluster {name!r}", cluster, ("name",))
@@ -72,7 +69,6 @@ def _jobs(definitions: Definitions) -> Iterator[_Claim]:
 
 
 def _assets(definitions: Definitions) -> Iterator[_Claim]:
-    """The assets of processes without outputs, and of the feeds that are called like one."""
     effects = [process for process in definitions.processes.values() if not process.entity.outputs]
     called_alike = (definitions.feeds.get(process.entity.name) for process in effects)
     for feed in filter(None, called_alike):
@@ -105,7 +101,7 @@ def check_references(definitions: Definitions) -> Iterator[Problem]:
 
 
 def feed_references(process: Process) -> Iterator[tuple[KeyPath, str]]:
-    """Where a process names a feed, inputs first, and the name."""
+    """Yields key and feed of all inputs and outputs."""
     for index, declared in enumerate(process.inputs):
         yield ("inputs", index, "feed"), declared.feed
     for index, output in enumerate(process.outputs):
@@ -137,7 +133,7 @@ def _unknown_late_inputs(process: Declared[Process]) -> Iterator[Problem]:
 
 
 def check_unique_names(definitions: Definitions) -> Iterator[Problem]:
-    """Names that are taken already, each with the place that took it."""
+    """Names that are declared twice, with the place of the first."""
     for document, first in definitions.again:
         kind, name = document.data["kind"], document.data["name"]
         yield document.problem(("name",), f"{kind} {name!r} is already defined at {first.position(('name',))}")
@@ -170,7 +166,6 @@ def _line(entity: Declared[Feed] | Declared[Process], path: KeyPath) -> str:
 
 
 def _repeated(names: Iterable[tuple[KeyPath, str]]) -> Iterator[tuple[KeyPath, str, KeyPath]]:
-    """Path and name of each repetition, with the path of the first."""
     first: dict[str, KeyPath] = {}
     for path, name in names:
         if name in first:

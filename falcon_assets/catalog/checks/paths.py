@@ -1,4 +1,4 @@
-"""Every path template of a feed, with the key that declares it."""
+"""Path templates of feeds with their keys, and checks of the places they lead to."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOCATIONS = ("data", "stats", "meta")
 
 
 def declared_templates(feed: Feed) -> Iterator[tuple[KeyPath, PathTemplate]]:
-    """All of them, those that a cluster overrides included."""
+    """Yields all templates, including those that a cluster overrides."""
     yield from _of_locations(("locations",), feed.locations)
     for index, entry in enumerate(feed.clusters):
         yield from _of_locations(("clusters", index, "locations"), entry.locations)
@@ -30,7 +30,6 @@ def declared_templates(feed: Feed) -> Iterator[tuple[KeyPath, PathTemplate]]:
 
 
 def templates_on(feed: Feed, index: int) -> Iterator[tuple[KeyPath, PathTemplate]]:
-    """Those that are in force on the cluster at ``index``."""
     entry = feed.clusters[index]
     for kind in LOCATIONS:
         own = getattr(entry.locations, kind, None)
@@ -44,12 +43,12 @@ def templates_on(feed: Feed, index: int) -> Iterator[tuple[KeyPath, PathTemplate
 
 
 def is_of_feed(path: KeyPath, template: PathTemplate) -> bool:
-    """Whether it is a place of the feed as a whole, which no instance has for its own: nothing there is ever taken."""
+    """Whether it is a place of the feed as a whole, shared by its instances: it is never evicted."""
     return path[-1] in ("stats", "meta") and not template.is_timed
 
 
 def cluster_of(feed: Feed, path: KeyPath, cluster: str) -> str:
-    """The cluster that the template at ``path``, in force on ``cluster``, is a place on."""
+    """Returns the cluster of the place: the archive's may differ from the one where the template is in force."""
     if path[2:] != ("retention", "archive_to"):
         return cluster
     retention = feed.clusters[int(path[1])].retention
@@ -57,28 +56,19 @@ def cluster_of(feed: Feed, path: KeyPath, cluster: str) -> str:
 
 
 class Located(NamedTuple):
-    """Where a template leads."""
-
     shown: str
-    """Below the root of the cluster, or a whole URL."""
     absolute: str
-    """Where that is in the world, as far as the definitions say it: to compare what lies where."""
+    """Comparable among all clusters, as far as the definitions tell."""
     is_url: bool
-    """Whether a whole URL says it."""
 
 
 def located(feed: Feed, path: KeyPath, template: PathTemplate, on: Cluster, where: Cluster | None) -> Located:
-    """Where ``template`` of ``feed`` leads, with the variables of the cluster ``on`` and the time left open.
+    """Returns the place of a template, with the variables of the cluster ``on`` and open time variables.
 
-    Args:
-        feed: The feed.
-        path: The key of the template.
-        template: One of its templates.
-        on: The cluster that it is in force on.
-        where: The cluster that it is a place on, see :func:`cluster_of`; None: not known.
+    ``where`` is the cluster of the place, see :func:`cluster_of`; None: unknown.
 
     Raises:
-        ExpressionError: an unknown variable, or a place that is none.
+        ExpressionError: an unknown variable, or an illegal place.
     """
     if path[-1] == "uri":
         table = InstancePaths(feed, on).template.text
@@ -92,46 +82,32 @@ def located(feed: Feed, path: KeyPath, template: PathTemplate, on: Cluster, wher
 
 
 def root_of(cluster: Cluster) -> str:
-    """What all that lies on the cluster is below, comparable to :attr:`Located.absolute`."""
+    """Returns the root of the cluster, comparable to :attr:`Located.absolute`."""
     endpoint = cluster.interfaces.write.endpoint
     return canonical_url(endpoint) if "://" in endpoint else f"{cluster.name} {endpoint}"
 
 
 def lies_mounted(feed: Feed, cluster: Cluster, *, readonly: bool = False) -> bool:
-    """Whether the data of ``feed`` lies on a file system on ``cluster``, not on an object store.
-
-    Args:
-        feed: The feed.
-        cluster: The cluster.
-        readonly: Whether it is only to be read.
-    """
+    """Whether the data of ``feed`` is on a file system on ``cluster``, not on an object store."""
     return is_mounted(_place_of(feed, cluster, readonly=readonly))
 
 
 def lies_in_folders(feed: Feed, cluster: Cluster) -> bool:
-    """Whether the data of ``feed`` lies on ``cluster`` where whole folders are renamed: on mounted disks or HDFS."""
+    """Whether the data of ``feed`` is on mounted disks or HDFS, where whole folders can be renamed."""
     return lies_mounted(feed, cluster) or is_hdfs(_place_of(feed, cluster, readonly=False))
 
 
 def kind_of_files(feed: Feed, cluster: Cluster, *, readonly: bool) -> str | None:
-    """``file://`` or ``HDFS``, where the files of ``feed`` on ``cluster`` have owners and permissions; None: elsewhere.
-
-    Args:
-        feed: The feed.
-        cluster: The cluster.
-        readonly: Whether they are only to be read.
-    """
+    """Returns ``file://`` or ``HDFS``, where files have owners and permissions; None: another store."""
     place = _place_of(feed, cluster, readonly=readonly)
     return "file://" if is_mounted(place) else "HDFS" if is_hdfs(place) else None
 
 
 def lies_on_object_store(feed: Feed, cluster: Cluster) -> bool:
-    """Whether the data of ``feed`` lies on an object store on ``cluster``."""
     return is_object_store(_place_of(feed, cluster, readonly=False))
 
 
 def _place_of(feed: Feed, cluster: Cluster, *, readonly: bool) -> str:
-    """The endpoint or URL that it lies at."""
     template = feed.locations_on(cluster.name).data
     endpoint = cluster.interfaces.storage(readonly=readonly).endpoint
     return template.text if template is not None and template.is_url else endpoint
@@ -159,20 +135,17 @@ _UNKNOWN_SHOWN = 10
 
 @dataclass(frozen=True)
 class _Taken:
-    """A place that the instances of a feed have on a cluster."""
-
     feed: Declared[Feed]
     path: KeyPath
     cluster: str
     located: Located
 
     def meets(self, other: _Taken) -> bool:
-        """Whether the two can be compared: what lies on two clusters is apart, unless a URL says where it is."""
+        """Whether the two can be compared: places on two clusters are apart, unless one is a URL."""
         return self.cluster == other.cluster or self.located.is_url or other.located.is_url
 
     @property
     def where(self) -> str:
-        """In words."""
         return "" if self.located.is_url else f"on cluster {self.cluster!r} "
 
 
@@ -238,7 +211,7 @@ def _unknown_variables(
 def _prefixes(taken: Mapping[str, list[_Taken]]) -> dict[str | None, dict[str, _Taken]]:
     """Cluster (None for whole URLs) -> the folders above the first time variable, or that of a snapshot.
 
-    All that is in them is the feed's.
+    Everything in them belongs to the feed.
     """
     found: dict[str | None, dict[str, _Taken]] = {}
     for alike in taken.values():
@@ -255,7 +228,7 @@ def _fixed(place: str) -> str:
 
 
 def _side_by_side(one: _Taken, other: _Taken) -> bool:
-    """Statistics and metadata of one feed may share a folder: they come and go together."""
+    """Statistics and metadata of one feed may share a folder: they are written and evicted together."""
     return one.feed is other.feed and {one.path[-1], other.path[-1]} <= {"stats", "meta"}
 
 
@@ -264,7 +237,7 @@ def _declaration(one: _Taken) -> str:
 
 
 def _copied_onto_itself(taken: Mapping[str, list[_Taken]]) -> Iterator[Problem]:
-    """A URL is the same place on every cluster: there is nothing to copy, and retention would take it twice."""
+    """A URL is the same place on every cluster: there is nothing to copy, and retention would delete it twice."""
     for alike in taken.values():
         for target in alike:
             source = next((one for one in alike if one.feed is target.feed and _role(one) == "source"), None)
@@ -280,7 +253,7 @@ def _role(one: _Taken) -> str | None:
 
 
 def _inside_of_instances(taken: Mapping[str, list[_Taken]]) -> Iterator[Problem]:
-    """What lies in the folder of another feed's instance is replaced and evicted with it."""
+    """Data in the folder of another feed's instance would be replaced and evicted with it."""
     for absolute, alike in taken.items():
         steps = absolute.split("/")
         outer = [one for depth in range(1, len(steps)) for one in taken.get("/".join(steps[:depth]), ())]
@@ -292,7 +265,6 @@ def _inside_of_instances(taken: Mapping[str, list[_Taken]]) -> Iterator[Problem]
 
 
 def _is_own(inner: _Taken, outer: _Taken) -> bool:
-    """Whether they come and go together; an archive in the instances of its own cluster is another check's matter."""
     if inner.feed is not outer.feed:
         return False
     return inner.path[-1] != "archive_to" or inner.feed.entity.clusters[int(inner.path[1])].name == outer.cluster

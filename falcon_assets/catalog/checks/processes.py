@@ -1,4 +1,4 @@
-"""Holes in the texts of processes: what ``${...}`` names must be there when an instance is planned."""
+"""Checks of the texts of processes, of their workflow files and of their Spark settings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check_variables(definitions: Definitions) -> Iterator[Problem]:
 
 
 def _texts(process: Process) -> Iterator[tuple[KeyPath, str, tuple[str, ...]]]:
-    """Path, text and the names that the process itself adds to those of its cluster."""
+    """Yields key, text and the names that the process adds to those of its cluster."""
     for key, text in process.properties.items():
         yield ("properties", key), text, ()
     own = tuple(process.properties)
@@ -49,7 +49,6 @@ def _texts(process: Process) -> Iterator[tuple[KeyPath, str, tuple[str, ...]]]:
 
 
 def _message(process: Process, cluster: Cluster, text: str, names: tuple[str, ...]) -> str | None:
-    """What goes wrong when the text is filled in for the first instance on the cluster."""
     entry = process.on(cluster.name)
     if entry is None or "${" not in text:
         return None
@@ -62,10 +61,7 @@ def _message(process: Process, cluster: Cluster, text: str, names: tuple[str, ..
 
 
 def check_programs(definitions: Definitions) -> Iterator[Problem]:
-    """Mistakes in SQL and Python; what may work nevertheless is a warning.
-
-    Every file is read and parsed, so this is for who asks, and not for everything that loads definitions.
-    """
+    """Mistakes in SQL and Python; uncertain ones are warnings. Only on request, since it parses every workflow file."""
     told: set[Problem] = set()
     for process in definitions.processes.values():
         views = [one.name for one in process.entity.inputs]
@@ -87,14 +83,13 @@ def check_programs(definitions: Definitions) -> Iterator[Problem]:
 
 
 def _parameters(process: Process, definitions: Definitions) -> set[str]:
-    """The variables that it has on any of its clusters and that a statement can name."""
     clusters = [definitions.clusters[one.name].entity for one in process.clusters if one.name in definitions.clusters]
     names = {*BUILT_IN, *process.properties, *(name for one in clusters for name in one.variables)}
     return {name for name in names if name.isascii() and name.isidentifier()}
 
 
 def check_spark_settings(definitions: Definitions) -> Iterator[Problem]:
-    """Settings that Spark reads when it starts, on processes that run in a Spark that is there already."""
+    """Settings that Spark reads when it starts, on processes that use a running Spark."""
     for process in definitions.processes.values():
         settings = [key for key in process.entity.properties if key.startswith("spark.")]
         for entry in process.entity.clusters if settings else ():

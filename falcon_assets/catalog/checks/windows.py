@@ -1,4 +1,4 @@
-"""The windows of an input or output over all nominal times of its process, against the instances of its feed."""
+"""Checks of the windows of inputs and outputs over all nominal times, against the instances of their feed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DOOMSDAY = datetime.max.replace(tzinfo=UTC)
 class FeedWindows:
     """The windows of one input (or output) at all nominal times of its process.
 
-    Both ends only grow with the nominal time, so what is first or last can be found by bisection.
+    Both ends are monotonic in the nominal time, so the first or last window with a property is found by bisection.
     """
 
     start: Call
@@ -35,32 +35,21 @@ class FeedWindows:
     timezone: str
 
     def bounds(self) -> str:
-        """The first start and the last end.
-
-        Raises:
-            ExpressionError: the first start is beyond the years 1 to 9999.
-        """
+        """Raises ExpressionError if the first start is beyond the years 1 to 9999."""
         first, last = self._starts(0), self._ends(self.process.count - 1)
         return f"{format_instant(first)} to {format_instant(last)}"
 
     def size(self) -> int:
-        """How many feed instances the window at the first process instance has, existing or not.
-
-        Raises:
-            ExpressionError: one of its ends is beyond the years 1 to 9999.
-        """
+        """Counts the feed instances, existing or not, in the first window; raises ExpressionError as above."""
         return self.feed.index_at_or_before(self._ends(0)) - self.feed.index_at_or_before(self._starts(0)) + 1
 
     def has_instances(self, k: int) -> bool:
-        """Whether the window at process instance ``k`` has an existing feed instance."""
         return self.is_ordered(k) and self.meets_first(k) and not self.is_past_last(k)
 
     def is_ordered(self, k: int) -> bool:
-        """Whether the window does not end before it starts."""
         return self._starts(k) <= self._ends(k)
 
     def meets_first(self, k: int) -> bool:
-        """Whether the window ends at or after the feed's first instance."""
         return self._ends(k) >= self.feed.start
 
     def is_past_last(self, k: int) -> bool:
@@ -69,15 +58,12 @@ class FeedWindows:
         return start >= self.feed.end and self.feed.index_at_or_before(start) >= self.feed.count
 
     def is_always_inverted(self, among: range) -> bool:
-        """Whether the window ends before it starts at all process instances that are sampled.
-
-        Samples are the first instances and some that are spread evenly: a pattern of the calendar shows within them.
-        """
+        """Whether the window ends before it starts, at the first instances and at others spread evenly."""
         samples = (*among[:_SAMPLES], *among[:: len(among) // _SAMPLES + 1])
         return not any(map(self.is_ordered, samples))
 
     def candidates(self) -> range:
-        """The process instances whose window meets the feed's validity, as far as its two ends say."""
+        """Returns the process instances whose window can meet the feed's validity, judged by its two ends."""
         everything = self.process.count
         return range(_first(everything, self.meets_first), _first(everything, self.is_past_last))
 
@@ -88,7 +74,7 @@ class FeedWindows:
         return self._value(self.end, k)
 
     def _value(self, call: Call, k: int) -> datetime:
-        """What has a value at first has one until it leaves the year 9999: a validity may go on for ever."""
+        """Fails at the first instance only: later ones may leave the year 9999, as validities may be endless."""
         try:
             return evaluate_time(call, self.process.instance(k), self.timezone)
         except ExpressionError:
@@ -98,7 +84,6 @@ class FeedWindows:
 
 
 def _first(count: int, condition: Callable[[int], bool]) -> int:
-    """The first of ``0 .. count-1`` from which on the condition is true; ``count`` where it never does."""
     low, high = 0, count
     while low < high:
         middle = (low + high) // 2
@@ -150,7 +135,7 @@ def _life(nominal: Timeline, span: range) -> str:
 
 
 _LARGEST = 1_000_000
-"""Each of them is a path that is checked, recorded and read."""
+"""Limit of instances in a window: each is a path that is checked, recorded and read."""
 
 
 def check_windows(definitions: Definitions) -> Iterator[Problem]:
@@ -165,8 +150,6 @@ def check_windows(definitions: Definitions) -> Iterator[Problem]:
 
 @dataclass(frozen=True)
 class _DeclaredWindow:
-    """An input, or an output as a window of one instance."""
-
     path: KeyPath
     subject: str
     feed: str
@@ -208,7 +191,7 @@ def _problem(definitions: Definitions, process: Process, window: _DeclaredWindow
 
 
 def _never_found(call: Call, timeline: Timeline, instances: Timeline) -> str | None:
-    """Why ``latest`` or ``future`` finds nothing at any nominal time; None where it may find something."""
+    """Returns why ``latest`` or ``future`` finds nothing at any nominal time; None: it may find something."""
     if call.name == "latest":
         last = timeline.last or timeline.start
         return None if last >= instances.start else f"looks back from {format_instant(last)} at the latest"

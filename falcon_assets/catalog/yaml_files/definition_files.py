@@ -1,7 +1,7 @@
-"""The files that hold definitions: which ones there are, and what is in them, within limits.
+"""Finds and reads definition files, within limits.
 
-Definitions come from whoever may write into the folder; reading them must not hang, eat the memory or show what
-lies elsewhere.
+Any user with access to the folder may write definitions: reading them must not hang, exhaust memory or disclose other
+files.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from falcon_assets.catalog.yaml_files.journal import read_between_changes
 from falcon_assets.errors import printable
 
 MAX_FILE_BYTES = 1_000_000
-"""Some two thousand entities."""
 MAX_FILES = 20_000
 MAX_BYTES = 50_000_000
 """Of all files together."""
@@ -25,15 +24,13 @@ _SUFFIXES = (".yaml", ".yml")
 
 
 class UnfitFileError(Exception):
-    """A file, or a folder, that is not read; the text is a sentence that says why."""
+    """A file or folder that is not read; the text is a sentence with the reason."""
 
 
 def definition_files(root: Path, tell: Callable[[Path, str], None]) -> Iterator[tuple[Path, bytes]]:
-    """Every ``*.yaml`` and ``*.yml`` below ``root`` in the order of the paths, hidden files and folders left out.
+    """Yields every ``*.yaml`` and ``*.yml`` below ``root`` in the order of the paths, except hidden files and folders.
 
-    Args:
-        root: The folder.
-        tell: Told what is not read, and why.
+    ``tell`` receives the path of what is not read, and the reason.
     """
     total = 0
     for number, path in enumerate(_paths(root, tell)):
@@ -53,7 +50,7 @@ def definition_files(root: Path, tell: Callable[[Path, str], None]) -> Iterator[
 
 
 def read_contents(root: Path) -> Mapping[Path, bytes] | None:
-    """What is in those files between two changes by commands; None where some of it cannot be read.
+    """Returns the contents of these files between two changes by commands; None: some cannot be read.
 
     Raises:
         DefinitionStoreError: a change that was interrupted cannot be finished.
@@ -64,7 +61,7 @@ def read_contents(root: Path) -> Mapping[Path, bytes] | None:
 
 
 def definition_paths(root: Path) -> Iterator[Path]:
-    """Where those files are, :data:`MAX_FILES` at most; what cannot be read is left out."""
+    """Yields the paths of these files, :data:`MAX_FILES` at most, without unreadable folders."""
     return islice(_paths(root, lambda _path, _why: None), MAX_FILES)
 
 
@@ -80,12 +77,11 @@ def _paths(root: Path, tell: Callable[[Path, str], None]) -> Iterator[Path]:
 
 
 def is_definition_file(path: Path) -> bool:
-    """Whether a file with that name is one of definitions."""
     return path.name.endswith(_SUFFIXES) and not path.name.startswith(".")
 
 
 def file_content(path: Path, root: Path) -> bytes:
-    """What is in the file.
+    """Returns the content of a definition file.
 
     Raises:
         UnfitFileError: it cannot be read, is no regular file, leads out of ``root`` or is too large.
@@ -100,7 +96,7 @@ def file_content(path: Path, root: Path) -> bytes:
 
 
 def plain_content(path: Path) -> bytes:
-    """What is in a file that somebody named.
+    """Returns the content of a file that a user named.
 
     Raises:
         UnfitFileError: it cannot be read, is no regular file or is too large.
@@ -120,7 +116,7 @@ def plain_content(path: Path) -> bytes:
 
 
 def shown_path(path: Path) -> str:
-    """The path relative to the working directory where it lies below it, else absolute; on one line, in UTF-8."""
+    """Returns the path relative to the working directory if it is below it, else absolute; on one line, in UTF-8."""
     absolute = path.absolute()
     try:
         text = str(absolute.relative_to(Path.cwd()))

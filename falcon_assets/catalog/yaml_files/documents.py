@@ -1,4 +1,4 @@
-"""Definition files: every ``*.yaml`` and ``*.yml`` below a folder, as documents that know their positions."""
+"""YAML documents of definition files, which know the positions of their values."""
 
 from __future__ import annotations
 
@@ -26,25 +26,16 @@ from falcon_assets.catalog.yaml_files.yaml_values import PlainValues
 from falcon_assets.errors import Position, Problem
 
 KeyPath: TypeAlias = tuple[str | int, ...]
-"""Keys and list indexes from a document's root to a value."""
 
 MOST_PROBLEMS = 100
-"""Of one document: finding out where each of them is takes the longer the larger the document is."""
+"""Per document: locating each of them takes longer the larger the document is."""
 
 _NAMES = re.compile(r"\bname[\"']?\s*:\s*[\"']?([A-Za-z][\w-]*)")
 
 
 @dataclass(frozen=True)
 class Document:
-    """One YAML document: its plain value and where each part of it was written.
-
-    Attributes:
-        file: The path to show.
-        lines: All lines of the file.
-        root: The node of the whole document.
-        data: Its plain value.
-        path: Where the file is.
-    """
+    """One YAML document: its plain value, and the path of its file, to show and to open."""
 
     file: str
     lines: list[str] = field(repr=False)
@@ -53,7 +44,7 @@ class Document:
     path: Path
 
     def node(self, path: KeyPath) -> Node | None:
-        """The node at ``path``; None where there is none."""
+        """None: there is none."""
         node: Node | None = self.root
         for step in path:
             found = child(node, step) if node is not None else None
@@ -61,7 +52,7 @@ class Document:
         return node
 
     def position(self, path: KeyPath = (), *, at_key: bool = False) -> Position:
-        """Where the value at ``path`` (or its key) is written; where it is missing, its nearest parent."""
+        """Returns the position of the value at ``path`` (or of its key); if missing, of its nearest parent."""
         node, mark = self.root, self.root.start_mark
         for index, step in enumerate(path):
             found = child(node, step)
@@ -73,12 +64,11 @@ class Document:
         return Position(self.file, mark.line + 1, mark.column + 1)
 
     def problem(self, path: KeyPath, message: str, *, at_key: bool = False) -> Problem:
-        """A problem of the value at ``path``, with its line; secrets in the line are masked."""
+        """Returns a problem of the value at ``path``, with its line; secrets in the line are masked."""
         position = self.position(path, at_key=at_key)
         return Problem(position, key_path_text(path), message, self._snippet(position))
 
     def problem_at(self, node: Node, message: str) -> Problem:
-        """A problem of a node, wherever it is."""
         position = Position(self.file, node.start_mark.line + 1, node.start_mark.column + 1)
         return Problem(position, key_path_text(_path_to(self.root, node)), message, self._snippet(position))
 
@@ -97,9 +87,8 @@ class Files:
 
     Attributes:
         documents: In the order of the files' paths and within each file.
-        problems: Files that could not be read, syntax errors, and what definitions may not use of YAML.
+        problems: Unreadable files, syntax errors, and YAML that definitions may not use.
         unread_names: Names that seem to be declared in the parts that could not be read.
-        contents: What is in each file.
     """
 
     documents: list[Document] = field(default_factory=list)
@@ -109,7 +98,7 @@ class Files:
 
 
 def read_files(root: Path) -> Files:
-    """Reads every definition file below ``root``, hidden files and folders left out, between changes by commands.
+    """Reads every definition file below ``root``, except hidden files and folders, between changes by commands.
 
     Raises:
         DefinitionStoreError: a change that was interrupted cannot be finished.
@@ -129,7 +118,6 @@ def _read_files(root: Path) -> Files:
 
 
 def more_problems(number: int) -> str:
-    """What is said of the problems of a document that are not told one by one."""
     return f"the document has more problems than are listed: {number:,} others"
 
 
@@ -142,7 +130,7 @@ def key_path_text(path: KeyPath) -> str:
 
 
 def read_file(path: Path, raw: bytes, files: Files) -> None:
-    """Adds the documents of one file, and what is wrong with it, to ``files``."""
+    """Adds the documents of one file, and its problems, to ``files``."""
     shown = shown_path(path)
     files.contents[path] = raw
     try:
@@ -203,7 +191,6 @@ def _is_inline(node: Node) -> bool:
 
 
 def _path_to(root: Node, wanted: Node) -> KeyPath:
-    """The first path that leads to the node; keys count as their value."""
     seen: set[int] = set()
     pending: list[tuple[KeyPath, Node]] = [((), root)]
     while pending:

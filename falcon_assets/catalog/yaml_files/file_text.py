@@ -1,4 +1,4 @@
-"""The text of a definition file, document by document: what stands between the markers, comments included."""
+"""Text of a definition file, document by document: everything between the markers, comments included."""
 
 from __future__ import annotations
 
@@ -15,18 +15,12 @@ _MARKER = re.compile(r"^(?:---|\.\.\.)(?=[ \t\r\n]|\Z)", re.MULTILINE)
 
 
 class UnwritableError(Exception):
-    """The file would not say what it is to say: it uses something of YAML that is beyond this module."""
+    """The file would not have the intended value: it uses YAML that this module does not support."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a file with one document in it.
-
-    Attributes:
-        start: Where its marker begins; the beginning of the file for a first one without.
-        text: From behind the marker to the next one.
-        end: Where the next marker begins.
-    """
+    """A part of a file with one document in it: from its marker, if there is one, to the next."""
 
     start: int
     text: str
@@ -34,7 +28,6 @@ class Section:
 
 
 def sections(text: str) -> Iterator[Section]:
-    """The parts of the file with a document in them, in order."""
     marks = [(0, 0), *((match.start(), match.end()) for match in _MARKER.finditer(text)), (len(text), len(text))]
     for (start, begins), (end, _) in pairwise(marks):
         section = Section(start, text[begins:end], end)
@@ -47,11 +40,7 @@ def _holds_document(text: str) -> bool:
 
 
 def normalised(text: str) -> str:
-    """A document as it is stored: no marker, no blanks at the ends of lines, one line break at the end.
-
-    Raises:
-        UnwritableError: the document needs what stands in front of it.
-    """
+    """Returns a document without marker and trailing blanks; raises UnwritableError if it depends on text in front."""
     try:
         wanted = said(text)
         own = text.replace("\r\n", "\n").split("\n")
@@ -65,17 +54,12 @@ def normalised(text: str) -> str:
 
 
 def rewritten(text: str, changes: Mapping[int, str | None]) -> str:
-    """The file with other documents.
+    """Returns the file with other documents; empty where none is left.
 
-    Args:
-        text: The file.
-        changes: Number of a document, from 0 -> its new text; None: it goes.
-
-    Returns:
-        The text; empty where no document is left.
+    ``changes``: index of a document -> its new text; None: it is deleted.
 
     Raises:
-        UnwritableError: the result does not say what it should.
+        UnwritableError: the result would not have the intended values.
     """
     found = list(sections(text))
     try:

@@ -1,8 +1,7 @@
 """Changes to the files of a tree of definitions: all of them or none, whenever the process is killed.
 
-What is to be written is first laid into a hidden folder of the tree, then said in one file, the journal. From then on
-the change holds: whoever comes next, a command or a load, finishes what is missing. Without a journal nothing has
-happened.
+New contents are first written to a hidden folder of the tree, then listed in one file, the journal. With it the change
+is decided: the next process, a command or a load, finishes the rest. Without a journal nothing has happened.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ _LOG = logging.getLogger(__name__)
 
 @contextmanager
 def locked_tree(root: Path) -> Iterator[None]:
-    """Nobody else changes the tree meanwhile; the folder is made where it is missing.
+    """Excludes other changes of the tree; creates the folder if missing.
 
     Raises:
-        DefinitionStoreError: the tree cannot be written, or others do not come to an end.
+        DefinitionStoreError: the tree cannot be written, or other changes take too long.
     """
     try:
         _own_folder(root)
@@ -51,15 +50,12 @@ def locked_tree(root: Path) -> Iterator[None]:
 
 
 def apply_changes(root: Path, changes: Sequence[AnyChange], note: dict[str, Any]) -> None:
-    """Writes the changes, all of them whatever happens; the caller holds :func:`locked_tree`.
+    """Writes the changes, all or none; the caller holds :func:`locked_tree`.
 
-    Args:
-        root: The tree.
-        changes: Each file once.
-        note: Who does what and why; stands in the journal.
+    ``changes`` has each file once; ``note`` (user, command, reason) is written to the journal.
 
     Raises:
-        DefinitionStoreError: the tree cannot be written; then nothing has changed, or the next one finishes it.
+        DefinitionStoreError: the tree cannot be written; either nothing has changed, or the next process finishes it.
     """
     folder = root / FOLDER
     files = [
@@ -85,22 +81,14 @@ def apply_changes(root: Path, changes: Sequence[AnyChange], note: dict[str, Any]
 
 
 def finish_journal(root: Path) -> None:
-    """Finishes the change that somebody was killed in, if there is one; waits for who is in the middle of one.
-
-    Raises:
-        DefinitionStoreError: the tree cannot be written.
-    """
+    """Finishes a change whose process was killed; waits for one in progress. Raises as :func:`locked_tree`."""
     if (root / FOLDER / _JOURNAL).exists():
         with locked_tree(root):
             pass
 
 
 def read_between_changes(root: Path, read: Callable[[], T]) -> T:
-    """What ``read`` finds in the tree, while nothing was changed in it; asks again where that happened.
-
-    Raises:
-        DefinitionStoreError: an interrupted change cannot be finished.
-    """
+    """Repeats ``read`` until the tree did not change meanwhile. Raises as :func:`locked_tree`."""
     for _ in range(_ATTEMPTS):
         finish_journal(root)
         before = _last_change(root)
@@ -118,7 +106,7 @@ def _last_change(root: Path) -> int:
 
 
 def _finish(root: Path) -> None:
-    """Does what the journal says, as far as it is not done; what was laid aside without a journal is removed."""
+    """Does the rest of the journal; removes new contents without a journal."""
     folder = root / FOLDER
     journal = folder / _JOURNAL
     if journal.exists():
@@ -140,7 +128,7 @@ def _noted(journal: Path) -> list[dict[str, str | None]]:
 
 
 def _finish_file(root: Path, path: Path, staged: Path, file: dict[str, str | None]) -> None:
-    """One file; one that somebody else has written since then is left as it is, and nothing outside of the tree."""
+    """Skips a file that another program has written since; refuses files outside of the tree."""
     if not path.resolve().is_relative_to(root.resolve()):
         raise DefinitionStoreError(f"{path} is not in {root}: remove {root / FOLDER / _JOURNAL}")
     there = _hash_of(path)

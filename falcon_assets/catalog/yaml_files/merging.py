@@ -1,7 +1,7 @@
-"""A new definition written into the old one: comments, order and layout stay as the author left them.
+"""Writes a new definition into the old text: comments, order and layout stay as the author left them.
 
-Texts are cut and joined at the positions of YAML's nodes, so what did not change is the same to the byte. The result is
-read again, and only taken where it says exactly what the new definition says.
+Texts are cut and joined at the positions of YAML's nodes, so unchanged parts stay the same to the byte. The result is
+parsed again, and used only if it has exactly the values of the new definition.
 """
 
 from __future__ import annotations
@@ -18,22 +18,16 @@ from falcon_assets.catalog.yaml_files.yaml_nodes import compose_documents, is_me
 from falcon_assets.catalog.yaml_files.yaml_values import PlainValues
 
 _Edit: TypeAlias = tuple[int, int, str]
-"""From, to, and what stands there afterwards."""
+"""Start, end and replacement."""
 _NAMES = ("name", "input", "url")
-"""What tells an item of a list from the others."""
+"""Keys that identify an item of a list."""
 
 
-class _CannotMergeError(Exception):
-    """The part is written anew as a whole."""
+class _CannotMergeError(Exception): ...
 
 
 def merged(old: str, new: str) -> str:
-    """The text of ``old``, changed so that it says what ``new`` says; ``new`` where that cannot be done.
-
-    Args:
-        old: One document.
-        new: One document, without comments of its own: they would be lost.
-    """
+    """Returns ``old`` changed to the values of ``new``; ``new`` if impossible. Comments of ``new`` are lost."""
     old = old if old.endswith("\n") else f"{old}\n"
     try:
         before, after = _Side(old), _Side(new)
@@ -44,25 +38,17 @@ def merged(old: str, new: str) -> str:
 
 
 def said(text: str) -> list[str]:
-    """What the documents of a text say, each in a form that is the same for the same values.
-
-    Raises:
-        yaml.YAMLError: it is not YAML.
-    """
+    """Returns the documents of a text, equal for equal values; raises YAMLError."""
     return [canonical(_value(root)) for root in compose_documents(text)]
 
 
 def canonical(value: Any) -> str:
-    """The plain value as a text: equal for equal values, whatever the order of keys; 1 and true are two values."""
+    """Returns a text that is equal for equal values, in any order of keys; 1 and true differ."""
     return json.dumps(value, sort_keys=True, default=repr)
 
 
 def has_comments(text: str) -> bool:
-    """Whether there is a comment in the documents of the text.
-
-    Raises:
-        yaml.YAMLError: it is not YAML.
-    """
+    """Raises yaml.YAMLError if it is not YAML."""
     rest = list(text)
     for root in compose_documents(text):
         for node in _all_nodes(root):
@@ -74,7 +60,7 @@ def has_comments(text: str) -> bool:
 
 @dataclass(frozen=True)
 class _Entry:
-    """An entry of a mapping or an item of a list: where it begins, with its key or dash, and where its value ends."""
+    """An entry of a mapping or an item of a list: from its key or dash to the end of its value."""
 
     id: str
     key: str | None
@@ -85,8 +71,6 @@ class _Entry:
 
 
 class _Side:
-    """One of the two documents."""
-
     def __init__(self, text: str) -> None:
         self.text = text
         self.root = next(compose_documents(text))
@@ -121,7 +105,7 @@ class _Side:
         return _Entry(identity, None, item, start, start - self.line_start(start), self.end(item))
 
     def end(self, node: Node) -> int:
-        """Where its text ends; YAML's parser says of blocks only where the next one begins."""
+        """The end of its text; YAML's parser gives for blocks only the start of the next one."""
         if isinstance(node, CollectionNode) and not node.flow_style and node.value:
             last = node.value[-1]
             return self.end(last[1] if isinstance(node, MappingNode) else last)
@@ -138,7 +122,6 @@ class _Side:
         return len(self.text) if found < 0 else found + 1
 
     def first_line(self, entry: _Entry) -> int:
-        """Where the lines of the entry begin, those of the comment above it included."""
         start = self.line_start(entry.start)
         if self.text[start : entry.start].strip():
             raise _CannotMergeError  # it shares the line with a dash
@@ -148,7 +131,6 @@ class _Side:
 
 
 def _merge(old: _Side, one: Node, new: _Side, other: Node) -> Iterator[_Edit]:
-    """What to change in the text of ``one`` so that it says what ``other`` says."""
     if _same(one, other):
         return
     if isinstance(one, ScalarNode) or isinstance(other, ScalarNode) or type(one) is not type(other):
@@ -169,7 +151,6 @@ def _merge(old: _Side, one: Node, new: _Side, other: Node) -> Iterator[_Edit]:
 
 
 def _inline_edits(old: _Side, known: _Entry, new: _Side, entry: _Entry) -> Iterator[_Edit]:
-    """Changes within braces: texts of one line only."""
     try:
         yield from list(_merge(old, known.value, new, entry.value))
     except _CannotMergeError:
@@ -199,7 +180,6 @@ def _block_edits(
 
 
 def _written(new: _Side, entry: _Entry, column: int, *, is_block: bool) -> str:
-    """The text of a new entry, its key or dash first, with its lines moved to that column."""
     if not is_block:
         return (f"{json.dumps(entry.key)}: " if entry.key is not None else "- ") + _inline(new, entry)
     first, *lines = new.text[entry.start : entry.end].split("\n")
@@ -212,7 +192,6 @@ def _written(new: _Side, entry: _Entry, column: int, *, is_block: bool) -> str:
 
 
 def _inline(new: _Side, entry: _Entry) -> str:
-    """The value of a new entry in one line."""
     node = entry.value
     text = new.text[node.start_mark.index : entry.end]
     if isinstance(node, CollectionNode):
@@ -242,7 +221,7 @@ def _same(one: Node, other: Node) -> bool:
 
 
 def _all_nodes(root: Node) -> Iterator[Node]:
-    """The node and those below it, keys included; what an alias stands for again."""
+    """The node and those below it, keys included; aliased nodes are repeated."""
     yield root
     if isinstance(root, MappingNode):
         for key, value in root.value:

@@ -1,4 +1,4 @@
-"""Values below ``storage_options`` and receivers of notifications are never shown, not even in a source line."""
+"""Hides values below ``storage_options`` and receivers of notifications, even in source lines."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ _LOOKS_LIKE_IT = re.compile(
 )
 
 _LINE_BREAK = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")
-"""What YAML counts lines by."""
 Span: TypeAlias = tuple[int, int]
-"""The first character, and the one behind the last."""
+"""Start and end, exclusive."""
 _OPENS = re.compile(
     r"[\w.-]*(?:storage.?option|notif|secret|passw|passphrase|token|credential"
     r"|(?:access|account|api|private)[._-]?key|\bpwd|\bapikey)[\w.-]*[\"']?\s*:",
@@ -37,20 +36,20 @@ _NO_SPACE = re.compile(r"\S")
 
 
 def is_secret_key(key: str) -> bool:
-    """Whether the key is ``storage_options``, or was meant to be."""
+    """Whether the key is ``storage_options``, or a misspelling of it."""
     return bool(get_close_matches(key.lower(), [SECRET_KEY], cutoff=0.6))
 
 
 def may_hold_secrets(text: str) -> bool:
-    """Whether a text that is not parsed may hold storage options, or properties that are secret by their names."""
+    """Whether an unparsed text may have storage options, or properties that are secret by their names."""
     return bool(_LOOKS_LIKE_IT.search(text))
 
 
 def masked_line(lines: Sequence[str], number: int) -> str:
-    """The line (``number`` counts from 0) of a text that could not be parsed, with stars where a secret may stand.
+    """Returns line ``number`` (from 0) of a text that could not be parsed, with stars where a secret may be.
 
-    Without a parser the indentation says what is below ``storage_options``, ``notification`` or a key that is secret
-    by its name. Where a quote or bracket that begins there does not end, all that follows may be below it.
+    Without a parser the indentation decides what is below ``storage_options``, ``notification`` or a key that is secret
+    by its name. Below an unclosed quote or bracket everything that follows may be secret.
     """
     line = lines[number]
     for above in range(number, -1, -1):
@@ -65,7 +64,6 @@ def masked_line(lines: Sequence[str], number: int) -> str:
 
 
 def _is_over(opener: re.Match[str], after: Sequence[str]) -> bool:
-    """Whether the last of the lines after a key is below it no more."""
     below = list(takewhile(lambda one: not one.strip() or _depth(one) > opener.start(), after))
     return len(below) < len(after) and not _is_open("\n".join([opener.string[opener.end() :], *below]))
 
@@ -75,7 +73,6 @@ def _depth(line: str) -> int:
 
 
 def _is_open(text: str) -> bool:
-    """Whether a quote or a bracket in it is not closed."""
     plain = _QUOTED.sub("", text)
     return (
         any(plain.count(one) for one in "'\"")
@@ -85,7 +82,7 @@ def _is_open(text: str) -> bool:
 
 
 def spans_of(text: str, nodes: Iterable[ScalarNode]) -> list[Span]:
-    """Where in the text values stand, the last first; what follows a block, and what is empty, is not among it."""
+    """Returns the spans of values in the text, the last first, without empty ones and without blanks after blocks."""
     starts = [0, *(found.end() for found in _LINE_BREAK.finditer(text))]
 
     def place(mark: Mark) -> int:
@@ -97,7 +94,6 @@ def spans_of(text: str, nodes: Iterable[ScalarNode]) -> list[Span]:
 
 
 def hide_secrets(line: str, number: int, secrets: Iterable[ScalarNode]) -> str:
-    """The source line (``number`` counts from 0) with stars for each character of a secret value."""
     characters = list(line)
     for node in secrets:
         start, end = node.start_mark, node.end_mark
@@ -109,13 +105,10 @@ def hide_secrets(line: str, number: int, secrets: Iterable[ScalarNode]) -> str:
 
 
 def secret_values(root: Node, *, names: bool = True, legal: bool = False) -> Iterator[ScalarNode]:
-    """The values in a document that must not be shown.
+    """Yields the values in a document that must not be shown.
 
-    Args:
-        root: Of the document.
-        names: Whether those of ``{env: NAME}`` are among them.
-        legal: Whether the document is a definition without problems: nobody meant storage options by the ``options``
-            of a feed, of which only those are secret that are so by their names.
+    ``names``: including those of ``{env: NAME}``. ``legal``: the document has no problems, so the ``options`` of a feed
+    are no misspelt storage options, and only those are secret that are so by their names.
     """
     options = root if legal and _is_feed(root) else None
     for node in _nodes(root):
@@ -129,14 +122,13 @@ def secret_values(root: Node, *, names: bool = True, legal: bool = False) -> Ite
 
 
 def secret_properties(root: Node) -> Iterator[ScalarNode]:
-    """The values of properties that are secret by their names; what is named by a reference is none."""
+    """Yields the values of properties that are secret by their names; references are not."""
     for node in _nodes(root):
         for key, value in node.value if isinstance(node, MappingNode) else ():
             yield from _named(key, value, _PROPERTIES)
 
 
 def _named(key: Node, value: Node, wanted: str) -> Iterator[ScalarNode]:
-    """The texts in a mapping of that key that are secret by their names."""
     if isinstance(key, ScalarNode) and key.value == wanted and isinstance(value, MappingNode):
         for name, inner in value.value:
             if isinstance(name, ScalarNode) and isinstance(inner, ScalarNode) and is_secret(name.value):
@@ -149,12 +141,11 @@ def _is_feed(root: Node) -> bool:
 
 
 def _names_receivers(key: str) -> bool:
-    """Whether the key is ``notification``, or was meant to be; ``locations`` has most of its letters."""
+    """Whether the key is ``notification``, or a misspelling; ``locations`` has most of its letters."""
     return key.startswith("notif") or bool(get_close_matches(key, [NOTIFICATION_KEY], cutoff=0.8))
 
 
 def _secret_nodes(key: Node, value: Node) -> Iterator[Node]:
-    """The values below a key in which everything is secret."""
     if isinstance(key, ScalarNode) and is_secret_key(key.value):
         yield value
     elif isinstance(key, ScalarNode) and _names_receivers(key.value.lower()):
@@ -165,14 +156,12 @@ def _secret_nodes(key: Node, value: Node) -> Iterator[Node]:
 
 
 def _variables(root: Node) -> Iterator[Node]:
-    """The names of environment variables: what ``{env: NAME}`` holds."""
     for node in _nodes(root):
         if isinstance(node, MappingNode) and len(node.value) == 1 and node.value[0][0].value == "env":
             yield node.value[0][1]
 
 
 def _nodes(root: Node) -> Iterator[Node]:
-    """The node and all values below it, each once."""
     seen: set[int] = set()
     pending = [root]
     while pending:

@@ -11,7 +11,6 @@ _BEGUN = re.compile(r"[A-Za-z]\w*\([^()]*")
 
 
 def join_unquoted(root: Node) -> Iterator[tuple[Node, str]]:
-    """Puts such expressions together again, and says of each that it has to be quoted."""
     pending, seen = [root], set[int]()
     while pending:
         node = pending.pop()

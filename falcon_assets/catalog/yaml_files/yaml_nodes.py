@@ -1,7 +1,7 @@
 """YAML text to nodes with positions, and nodes to plain values, by the rules of YAML's core schema.
 
 Only ``true``/``false``, whole numbers, decimals and ``null`` are more than text: ``yes``, ``on``, ``2013-01-01`` and
-``2013-01-01T00:00Z`` stay as they are written. Nothing is ever constructed from a tag.
+``2013-01-01T00:00Z`` stay unchanged. No object is ever constructed from a tag.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from yaml.scanner import Scanner
 if TYPE_CHECKING:
 
     class _Parser:
-        """What both parsers offer."""
-
         def __init__(self, stream: str) -> None: ...
         def check_node(self) -> bool: ...
         def get_node(self) -> Node: ...
@@ -42,12 +40,11 @@ else:
 
 
 MAX_DEPTH = 64
-"""Deeper nesting is an error; no legal definition comes near it, and the C parser recurses on the machine's stack."""
+"""Deeper nesting is an error; no legal definition approaches it, and the C parser recurses on the machine's stack."""
 
 TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
 
 MAX_DOCUMENTS = 5_000
-"""Of one file, empty ones too."""
 
 _PREFIX = "tag:yaml.org,2002:"
 STR, INT, FLOAT, BOOL, NULL, MAP, SEQ = (
@@ -62,16 +59,14 @@ _SCALARS = {
 _MAY_BE_MORE_THAN_TEXT = frozenset("~ntfNTF+-.0123456789")
 
 
-class TooDeepError(yaml.YAMLError):
-    """The nesting is deeper than :data:`MAX_DEPTH`."""
+class TooDeepError(yaml.YAMLError): ...
 
 
-class TooManyDocumentsError(yaml.YAMLError):
-    """There are more than :data:`MAX_DOCUMENTS`."""
+class TooManyDocumentsError(yaml.YAMLError): ...
 
 
 class _Loader(_Parser):
-    """Composes nodes, resolves plain scalars by the core schema, and stops at too deep a nesting."""
+    """Composes nodes, resolves plain scalars by the core schema, and limits the nesting."""
 
     def __init__(self, stream: str) -> None:
         super().__init__(stream)
@@ -92,10 +87,10 @@ class _Loader(_Parser):
 
 
 def compose_documents(text: str) -> Iterator[Node]:
-    """The root node of every document in ``text``, empty ones left out.
+    """Yields the root node of every document, empty ones left out.
 
     Raises:
-        yaml.YAMLError: after the documents before the mistake were given.
+        yaml.YAMLError: after the documents before the mistake.
     """
     loader = _Loader(text)
     found = 0
@@ -128,10 +123,10 @@ def _core_tag(value: str) -> str:
 
 
 def scalar_value(node: ScalarNode) -> Any:
-    """The plain value of a scalar.
+    """Returns the plain value of a scalar.
 
     Raises:
-        ValueError: an explicit tag that the text does not fit (``!!int abc``) or that is not of the core schema.
+        ValueError: the text does not fit its explicit tag (``!!int abc``), or the tag is not of the core schema.
     """
     text: str = node.value
     tag: str = node.tag
@@ -151,17 +146,15 @@ def scalar_value(node: ScalarNode) -> Any:
 
 
 def short_tag(tag: str) -> str:
-    """The tag as people write it (``!!set``, ``!thing``)."""
     return "!!" + tag[len(_PREFIX) :] if tag.startswith(_PREFIX) else tag
 
 
 def is_merge(key: Node) -> bool:
-    """Whether the key is a plain ``<<``, which merges other mappings into this one."""
     return isinstance(key, ScalarNode) and key.value == "<<" and not key.style
 
 
 def child(node: Node, step: str | int) -> tuple[Node | None, Node] | None:
-    """Key node (None in a list) and value node below ``node``, merged mappings included; None where there is none."""
+    """Returns key (None in a list) and value node below ``node``, including merged mappings; None: there is none."""
     if isinstance(node, SequenceNode):
         items: list[Node] = node.value
         return (None, items[step]) if isinstance(step, int) and step < len(items) else None

@@ -1,4 +1,4 @@
-"""Nodes to plain dicts, lists and scalars, with everything that YAML allows and definitions do not reported."""
+"""Nodes to plain dicts, lists and scalars; reports YAML that definitions may not use."""
 
 from __future__ import annotations
 
@@ -9,21 +9,19 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 from falcon_assets.catalog.yaml_files.yaml_nodes import MAP, SEQ, is_merge, scalar_value, short_tag
 
 MAX_VALUES = 100_000
-"""A document with more values, every alias counted as what it stands for, is an error."""
+"""A document with more values, aliases counted as copies, is an error."""
 
 MAX_CHARACTERS = 100_000
 """Of one text: the schema of a table of some thousand columns."""
 
 
 class PlainValues:
-    """Converts one document; what is wrong is collected, not raised.
+    """Converts one document; mistakes are collected, not raised.
 
-    Aliases share one value, so a document of nested aliases costs no more memory than it is long; how large it
-    would be when written out is counted, because later steps walk all of it.
+    Aliases share one value, so nested aliases need no more memory than the document; the size without aliases is
+    counted, because later steps visit all of it.
 
-    Attributes:
-        problems: Node and message of each mistake.
-        usable: Whether the value can be used all the same.
+    ``usable``: whether the value can be used despite its problems.
     """
 
     def __init__(self) -> None:
@@ -33,7 +31,7 @@ class PlainValues:
         self._open: set[int] = set()
 
     def convert(self, root: Node) -> Any:
-        """The plain value of the document: of two values for one key the first, of a value with a bad tag its text."""
+        """Returns the document's plain value: of a repeated key the first value, of a bad tag the text."""
         value, size = self._value(root)
         if size > MAX_VALUES:
             self.usable = False

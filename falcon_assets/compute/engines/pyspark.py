@@ -35,17 +35,14 @@ class PySparkWorkflow(Workflow):
 
     @property
     def program(self) -> str:
-        """The file, or the function."""
         return self.path or self.function or ""
 
     def files(self) -> dict[str, str]:
-        """The file with the function, where it is not in a package."""
         return {} if self.path is None else {"path": self.path}
 
     def mistakes(
         self, root: Path, views: Collection[str], parameters: Collection[str]
     ) -> Iterator[tuple[str, Mistake]]:
-        """What is wrong with its file; a function of a package is not looked at."""
         from falcon_assets.compute.engines.computing.python_mistakes import python_mistakes
 
         if self.path is not None:
@@ -53,7 +50,6 @@ class PySparkWorkflow(Workflow):
                 yield self.path, one
 
     def compute(self, task: WorkflowTask) -> WorkflowResult:
-        """Calls the function with a session of the cluster."""
         from falcon_assets.compute.engines.computing.python import compute_python
         from falcon_assets.compute.engines.computing.session import compute_in_session
 

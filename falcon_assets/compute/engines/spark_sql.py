@@ -22,13 +22,11 @@ class SparkSqlWorkflow(Workflow):
     """A ``.sql`` file, relative to the folder of the entity definitions."""
 
     def files(self) -> dict[str, str]:
-        """The SQL file."""
         return {"path": self.path}
 
     def mistakes(
         self, root: Path, views: Collection[str], parameters: Collection[str]
     ) -> Iterator[tuple[str, Mistake]]:
-        """What is wrong with its statements."""
         from falcon_assets.compute.engines.computing.sql_mistakes import sql_mistakes
 
         try:
@@ -40,7 +38,6 @@ class SparkSqlWorkflow(Workflow):
             yield self.path, one
 
     def compute(self, task: WorkflowTask) -> WorkflowResult:
-        """Runs the statements in a session of the cluster."""
         from falcon_assets.compute.engines.computing.session import compute_in_session
         from falcon_assets.compute.engines.computing.sql import compute_sql
 

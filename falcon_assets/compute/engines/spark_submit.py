@@ -1,4 +1,4 @@
-"""The engine ``spark-submit``: a program of its own, told where to read and write."""
+"""The engine ``spark-submit``: a program of its own, which receives the paths to read and write."""
 
 from __future__ import annotations
 
@@ -30,18 +30,15 @@ class SparkSubmitWorkflow(Workflow):
     """Arguments; ``${input}`` and ``${output}`` are paths, properties and expressions work too."""
 
     def files(self) -> dict[str, str]:
-        """The program."""
         return {"path": self.path}
 
     def templates(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        """The arguments."""
         for index, text in enumerate(self.args):
             yield ("args", index), text
 
     def mistakes(
         self, root: Path, views: Collection[str], parameters: Collection[str]
     ) -> Iterator[tuple[str, Mistake]]:
-        """What is wrong with a program in Python."""
         from falcon_assets.compute.engines.computing.python_mistakes import python_mistakes
 
         if self.path.endswith(".py"):
@@ -49,7 +46,6 @@ class SparkSubmitWorkflow(Workflow):
                 yield self.path, one
 
     def compute(self, task: WorkflowTask) -> WorkflowResult:
-        """Runs the program, and waits for it."""
         from falcon_assets.compute.engines.computing.submit import submit
 
         return submit(task, self.path, self.args, self.class_)

@@ -1,4 +1,4 @@
-"""Jobs on Spark that end where what they compute is cancelled, while others of the same session go on."""
+"""Spark jobs that end when their computation is cancelled, while other jobs of the session go on."""
 
 from __future__ import annotations
 
@@ -15,11 +15,7 @@ from falcon_assets.compute.spark.failures import SPARK_ERRORS
 
 @contextmanager
 def cancellable_jobs(session: SparkSession) -> Iterator[None]:
-    """The jobs that this thread starts on the session in this context end where what it computes is cancelled.
-
-    Raises:
-        CancelledError: it is cancelled already.
-    """
+    """Cancels the Spark jobs of this thread with their computation; raises CancelledError if that is cancelled."""
     tag = f"falcon-{uuid4().hex}"
     if isinstance(session, SparkSession):  # Connect's is a class of its own
         context = session.sparkContext
@@ -38,11 +34,7 @@ def cancellable_jobs(session: SparkSession) -> Iterator[None]:
 
 @contextmanager
 def ended_quietly(cancel: Callable[[], object]) -> Iterator[None]:
-    """What is done in this context is ended by ``cancel``, which may find that Spark is gone.
-
-    Raises:
-        CancelledError: it is cancelled already.
-    """
+    """Calls ``cancel`` when the computation is cancelled, ignoring errors; raises CancelledError if it already is."""
     with current_cancellation().ended_by(partial(_quietly, cancel)):
         yield
 

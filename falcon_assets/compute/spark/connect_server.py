@@ -1,4 +1,4 @@
-"""What is known of the server that ``falcon spark start`` keeps warm: files below ``FALCON_HOME/spark``."""
+"""The server that ``falcon spark start`` keeps running; its files are below ``FALCON_HOME/spark``."""
 
 from __future__ import annotations
 
@@ -29,18 +29,12 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.storage.files.path_lock import path_lock
 
 _SAME_SECONDS = 2.0
-"""How far two readings of one process's start time may lie apart: they depend on the clock of the machine."""
+"""Tolerance of a process's start time, whose value depends on the clock of the machine."""
 
 
 @dataclass(frozen=True)
 class ServerProcess:
-    """A server that was started.
-
-    Attributes:
-        pid: Its process, which also leads a process group of its own.
-        started: When that process started, in seconds since 1970; tells it from a later process with the same number.
-        port: Where it listens, on 127.0.0.1.
-    """
+    """A server on 127.0.0.1; ``started``, in seconds since 1970, identifies it among processes with the same id."""
 
     pid: int
     started: float
@@ -48,16 +42,15 @@ class ServerProcess:
 
     @property
     def endpoint(self) -> str:
-        """What a cluster that uses it has as execute endpoint."""
         return f"sc://127.0.0.1:{self.port}"
 
     @property
     def channel(self) -> str:
-        """The same, to ask whether it listens; by this name PySpark asks for no encryption, whatever it is told."""
+        """The endpoint for readiness checks; with this host name PySpark uses no encryption, regardless of settings."""
         return f"sc://localhost:{self.port}"
 
     def process(self) -> psutil.Process | None:
-        """The living process; None where it ended, or where the number belongs to another process now."""
+        """Returns the living process; None: it ended, or the id belongs to another process now."""
         try:
             process = psutil.Process(self.pid)
             same = abs(process.create_time() - self.started) < _SAME_SECONDS
@@ -68,27 +61,22 @@ class ServerProcess:
 
 @dataclass(frozen=True)
 class ServerFiles:
-    """The files of the server of one ``FALCON_HOME``; nobody but their owner can read them."""
-
     home: Path
 
     @property
     def folder(self) -> Path:
-        """Where they lie, and where the server runs."""
         return self.home / "spark"
 
     @property
     def log(self) -> Path:
-        """What the server says."""
         return self.folder / "server.log"
 
     @property
     def lock(self) -> Path:
-        """The lock file of whoever starts or stops the server."""
         return self.folder / "lock"
 
     def running(self) -> ServerProcess | None:
-        """The server, if it is there; None also where it died and left its files behind."""
+        """Returns the server; None: it does not run, even if its files are left."""
         try:
             server = ServerProcess(**json.loads((self.folder / "server.json").read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
@@ -96,24 +84,19 @@ class ServerFiles:
         return server if server.process() is not None else None
 
     def token(self) -> str:
-        """What a client has to know."""
         return (self.folder / "token").read_text(encoding="ascii")
 
     def prepare(self) -> None:
-        """Makes the folder."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self.folder.chmod(0o700)
 
     def write_token(self, token: str) -> None:
-        """Keeps the token of the server that is about to start."""
         self._write("token", token)
 
     def write(self, server: ServerProcess) -> None:
-        """Keeps what finds the server again."""
         self._write("server.json", json.dumps(asdict(server)))
 
     def forget(self) -> None:
-        """Removes what is known of the server, except its log."""
         for name in ("server.json", "token"):
             (self.folder / name).unlink(missing_ok=True)
 
@@ -126,7 +109,7 @@ class ServerFiles:
 
 
 def authenticated(endpoint: str, home: Path) -> str:
-    """The execute endpoint with the token of the running server, if it is the one of ``home``; else as it is."""
+    """Adds the token of the running server to the execute endpoint, if it is the server of ``home``."""
     port = served_port(endpoint)
     if port is None:
         return endpoint
@@ -141,23 +124,15 @@ def authenticated(endpoint: str, home: Path) -> str:
 
 
 START_SECONDS = 300.0
-"""How long a server may take to listen; it takes 6 seconds on an idle machine."""
 _STOP_SECONDS = 20.0
 _ANSWER_SECONDS = 0.5
 _SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _NOT_INHERITED = (*OF_CLIENTS, CREDENTIAL_VARIABLE, *OF_THE_DATABASE)
-"""With these, Spark's own scripts would make a client of the server, or give it and its clients what is not theirs."""
+"""With these, Spark's own scripts would make a client of the server, or pass secrets to it and its clients."""
 
 
 @dataclass(frozen=True)
 class Started:
-    """What :func:`start` found or made.
-
-    Attributes:
-        server: The running server.
-        already: Whether it ran before.
-    """
-
     server: ServerProcess
     already: bool
 
@@ -165,17 +140,12 @@ class Started:
 def start(home: Path, port: int, environ: Mapping[str, str]) -> Started:
     """Starts the server of ``home``, unless it runs, and waits until it listens.
 
-    It listens on 127.0.0.1 only, and takes only clients that know the token in ``home/spark``. It outlives whoever
-    started it and their terminal.
-
-    Args:
-        home: ``FALCON_HOME``.
-        port: Where it shall listen.
-        environ: The environment of the server; Spark's own variables work as usual (``SPARK_DRIVER_MEMORY``).
+    It listens on 127.0.0.1 only, and accepts only clients with the token in ``home/spark``. It outlives the process
+    that started it and its terminal. Spark's own variables in ``environ`` work as usual (``SPARK_DRIVER_MEMORY``).
 
     Raises:
         SettingsError: there is no Java, the server runs on another port already, the port is taken, or the server does
-            not come up; the text names its log.
+            not start; the text names its log.
     """
     require_java(environ)
     files = ServerFiles(home)
@@ -202,11 +172,7 @@ def start(home: Path, port: int, environ: Mapping[str, str]) -> Started:
 
 
 def stop(home: Path) -> ServerProcess | None:
-    """Stops the server of ``home`` and waits until it is gone; gives what was stopped, None where nothing ran.
-
-    Raises:
-        SettingsError: others start or stop it just now.
-    """
+    """Stops and returns the server; None: it was not running. Raises SettingsError if another process does so."""
     files = ServerFiles(home)
     if not files.folder.is_dir():
         return None
@@ -219,7 +185,6 @@ def stop(home: Path) -> ServerProcess | None:
 
 
 def status(home: Path) -> ServerProcess | None:
-    """The server of ``home`` if it runs and listens."""
     server = ServerFiles(home).running()
     return server if server is not None and is_ready(server.channel, _ANSWER_SECONDS) else None
 
@@ -305,7 +270,6 @@ def _wait_until_ready(server: ServerProcess, log: Path) -> None:
 
 
 def _end(server: ServerProcess) -> None:
-    """Ends the server and whatever it started: gently first."""
     process = server.process()
     if process is None:
         return
@@ -321,16 +285,9 @@ def _end(server: ServerProcess) -> None:
 
 @contextmanager
 def own_server(home: Path, environ: Mapping[str, str]) -> Iterator[Callable[[Cluster], None]]:
-    """Gives what starts the Spark Connect server of ``home`` where a cluster has it as execute endpoint.
+    """Yields a function that starts the Spark Connect server of ``home`` if it is a cluster's execute endpoint.
 
-    A server that runs already is used and stays; what was started here is stopped at the end.
-
-    Args:
-        home: ``FALCON_HOME``.
-        environ: The environment of the server.
-
-    The given function raises:
-        SettingsError: the server does not start; see :func:`falcon_assets.compute.spark.connect_server.start`.
+    A server that runs already is used and stays; one started here is stopped at the end. Raises as :func:`start`.
     """
     started: set[int] = set()
 

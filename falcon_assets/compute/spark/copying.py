@@ -1,4 +1,4 @@
-"""The distributed copy: the tasks of an instance copy on Spark, wherever that runs."""
+"""The distributed copy: the tasks of an instance copy on Spark's executors."""
 
 from __future__ import annotations
 
@@ -31,17 +31,12 @@ def copy_instance(
 ) -> CopyResult:
     """Copies and verifies one source's part of an instance, each task of its plan as a task of Spark.
 
-    What is small is copied in this process, without Spark.
-
-    Args:
-        session: Of the target's execute interface: local, standalone or Connect; asked for only where there is more to
-            copy or to compare. The package is installed, and both stores are reachable, where its workers run.
-        copy: Entered.
-        progress: Told about once a second, from another thread, how far it is; and at the end.
+    Small copies are made in this process; ``session``, whose workers need this package and both stores, is called for
+    larger ones only. ``progress`` is called about once a second, from another thread, and at the end.
 
     Raises:
-        StorageError: a file could not be copied, the source changed meanwhile, or Spark failed. What was verified is
-            not copied again by the next attempt.
+        StorageError: a file could not be copied, the source changed meanwhile, or Spark failed. Verified files are not
+            copied again by the next attempt.
     """
     if not copy.plan.tasks:
         return copy.finish(TaskSummary())
@@ -63,7 +58,7 @@ def _done(session: SparkSession, job: CopyJob, tasks: int) -> TaskSummary:
 
 
 def _run_tasks(job: CopyJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Runs in Spark's workers: summaries as JSON, because names of files need not be Unicode."""
+    """Runs in Spark's workers; summaries are JSON, because file names need not be Unicode."""
     import pyarrow as pa  # noqa: PLC0415 - only the workers need it, and every code location would import it
 
     for batch in batches:
@@ -74,7 +69,6 @@ def _run_tasks(job: CopyJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.R
 
 @contextmanager
 def _reported(job: CopyJob, copy: InstanceCopy, progress: Callable[[CopyProgress], object] | None) -> Iterator[None]:
-    """Tells ``progress`` how far it is while the block runs."""
     if progress is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""Spark's exceptions, said in a sentence: no stack of the JVM, no query plan."""
+"""Spark's exceptions as sentences, without JVM stacks and query plans."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 from falcon_assets.base.texts import hidden, is_long, recorded
 
 SPARK_ERRORS = (PySparkException, Py4JError)
-"""What PySpark raises for a failure on its side, classic and Connect."""
 
 _STATE = re.compile(r"\s*SQLSTATE: \w{5}.*", re.DOTALL)
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
@@ -33,16 +32,13 @@ _ABORTED = re.compile(
 )
 _UNANSWERED = re.compile(r"An error occurred while calling \S+")
 _AVRO_RELEASES = ("4.0.0", "4.0.1", "4.0.2", "4.1.1", "4.2.0")
-"""Versions of ``spark-avro_2.13`` for Spark 4 that Maven Central has, oldest first."""
+"""Versions of ``spark-avro_2.13`` for Spark 4 in Maven Central, oldest first."""
 _NO_CONNECTOR = re.compile(
     r"S3AFileSystem not found|GoogleHadoopFileSystem not found|No FileSystem for scheme \"?(s3a|gs)\b"
 )
 _SHUT_DOWN = "SparkContext was shut down"
-"""What jobs end with whose JVM is just ending."""
 _OUT_OF_MEMORY = 52
-"""With which Spark ends a JVM whose heap is exhausted (``SparkExitCode.OOM``)."""
 _ENDS_WITHIN_SECONDS = 5.0
-"""A JVM that closed its connections has ended, or is about to."""
 _HINTS = (
     (
         re.compile(r"Java heap space|GC overhead limit exceeded|OutOfMemoryError"),
@@ -66,7 +62,7 @@ _HINTS = (
 
 
 def is_of_spark(error: BaseException) -> bool:
-    """Whether PySpark raised it; Py4J asks a dead JVM a second time, and then says only that nobody listens."""
+    """Whether PySpark raised it; Py4J retries on a dead JVM, and then reports only a refused connection."""
     return isinstance(error, SPARK_ERRORS) or (
         isinstance(error, ConnectionError)
         and any("/py4j/" in frame.filename for frame in traceback.extract_tb(error.__traceback__))
@@ -74,17 +70,15 @@ def is_of_spark(error: BaseException) -> bool:
 
 
 def condition_of(error: BaseException) -> str:
-    """Spark's error condition (``PATH_NOT_FOUND``), "" where it has none."""
+    """Returns Spark's error condition (``PATH_NOT_FOUND``); "": it has none."""
     return (error.getCondition() or "") if isinstance(error, PySparkException) else ""
 
 
 def lacks_connector(error: BaseException) -> bool:
-    """Whether it failed because Spark has no classes for that kind of object store."""
     return any(map(_NO_CONNECTOR.search, _messages(error)))
 
 
 def explain(error: BaseException) -> str:
-    """What went wrong, in one line."""
     if condition_of(error) == "AVRO_DATA_SOURCE_NOT_ENABLED":
         return (
             "Spark's Avro support is not on the class path: add the property spark.jars.packages: "
@@ -103,10 +97,7 @@ def explain(error: BaseException) -> str:
 
 
 def avro_release(spark: str) -> str:
-    """The version of ``spark-avro`` for a version of Spark: its own if there is one, else the newest before it.
-
-    PySpark is released without it now and then: of 4.3.0 there is none, and that of 4.2.0 works with it.
-    """
+    """Returns the ``spark-avro`` for a Spark: of its version, else the newest before it (4.3.0 works with 4.2.0's)."""
     fits = [one for one in _AVRO_RELEASES if _numbers(one) <= _numbers(spark)]
     return fits[-1] if fits else spark
 
@@ -116,14 +107,14 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _lost_the_jvm(error: BaseException) -> bool:
-    """Whether a call failed because nobody answered: of the call that was under way Py4J says no more than its name."""
+    """Whether a call failed for lack of an answer; for the call in progress Py4J reports only its name."""
     return isinstance(error, (ConnectionError, Py4JNetworkError)) or (
         isinstance(error, Py4JError) and _UNANSWERED.fullmatch(str(error)) is not None
     )
 
 
 def memory_hint(code: int | None) -> str:
-    """What the exit code of a JVM (negative: a signal) says about memory; "" where it says nothing."""
+    """Returns what the exit code of a JVM (negative: a signal) implies about memory; "": nothing."""
     if code == _OUT_OF_MEMORY:
         return "it ran out of memory: raise spark.driver.memory, or let the workflow collect less"
     if code in (-signal.SIGKILL, 128 + signal.SIGKILL):
@@ -135,7 +126,7 @@ def memory_hint(code: int | None) -> str:
 
 
 def _exit_code() -> int | None:
-    """How the JVM of this process's session ended; None: it was not started here, or has not ended."""
+    """Returns the exit code of this process's JVM; None: it was not started here, or has not ended."""
     process = getattr(SparkContext._gateway, "proc", None)
     try:
         return None if process is None else int(process.wait(_ENDS_WITHIN_SECONDS))
@@ -144,7 +135,7 @@ def _exit_code() -> int | None:
 
 
 def _asked(error: BaseException) -> list[str] | None:
-    """Its messages; None: the JVM ended before it could be asked for them."""
+    """Returns its messages; None: the JVM ended before they were read."""
     try:
         return list(_messages(error))
     except (*SPARK_ERRORS, OSError):
@@ -176,7 +167,6 @@ def _sentence(message: str) -> str:
 
 
 def python_failure(message: str) -> str:
-    """The exception in the text of a Python traceback, and the innermost line of the user's code."""
     lines = [line for line in _STATE.sub("", message).strip().splitlines() if line and not line.startswith(" ")]
     frames = [(file, f"{file}:{line}") for file, line in _FRAME.findall(message) if "/pyspark" not in file]
     own = [where for file, where in frames if "/site-packages/" not in file] or [where for _, where in frames]
@@ -185,7 +175,7 @@ def python_failure(message: str) -> str:
 
 
 def log_stack(error: BaseException | None) -> None:
-    """Writes all that is known of a failure in Spark to the log of the run: stacks of Python and of the JVM."""
+    """Writes the stacks of Python and of the JVM to the log of the run, if it is a failure of Spark."""
     if not isinstance(error, (*SPARK_ERRORS, ConnectionError)):
         return
     text = "".join(traceback.format_exception(error))
@@ -195,7 +185,7 @@ def log_stack(error: BaseException | None) -> None:
 
 
 def logged_stack(error: BaseException) -> str:
-    """The stack of an error that nobody foresaw as it is recorded; the whole of a long one is in the log of the run."""
+    """Returns the stack of an unexpected error as it is recorded; writes a long one to the log of the run in full."""
     text = "".join(traceback.format_exception(error))
     if is_long(text):
         sys.stderr.write(f"{hidden(text)}\n")
@@ -203,6 +193,6 @@ def logged_stack(error: BaseException) -> str:
 
 
 def own_line(error: BaseException, file: str) -> str:
-    """``file:line`` of the innermost line of ``file`` that ``error`` passed through; ``file`` where there is none."""
+    """Returns ``file:line`` of the innermost frame of ``error`` in ``file``; ``file``: it has none."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return f"{file}:{frames[-1].lineno}" if frames else file

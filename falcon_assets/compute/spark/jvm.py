@@ -1,4 +1,4 @@
-"""The environment in which every JVM that this package starts runs, whatever the shell says."""
+"""The environment of every JVM that this package starts, independent of the shell's."""
 
 from __future__ import annotations
 
@@ -23,20 +23,19 @@ _LC_CTYPE_MASK = 1
 _ZONE, _UTC = "TZ", "UTC"
 _lock = threading.Lock()
 _computing: list[str | None] = []
-"""The zone that this process had before, once for each block that runs in UTC just now."""
+"""The zone of this process before, once for each block that runs in UTC now."""
 
 
 def spark_environ() -> dict[str, str]:
-    """The variables under which JVMs, programs and executors have the same locale and zone on every machine."""
     return {**utf8_locale(), _ZONE: _UTC}
 
 
 @contextmanager
 def in_utc() -> Iterator[None]:
-    """While the block runs, this process is in UTC, as the JVM and its workers are.
+    """Sets this process to UTC, as the JVM and its workers are, while the block runs.
 
-    PySpark makes Python's ``datetime`` of an instant, and back, in the zone of the process, whatever the session says.
-    Blocks of several threads may overlap: the last one gives the zone back.
+    PySpark converts instants from and to Python's ``datetime`` in the zone of the process, not of the session.
+    Blocks of several threads may overlap: the last one restores the zone.
     """
     with _lock:
         _computing.append(os.environ.get(_ZONE) if not _computing else _computing[0])
@@ -61,7 +60,7 @@ def _set_zone(zone: str | None) -> None:
 
 @lru_cache(maxsize=1)
 def utf8_locale() -> dict[str, str]:
-    """The variable under which a JVM takes the names of files for UTF-8.
+    """Returns the variable that makes a JVM decode file names as UTF-8.
 
     The JVM reads it once, when it starts (``sun.jnu.encoding``); in the locale ``C`` it does not find ``ü.json``. Empty
     where the machine has no such locale, and on macOS, where names are UTF-8 in any locale.
@@ -72,7 +71,7 @@ def utf8_locale() -> dict[str, str]:
 
 
 def _exists(name: str) -> bool:
-    """Whether the machine has that locale; unlike ``setlocale``, it changes nothing in this process."""
+    """Whether the machine has that locale; unlike ``setlocale``, this changes nothing in this process."""
     library = ctypes.CDLL(None)
     library.newlocale.restype = ctypes.c_void_p
     library.newlocale.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
@@ -85,11 +84,7 @@ def _exists(name: str) -> bool:
 
 @contextmanager
 def jvm_starts(more: Callable[[Mapping[str, str]], Mapping[str, str]]) -> Iterator[None]:
-    """While the block runs, this process has the environment of JVMs, which PySpark hands on to what it starts.
-
-    Args:
-        more: Gives what that is besides the locale and the zone, from the environment of this process.
-    """
+    """Sets the environment of JVMs, and the variables that ``more`` returns, while the block runs."""
     given = {**utf8_locale(), **more(os.environ)}
     before = {name: os.environ.get(name) for name in given}
     with in_utc():
@@ -105,21 +100,14 @@ def jvm_starts(more: Callable[[Mapping[str, str]], Mapping[str, str]]) -> Iterat
 
 
 OLDEST = 17
-"""The oldest Java that Spark 4 runs on (source: Spark's documentation, "Downloading")."""
+"""The oldest Java that Spark 4 supports (source: Spark's documentation, "Downloading")."""
 
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
 _ANSWER_SECONDS = 20
 
 
 def require_java(environ: Mapping[str, str]) -> tuple[str, int]:
-    """Makes sure that Spark will find a Java that it can run on: ``JAVA_HOME``'s, else the first on ``PATH``.
-
-    Returns:
-        Its path, and its version.
-
-    Raises:
-        SettingsError: none is there, it does not answer, or it is too old.
-    """
+    """Returns path and version of Spark's Java, of ``JAVA_HOME`` or ``PATH``; raises SettingsError if there is none."""
     home = environ.get("JAVA_HOME")
     found = str(Path(home, "bin", "java")) if home else shutil.which("java", path=environ.get("PATH", ""))
     where = f"JAVA_HOME is {home}" if home else "JAVA_HOME is not set"

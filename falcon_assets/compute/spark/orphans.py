@@ -1,4 +1,4 @@
-"""JVMs that PySpark was just starting when somebody interrupted it."""
+"""JVMs whose start by PySpark was interrupted."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ import psutil
 from pyspark import SparkContext
 
 _SHELL = "pyspark-shell"
-"""What the command line of a JVM ends with that serves a Python program."""
 _KILL_SECONDS = 10
 
 
 @contextmanager
 def ended_with_its_start() -> Iterator[None]:
-    """Ends the JVM that the block was starting, where the block is left before PySpark has a handle of it.
+    """Ends the JVM that the block was starting, if the block is left before PySpark has a handle of it.
 
-    PySpark removes the folder in which such a JVM says that it is there, and forgets it; the JVM stays for good.
-    One start at a time in a process.
+    PySpark removes the folder in which such a JVM reports its port, and forgets it; the JVM would stay for ever.
+    Only one start at a time in a process.
     """
     before = set(_jvms())
     try:

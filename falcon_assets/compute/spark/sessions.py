@@ -1,4 +1,4 @@
-"""What a process says about Spark, in the session of one of its instances."""
+"""Spark sessions of clusters, and those of instances, with settings and libraries of their own."""
 
 from __future__ import annotations
 
@@ -44,11 +44,7 @@ _FIXED = ("CANNOT_MODIFY_CONFIG", "CANNOT_MODIFY_STATIC_CONFIG")
 
 
 def apply_settings(child: SparkSession, settings: Mapping[str, str], process: str) -> None:
-    """Sets them for this session only; of ``spark.hadoop.*`` what a session knows them by.
-
-    Raises:
-        WorkflowError: names a setting that Spark refuses; what it reads when it starts only cannot be set here.
-    """
+    """Sets them for this session; raises WorkflowError for those that Spark refuses or reads only at its start."""
     for key, value in settings.items():
         try:
             if child.conf.get(key, None) != value:
@@ -65,8 +61,6 @@ _JVM_EXIT_SECONDS = 20
 
 @dataclass(frozen=True)
 class _Target:
-    """What a session was made for; another target needs another session."""
-
     endpoint: str  # with the token, where it needs one: a server that was started anew has another
     confs: tuple[tuple[str, str], ...]
     listens: bool  # a session with the listener does for who does not ask for it
@@ -76,11 +70,11 @@ class _Target:
 
 
 class SparkSessions:
-    """Keeps the session of the cluster that was asked for last.
+    """Keeps the session of the last requested cluster.
 
-    Spark allows one context in a process, and PySpark decides once per process whether its functions speak to a
-    context or to a Connect server. So there is one session at a time: asking for another cluster (or for the same
-    with other properties) stops it. Instances that run side by side in one process are therefore of one cluster.
+    Spark allows one context in a process, and PySpark decides once per process whether its functions use a context or
+    a Connect server. So there is one session at a time: requesting another cluster (or the same with other properties)
+    stops it. Instances that run side by side in one process are therefore of one cluster.
     """
 
     def __init__(self) -> None:
@@ -89,13 +83,10 @@ class SparkSessions:
         self._session: SparkSession | None = None
 
     def session_for(self, cluster: Cluster, working: str, home: Path | None = None) -> SparkSession:
-        """The session on the cluster's execute endpoint; the present session if it is alive and the same.
+        """Returns the session on the cluster's execute endpoint; the present one if it is alive and set up alike.
 
-        Args:
-            cluster: Its ``spark.*`` properties are set in the session, over our defaults (UTC, no UI on ``local``).
-            working: The cluster's working folder, path or URL.
-            home: ``FALCON_HOME``, whose server (``falcon spark start``) may be the endpoint, and where the listener
-                is that captures what is read and written; None = neither is there.
+        The cluster's ``spark.*`` properties are set in it, over our defaults (UTC, no UI on ``local``). ``home`` is for
+        the server of ``falcon spark start`` and the listener that captures reads and writes; None: there is neither.
 
         Raises:
             WorkflowError: nothing answers at the endpoint, or Spark does not start; within a minute.
@@ -122,7 +113,7 @@ class SparkSessions:
             return session
 
     def stop(self) -> None:
-        """Stops the session, if there is one, and what it runs on in this process; jobs of other threads fail."""
+        """Stops the session, if there is one, and its JVM in this process; jobs of other threads fail."""
         with self._lock:
             session, target = self._session, self._target
             self._session = self._target = None
@@ -136,7 +127,6 @@ class SparkSessions:
             _stop_jvm()
 
     def interrupt(self) -> None:
-        """Cancels what is computed just now; the session stays."""
         session = self._session
         if session is None:
             return
@@ -155,12 +145,10 @@ interrupt_sessions = _process.interrupt
 
 @contextmanager
 def isolated(session: SparkSession) -> Iterator[SparkSession]:
-    """A child of ``session`` with its own temporary views, functions and settings, for one process instance.
-
-    What it computes ends where that is cancelled.
+    """Yields a child of ``session`` with its own temporary views, functions and settings, for one process instance.
 
     Raises:
-        CancelledError: it is cancelled already.
+        CancelledError: the computation is cancelled already; later, that ends its jobs.
         WorkflowError: the server or the cluster behind it does not answer any more.
     """
     if is_classic(session):
@@ -175,12 +163,10 @@ def isolated(session: SparkSession) -> Iterator[SparkSession]:
 
 
 def application_id(session: SparkSession) -> str:
-    """The id of the Spark application: the driver's, or the Connect server's."""
     return session.sparkContext.applicationId if is_classic(session) else session.conf.get("spark.app.id") or ""
 
 
 def is_classic(session: SparkSession) -> bool:
-    """Whether the session lives in this process, and not in a Connect server."""
     return isinstance(session, SparkSession)  # Connect's is a class of its own
 
 
@@ -241,7 +227,7 @@ def _is_alive(session: SparkSession) -> bool:
 
 
 def _stop_jvm() -> None:
-    """Ends the JVM behind the session, because memory, class path and packages are set when it starts."""
+    """Ends the JVM of the session, because memory, class path and packages are set when it starts."""
     gateway = SparkContext._gateway
     SparkContext._gateway = SparkContext._jvm = None
     if gateway is None:
@@ -265,18 +251,12 @@ PYTHON = (".py", ".zip", ".egg")
 
 @dataclass(frozen=True)
 class Libs:
-    """Files on this machine."""
-
     jars: tuple[Path, ...]
     python: tuple[Path, ...]
 
 
 def libs_of(root: Path, lib: Sequence[str]) -> Libs:
-    """The files that ``lib`` names below ``root``; of a folder all jars and Python files right in it.
-
-    Raises:
-        WorkflowError: one of them is not there.
-    """
+    """Returns the files below ``root``; of folders their jars and Python files. Raises WorkflowError if missing."""
     files: list[Path] = []
     for name in lib:
         path = (root / name).absolute()
@@ -288,11 +268,7 @@ def libs_of(root: Path, lib: Sequence[str]) -> Libs:
 
 
 def add_libs(child: SparkSession, libs: Libs) -> None:
-    """Lets the session and this process use them; what a session in this process has, its siblings have too.
-
-    Raises:
-        WorkflowError: Spark refuses a file; another of the same name is there already, say.
-    """
+    """Adds libraries to the session and this process, and to other classic sessions of it; raises WorkflowError."""
     try:
         if libs.python:
             child.addArtifacts(*map(str, libs.python), pyfile=True)
@@ -309,5 +285,4 @@ def add_libs(child: SparkSession, libs: Libs) -> None:
 
 
 def importable(lib: Path) -> str:
-    """The entry of Python's path by which it is imported."""
     return str(lib.parent if lib.suffix == ".py" else lib)

@@ -1,5 +1,5 @@
-"""What Dagster does not promise and we cannot do without, each with its reason: what to check before an upgrade.
+"""Dagster's private API, as far as it cannot be avoided: to be checked before an upgrade.
 
-Every private import says beside it, or above, what it is for; tests/orchestration/dagster_internals says by name what a
-new Dagster has changed. Other modules of the package touch nothing of it: a test sees to it.
+Each private import has its reason beside or above it; tests/orchestration/dagster_internals names what a new Dagster
+has changed. No other module of the package uses private API: a test checks this.
 """

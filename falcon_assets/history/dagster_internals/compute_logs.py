@@ -1,4 +1,4 @@
-"""What runs print: where it is kept, in a place of our own, and reading it. Dagster's classes for it are not public."""
+"""Captured output of runs: storing it in our own folder, and reading it. Dagster's classes for this are not public."""
 
 from __future__ import annotations
 
@@ -16,20 +16,16 @@ from dagster._serdes import ConfigurableClassData  # how dagster.yaml declares a
 
 
 class LocalLogs(LocalComputeLogManager):
-    """Dagster's own, whose files a subclass may prepare: Dagster appends to what is there."""
-
     def prepare(self, file: Path) -> None:
-        """Called before anything is written to a file, which may be there already."""
         raise NotImplementedError
 
     @classmethod
     def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]) -> Self:
-        """Built by Dagster from ``dagster.yaml``: its own would not build a subclass."""
+        """Built by Dagster from ``dagster.yaml``: Dagster's own method would not build a subclass."""
         return cls(inst_data=inst_data, **config_value)
 
     @contextmanager
     def capture_logs(self, log_key: Sequence[str]) -> Generator[Any, None, None]:
-        """Captures what this process and its children print."""
         for extension in ("out", "err"):
             self.prepare(Path(self.get_captured_local_path(log_key, extension)))
         with super().capture_logs(log_key) as context:
@@ -37,7 +33,6 @@ class LocalLogs(LocalComputeLogManager):
 
     @contextmanager
     def open_log_stream(self, log_key: Sequence[str], io_type: Any) -> Iterator[IO[Any] | None]:
-        """A file for what somebody else writes."""
         extension = "out" if io_type.value == "stdout" else "err"
         self.prepare(Path(self.get_captured_local_path(log_key, extension)))
         with super().open_log_stream(log_key, io_type) as stream:
@@ -46,13 +41,7 @@ class LocalLogs(LocalComputeLogManager):
 
 @dataclass(frozen=True)
 class CapturedLog:
-    """What a step printed.
-
-    Attributes:
-        stream: stdout or stderr.
-        place: Where it is kept, for people.
-        read: So many bytes from an offset; none at the end.
-    """
+    """Captured output of a step; ``read`` returns up to so many bytes from an offset, none at the end."""
 
     stream: str
     place: str
@@ -60,7 +49,7 @@ class CapturedLog:
 
 
 def captured_logs(instance: dg.DagsterInstance, run_id: str, step: str) -> Iterator[CapturedLog]:
-    """What the step of the run printed, together with the other steps of its process."""
+    """Returns the output of the step, together with that of the other steps of its process."""
     manager = instance.compute_log_manager
     captures = instance.get_records_for_run(run_id, of_type=dg.DagsterEventType.LOGS_CAPTURED).records
     for record in captures:

@@ -17,20 +17,12 @@ from falcon_assets.errors import FalconError
 
 Event: TypeAlias = dg.AssetMaterialization | dg.AssetObservation
 Record: TypeAlias = Callable[[Sequence[Event]], None]
-"""Writes events about one asset down, all of one type, before it returns."""
+"""Writes events about one asset, all of one type, before it returns."""
 AT_ONCE = 200
-"""So many in a statement: more do not make it faster."""
+"""Events per statement: more do not make it faster."""
 
 
 def record_in_run(instance: dg.DagsterInstance, run: dg.DagsterRun, step: str) -> Record:
-    """Records in a step of a run, as the context of an op does, but many times faster.
-
-    Args:
-        instance: Whose run it is.
-        run: The run.
-        step: Key of the step.
-    """
-
     def record(events: Sequence[Event]) -> None:
         entries = [_entry(event, run.run_id, run.job_name, logging.DEBUG, step) for event in events]
         instance.event_log_storage.store_event_batch(entries)
@@ -39,7 +31,7 @@ def record_in_run(instance: dg.DagsterInstance, run: dg.DagsterRun, step: str) -
 
 
 def record_outside_runs(instance: dg.DagsterInstance) -> Record:
-    """Records what no run says, as ``report_runless_asset_event`` does, but many times faster."""
+    """Records without a run, as ``report_runless_asset_event`` does, but many times faster."""
 
     def record(events: Sequence[Event]) -> None:
         entries = [_entry(event, RUNLESS_RUN_ID, RUNLESS_JOB_NAME, logging.INFO) for event in events]
@@ -49,16 +41,11 @@ def record_outside_runs(instance: dg.DagsterInstance) -> Record:
 
 
 def record_in_step(context: dg.OpExecutionContext) -> Record:
-    """Records in the step that is being executed."""
     return record_in_run(context.instance, context.run, str(context.op_handle))
 
 
 class Batches(AbstractContextManager["Batches"]):
-    """Records events as they come, so many together, and what is left at the end; also where that is one of our errors.
-
-    Args:
-        record: What writes them down.
-    """
+    """Records events in batches, and the rest at the end, also where the block ends with a :class:`FalconError`."""
 
     def __init__(self, record: Record) -> None:
         self._record, self._waiting = record, list[Event]()
@@ -70,7 +57,6 @@ class Batches(AbstractContextManager["Batches"]):
             self._record(self._waiting)
 
     def add(self, event: Event) -> None:
-        """It is written down now, or with others later."""
         self._waiting.append(event)
         if len(self._waiting) >= AT_ONCE:
             self._record(self._waiting)

@@ -1,4 +1,4 @@
-"""What Dagster says of a ``dagster.yaml`` without opening what it names."""
+"""Dagster's check of a ``dagster.yaml``, without opening the storages that it names."""
 
 from __future__ import annotations
 
@@ -26,10 +26,7 @@ from sqlalchemy import Connection
 
 
 def config_errors(folder: Path) -> list[str]:
-    """What of the ``dagster.yaml`` in that folder Dagster does not know, or cannot take; a mapping in YAML it must be.
-
-    Each is a sentence, without the long list of what there is.
-    """
+    """Returns Dagster's objections to the ``dagster.yaml`` of a folder, as sentences; it must be a YAML mapping."""
     try:
         dagster_instance_config(str(folder))
     except DagsterInvalidConfigError as error:
@@ -38,7 +35,7 @@ def config_errors(folder: Path) -> list[str]:
 
 
 def find_class(module: str, name: str, config: Mapping[str, Any]) -> type[Any] | str:
-    """The class of that name in that module, or why Dagster cannot make one with that configuration."""
+    """Returns the class of that name, or the reason why Dagster cannot make one with that configuration."""
     module = ConfigurableClassData(module, name, "").module_name  # as Dagster understands the old names of its modules
     try:
         found = getattr(importlib.import_module(module), name, None)
@@ -60,6 +57,6 @@ def _sentences(errors: Any) -> list[str]:
 
 
 def dagster_revision(connection: Connection) -> tuple[str | None, str]:
-    """The revision of Dagster's tables in a database, and the one that the installed Dagster needs."""
+    """Returns the revision of Dagster's tables in a database, and the one that the installed Dagster needs."""
     found, needed = check_alembic_revision(pg_alembic_config(storage.__file__), connection)
     return found, str(needed)

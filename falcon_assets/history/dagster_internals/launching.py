@@ -1,4 +1,4 @@
-"""Runs in processes of our own making: Dagster hands a run over, and lets its command execute it."""
+"""Runs in processes of our own: Dagster hands a run over, and its command executes it."""
 
 from __future__ import annotations
 
@@ -13,36 +13,26 @@ from dagster._grpc.types import ExecuteRunArgs  # the argument of that command
 from dagster_shared.serdes import serialize_value  # which it takes as text
 
 RUN_MODULES = ("dagster._core.execution.api", "dagster_postgres")
-"""What of Dagster a run imports late, all of it without effects."""
+"""Modules of Dagster that a run imports late, all without side effects."""
 
 
 def execute_run(arguments: str) -> None:
-    """Executes a run in this process; returns when it has ended.
-
-    Args:
-        arguments: As :meth:`RunLauncher.start` has them.
-    """
     execute_run_command.main([arguments], standalone_mode=False)
 
 
 class RunLauncher(dg.DefaultRunLauncher):
-    """Dagster's own, which leaves some of the runs to its subclass."""
-
     @property
     def instance(self) -> dg.DagsterInstance:
-        """Where the runs are recorded."""
         return self._instance
 
     def takes(self, location: Mapping[str, Any]) -> bool:
-        """Whether the runs of a code location with that metadata are the subclass's."""
+        """Whether the subclass launches the runs of a code location with that metadata."""
         raise NotImplementedError
 
     def start(self, run_id: str, arguments: str) -> None:
-        """Starts a process that calls :func:`execute_run`, and does not wait for it."""
         raise NotImplementedError
 
     def launch_run(self, context: LaunchRunContext) -> None:
-        """Dagster hands a run over."""
         run = context.dagster_run
         if run.job_code_origin is None or not self.takes(_location_metadata(context)):
             super().launch_run(context)
@@ -51,12 +41,10 @@ class RunLauncher(dg.DefaultRunLauncher):
         self.start(run.run_id, serialize_value(arguments))
 
     def is_followed_by_dagster(self, run: dg.DagsterRun) -> bool:
-        """Whether Dagster's own launcher has started the run."""
         return GRPC_INFO_TAG in run.tags
 
 
 def _location_metadata(context: LaunchRunContext) -> Mapping[str, Any]:
-    """The metadata of the definitions that a run comes from; a run carries none of it."""
     origin = context.dagster_run.remote_job_origin
     if origin is None or context.workspace is None:
         return {}

@@ -1,4 +1,4 @@
-"""Which partitions exist by now: Dagster goes by the real time, and has no way to be told another."""
+"""Existence of partitions by the falcon clock: Dagster uses the real time, and has no public way to change it."""
 
 from __future__ import annotations
 
@@ -25,13 +25,10 @@ from dagster_shared.serdes import whitelist_for_serdes
 
 
 def partitions_exist_by(now: Callable[[], datetime] | None) -> None:
-    """Lets this process take that for the present when it asks which partitions of a timeline exist.
+    """Sets the present time by which this process decides which partitions exist; None: the real one.
 
-    Nothing else goes by it: runs, ticks and events keep the real time. Whoever asks about a certain moment, as a
-    backfill does about its own, gets what existed then.
-
-    Args:
-        now: Says the time; None: the real one.
+    Nothing else uses it: runs, ticks and events keep the real time. Where Dagster names a moment itself, as a backfill
+    does, that moment counts.
     """
     vars(context)["get_current_datetime"] = now or get_current_datetime  # what its functions look up when called
 
@@ -43,27 +40,23 @@ known_to_daemon_and_ui = whitelist_for_serdes
 class KeyMapping(dg.SpecificPartitionsPartitionMapping):
     """Maps partition keys to partition keys, by a text that its subclass understands.
 
-    Dagster hands only its built-in mappings to its daemon and its UI, and puts the default in the place of any other;
-    the default refuses to work across time zones. A subclass of a built-in one is handed over as it is, so this is
-    one, and keeps the text in the only field that it inherits.
+    Dagster passes only its built-in mappings to its daemon and its UI, and replaces any other by the default, which
+    refuses to work across time zones. Subclasses of a built-in one are passed unchanged: so this is one, and keeps
+    the text in the only field that it inherits.
     """
 
     @classmethod
     def of_text(cls, text: str) -> Self:
-        """The mapping that the text says."""
         return cls([text])
 
     @property
     def text(self) -> str:
-        """What says how it maps."""
         return self.partition_keys[0]
 
     def upstream_keys(self, keys: Iterable[str]) -> Iterable[str]:
-        """The existing partitions of the input's asset that the given ones read."""
         raise NotImplementedError
 
     def downstream_keys(self, keys: Iterable[str]) -> Iterable[str]:
-        """The existing partitions that read one of the given ones of the input's asset."""
         raise NotImplementedError
 
     def get_upstream_mapped_partitions_result_for_partitions(
@@ -74,7 +67,6 @@ class KeyMapping(dg.SpecificPartitionsPartitionMapping):
         current_time: datetime | None = None,
         dynamic_partitions_store: DynamicPartitionsStore | None = None,
     ) -> UpstreamPartitionsResult:
-        """Dagster asks so for what the partitions read."""
         with partition_loading_context(current_time, dynamic_partitions_store):
             keys = downstream_partitions_subset.get_partition_keys() if downstream_partitions_subset else ()
             return UpstreamPartitionsResult(
@@ -90,7 +82,6 @@ class KeyMapping(dg.SpecificPartitionsPartitionMapping):
         current_time: datetime | None = None,
         dynamic_partitions_store: DynamicPartitionsStore | None = None,
     ) -> PartitionsSubset:
-        """Dagster asks so for what reads the partitions."""
         with partition_loading_context(current_time, dynamic_partitions_store):
             keys = upstream_partitions_subset.get_partition_keys()
             return downstream_partitions_def.subset_with_partition_keys(self.downstream_keys(keys))

@@ -1,4 +1,4 @@
-"""What Dagster's daemon prints: by itself it says in each round that nothing has changed, eighty lines a minute."""
+"""Log filter for Dagster's daemon, which prints eighty lines a minute even if nothing has changed."""
 
 from __future__ import annotations
 
@@ -7,19 +7,14 @@ import re
 
 _PARTS = ("SensorDaemon", "SchedulerDaemon", "QueuedRunCoordinatorDaemon", "MonitoringDaemon")
 _ROUTINE = re.compile(r"Checking for new runs |Checking run |Collected \d+ runs? for monitoring")
-"""What it says before it looks."""
 _FOUND = re.compile(r"(Sensor \S+ skipped): |\d+ (runs are currently in progress)\. ")
-"""What it says when it has looked, and about what."""
 _NUMBER = re.compile(r"\d+")
 _AGAIN_SECONDS = 600.0
-"""An error that stays is printed so often; it is in each tick."""
+"""Interval at which a lasting error is printed again; each tick has it anyway."""
 
 
 def tell_only_news() -> None:
-    """Lets the parts of the daemon print what is new, in whichever process they are; once is enough.
-
-    With ``--log-level debug`` they print everything. Ticks show it in the UI in any case.
-    """
+    """Lets the daemon's parts in this process print news only, unless ``--log-level debug`` is given; idempotent."""
     for part in _PARTS:
         logger = logging.getLogger(f"dagster.daemon.{part}")
         if not any(isinstance(one, OnlyNews) for one in logger.filters):
@@ -27,7 +22,7 @@ def tell_only_news() -> None:
 
 
 class OnlyNews(logging.Filter):
-    """Holds back what is said in every round, what was said last about the same, and errors that were said just now."""
+    """Suppresses routine messages, repetitions of the last message on a subject, and errors printed recently."""
 
     def __init__(self, logger: logging.Logger) -> None:
         super().__init__()
@@ -36,7 +31,6 @@ class OnlyNews(logging.Filter):
         self._errors = dict[str, float]()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether it is printed."""
         if self._logger.isEnabledFor(logging.DEBUG):
             return True
         if record.levelno != logging.INFO:

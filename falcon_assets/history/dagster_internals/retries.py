@@ -1,8 +1,8 @@
-"""How Dagster's PostgreSQL storages go on where the database is away."""
+"""Retries of Dagster's PostgreSQL storages when the database is unreachable."""
 
 from __future__ import annotations
 
 from psycopg2 import InterfaceError
 
 NotTriedAgain = InterfaceError
-"""Dagster connects up to six times for each question, but where connecting raises this."""
+"""Dagster connects up to six times per query, except where connecting raises this."""

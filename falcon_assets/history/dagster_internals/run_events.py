@@ -1,4 +1,4 @@
-"""What Dagster's log says of one partition in one run: its own methods read a run as a whole, siblings included."""
+"""Log entries about one partition in one run: Dagster's own methods read the whole run, with all its partitions."""
 
 from __future__ import annotations
 
@@ -24,18 +24,16 @@ _RUN = [
     *(one.value for one in dg.DagsterEventType if one.name.startswith(("RUN_", "PIPELINE_"))),
     *(one.value for one in (dg.DagsterEventType.STEP_FAILURE, dg.DagsterEventType.ENGINE_EVENT)),
 ]
-"""What is said of a run and of its step that matters to whatever it carries."""
+"""Types of events about a run and its step that matter to all its partitions."""
 _CHUNK = 500
 
 
 def runs_that_recorded(connection: Connection, assets: Sequence[dg.AssetKey], partition: str) -> set[str]:
-    """The runs that said something of the partition of those assets."""
     statement = select(LOG.c.run_id).where(_about(assets, partition), LOG.c.run_id != "").distinct()
     return set(connection.execute(statement).scalars())
 
 
 def runs_with_tag(connection: Connection, key: str, part: str, others: dict[str, str]) -> set[str]:
-    """The runs with the other tags whose tag of that key has that part."""
     statement = select(TAGS.c.run_id).where(TAGS.c.key == key, TAGS.c.value.contains(part, autoescape=True))
     for other, value in others.items():
         has = select(TAGS.c.run_id).where(TAGS.c.key == other, TAGS.c.value == value)
@@ -46,14 +44,9 @@ def runs_with_tag(connection: Connection, key: str, part: str, others: dict[str,
 def events_of(
     connection: Connection, run_id: str, step: str, assets: Sequence[dg.AssetKey], partition: str
 ) -> Iterator[dg.EventLogEntry]:
-    """What is said of the partition in the run, and of the run, oldest first; few are read at a time.
+    """Yields the log entries about the partition and about the run itself, oldest first, reading a few at a time.
 
-    Args:
-        connection: To Dagster's database.
-        run_id: The run; "": what was said outside of all runs.
-        step: Another step of the run has nothing to do with the partition.
-        assets: The assets that have the partition.
-        partition: The partition.
+    ``run_id`` "": entries outside of all runs. Entries of other steps than ``step`` are left out.
     """
     of_run = and_(
         LOG.c.partition.is_(None),

@@ -1,4 +1,4 @@
-"""How many runs wait and work, and how many may; the instance says it by no public method."""
+"""Queued and running runs, and their limit, which the instance offers by no public method."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ import dagster as dg
 
 
 def most_runs(instance: dg.DagsterInstance) -> int | None:
-    """``concurrency.runs.max_concurrent_runs`` of ``dagster.yaml``; None: any number."""
+    """Returns ``concurrency.runs.max_concurrent_runs`` of ``dagster.yaml``; None: unlimited."""
     queue = instance.get_concurrency_config().run_queue_config
     return queue.max_concurrent_runs if queue is not None and queue.max_concurrent_runs >= 0 else None
 
 
 def count_runs(instance: dg.DagsterInstance, which: dg.RunsFilter) -> int:
-    """How many runs there are, without reading them."""
     return instance.get_runs_count(which)
 
 
 def last_event(instance: dg.DagsterInstance, run_id: str) -> datetime | None:
-    """When something happened to a run last, in real time; None: nothing did."""
+    """Returns the time of the last event of a run, in real time; None: it has none."""
     found = instance.get_records_for_run(run_id, limit=1, ascending=False).records
     return datetime.fromtimestamp(found[0].timestamp, UTC) if found else None

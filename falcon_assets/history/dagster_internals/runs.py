@@ -1,35 +1,31 @@
-"""What befalls runs, as Dagster's own processes say it: by methods and events of which none is public."""
+"""Changes of runs that Dagster's own processes make, by methods and events that are not public."""
 
 from __future__ import annotations
 
 import dagster as dg
 
 _ENGINE_EVENTS = 20
-"""So many of the last ones are looked at for an error."""
 
 
 def end_as_failed(instance: dg.DagsterInstance, run: dg.DagsterRun, why: str) -> None:
-    """Ends a run that nobody executes any more."""
     instance.report_run_failed(run, why)
 
 
 def end_as_canceled(instance: dg.DagsterInstance, run: dg.DagsterRun) -> None:
-    """Ends a run that was asked to stop, and that nobody executes any more."""
     instance.report_run_canceled(run)
 
 
 def ask_to_stop(instance: dg.DagsterInstance, run: dg.DagsterRun, why: str | None = None) -> None:
-    """Brings a run to CANCELING: whatever ends it then, it was a cancellation, not a failure."""
+    """Sets a run to CANCELING: however it ends then counts as a cancellation, not as a failure."""
     instance.report_run_canceling(run, why)
 
 
 def add_tag(instance: dg.DagsterInstance, run_id: str, key: str, value: str) -> None:
-    """Adds a tag to a run that there is already."""
     instance.add_run_tags(run_id, {key: value})
 
 
 def error_in(event: dg.DagsterEvent) -> str:
-    """The first line of the error that an event carries, of its cause where it has one; empty: there is none."""
+    """Returns the first line of an event's error, or of its root cause; empty: there is none."""
     error = getattr(event.event_specific_data, "error", None)
     while error is not None and error.cause is not None:
         error = error.cause
@@ -37,10 +33,7 @@ def error_in(event: dg.DagsterEvent) -> str:
 
 
 def error_before(instance: dg.DagsterInstance, event: dg.DagsterEvent, run_id: str) -> str:
-    """The last error that the processes of a run told before it failed, where its failure names none; else empty.
-
-    As that of a process that cannot load the definitions: how Dagster ends such a run says nothing of it.
-    """
+    """Returns the last error of a run's processes, where Dagster's failure event names none; empty: there is none."""
     data = event.event_specific_data
     if error_in(event) or getattr(data, "first_step_failure_event", None):
         return ""
@@ -52,5 +45,5 @@ def error_before(instance: dg.DagsterInstance, event: dg.DagsterEvent, run_id: s
 
 
 def job_of(definitions: dg.Definitions, name: str) -> dg.JobDefinition:
-    """A job, to be executed in this process; the public ``get_job_def`` warns where the job is one of assets."""
+    """Returns a job, to be executed in this process; the public ``get_job_def`` warns about asset jobs."""
     return definitions.resolve_job_def(name)

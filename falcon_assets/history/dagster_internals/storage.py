@@ -1,6 +1,6 @@
-"""Dagster's PostgreSQL storage with another engine under it; what we override is neither public nor documented.
+"""Dagster's PostgreSQL storage on another engine; the overridden methods are neither public nor documented.
 
-Apart because it loads Dagster's storages: code locations get along without.
+Separate because it loads Dagster's storages, which code locations do not need.
 """
 
 from __future__ import annotations
@@ -26,29 +26,27 @@ from dagster_postgres.utils import DagsterPostgresException  # raised when the d
 from falcon_assets.planning.clock import APART
 
 DATABASE_ERRORS = (sqlalchemy.exc.DBAPIError, DagsterPostgresException)
-"""What goes wrong with the database: as SQLAlchemy says it, and as Dagster does after some more tries."""
+"""Errors of the database: SQLAlchemy's, and Dagster's after its own retries."""
 ComputedKeys: TypeAlias = Callable[[str], Collection[str] | None]
-"""The keys of the dynamic partitions of that name, oldest first; None where Dagster itself keeps them."""
+"""Returns the keys of the dynamic partitions of that name, oldest first; None where Dagster itself keeps them."""
 
 
 def has_tables(connection: sqlalchemy.Connection) -> bool:
-    """Whether Dagster's storages would find their tables, each on a connection of its own.
+    """Whether Dagster's storages would find their tables, for which each would open a connection of its own.
 
-    A code server opens an instance for every tick: so it opens one connection and not four.
+    Code servers open an instance for every tick: this way it takes one connection, not four.
     """
     names = set(sqlalchemy.inspect(connection).get_table_names())
     return names >= {"runs", "instance_info", "event_logs"} and not names.isdisjoint({"schedules", "jobs"})
 
 
 class _PooledRunStorage(PostgresRunStorage):
-    """Dagster's run storage on a pooled engine."""
-
     def __init__(self, engine: sqlalchemy.Engine, *, make_tables: bool) -> None:
         super().__init__(_url(engine), should_autocreate_tables=make_tables)
         self._engine = engine
 
     def dispose(self) -> None:
-        """Closes the connections: a code server opens an instance for every tick, and Dagster disposes of it so."""
+        """Closes the connections: code servers open and dispose of an instance for every tick."""
         super().dispose()
         self._engine.dispose()
 
@@ -56,11 +54,11 @@ class _PooledRunStorage(PostgresRunStorage):
 class _PooledScheduleStorage(PostgresScheduleStorage):
     """Dagster's schedule storage on a pooled engine.
 
-    What migrations have brought stays. Dagster's own storages of runs and events remember it, but the schedules' asks
-    up to eight times a tick, which was a third of what the daemon computed.
+    Migrations once seen are remembered. Dagster's own storages of runs and events do so, but that of schedules asks up
+    to eight times a tick, which was a third of the daemon's CPU time.
 
-    Times that are yet to come, by a clock that was set back since, are not there: Dagster would begin no tick of a
-    sensor or a schedule before they have come once more.
+    Times in the future, by a clock that was set back since, are hidden: until they are reached again, Dagster would
+    begin no tick of that sensor or schedule.
     """
 
     def __init__(self, engine: sqlalchemy.Engine, *, make_tables: bool) -> None:
@@ -69,7 +67,6 @@ class _PooledScheduleStorage(PostgresScheduleStorage):
         self._engine = engine
 
     def has_instigators_table(self) -> bool:
-        """Whether the table is there; asked until it is."""
         return "instigators" in self._migrated or super().has_instigators_table()
 
     def _has_instigators_table(self, conn: sqlalchemy.Connection) -> bool:
@@ -78,24 +75,20 @@ class _PooledScheduleStorage(PostgresScheduleStorage):
         return "instigators" in self._migrated
 
     def has_built_index(self, migration_name: str) -> bool:
-        """Whether that migration of data is done; asked until it is."""
         if migration_name not in self._migrated and super().has_built_index(migration_name):
             self._migrated.add(migration_name)
         return migration_name in self._migrated
 
     def all_instigator_state(self, *args: Any, **kwargs: Any) -> Sequence[InstigatorState]:
-        """When each sensor and schedule ticked last, and the like."""
         return [_without_future(state) for state in super().all_instigator_state(*args, **kwargs)]
 
     def get_instigator_state(self, origin_id: str, selector_id: str) -> InstigatorState | None:
-        """The same for one."""
         state = super().get_instigator_state(origin_id, selector_id)
         return _without_future(state) if state else None
 
     def get_ticks(
         self, origin_id: str, selector_id: str, before: float | None = None, *args: Any, **kwargs: Any
     ) -> Sequence[InstigatorTick]:
-        """The latest ticks, up to now."""
         end = _future() if before is None else min(before, _future())
         return super().get_ticks(origin_id, selector_id, end, *args, **kwargs)
 
@@ -115,8 +108,8 @@ def _without_future(state: InstigatorState) -> InstigatorState:
 class _PooledEventLogStorage(PostgresEventLogStorage):
     """Dagster's event log storage on a pooled engine, with the computed keys of some dynamic partitions.
 
-    An evaluation of an asset check that no run makes takes the place of the one before for that partition: Dagster
-    has place for one, and refuses the next. The event log has all of them.
+    A runless evaluation of an asset check replaces the previous one of that partition: Dagster has a unique row for
+    it, and refuses the next. The event log keeps all of them.
     """
 
     def __init__(self, engine: sqlalchemy.Engine, computed: ComputedKeys, *, make_tables: bool) -> None:
@@ -125,7 +118,6 @@ class _PooledEventLogStorage(PostgresEventLogStorage):
         self._computed = computed
 
     def dispose(self) -> None:
-        """Closes the connections, as the run storage does: the last to close may have opened another."""
         super().dispose()
         self._engine.dispose()
 
@@ -144,23 +136,20 @@ class _PooledEventLogStorage(PostgresEventLogStorage):
         after_storage_id: int | None = None,
         partition_keys: Sequence[str] | None = None,
     ) -> Sequence[AssetCheckPartitionInfo]:
-        """What is known of partitions last.
+        """Adds the materialization where an evaluation names none: Dagster would show nothing of that partition.
 
-        Dagster shows nothing of a materialized partition where an evaluation names no materialization. One that no run
-        made is about the partition itself, whatever is there; one that a run made is about what was there by then.
+        A runless evaluation is about the newest one; one made by a run, only if that existed by then.
         """
         found = super().get_asset_check_partition_info(keys, after_storage_id, partition_keys)
         return [replace(one, latest_target_materialization_storage_id=_target(one)) for one in found]
 
     def get_dynamic_partitions(self, partitions_def_name: str) -> Sequence[str]:
-        """All keys, oldest first."""
         keys = self._computed(partitions_def_name)
         return super().get_dynamic_partitions(partitions_def_name) if keys is None else list(keys)
 
     def get_paginated_dynamic_partitions(
         self, partitions_def_name: str, limit: int, ascending: bool, cursor: str | None = None
     ) -> PaginatedResults[str]:
-        """A page of the keys; the cursor is the last key of the page before."""
         computed = self._computed(partitions_def_name)
         if computed is None:
             return super().get_paginated_dynamic_partitions(partitions_def_name, limit, ascending, cursor)
@@ -174,7 +163,6 @@ class _PooledEventLogStorage(PostgresEventLogStorage):
         )
 
     def has_dynamic_partition(self, partitions_def_name: str, partition_key: str) -> bool:
-        """Whether there is that key."""
         keys = self._computed(partitions_def_name)
         if keys is None:
             return super().has_dynamic_partition(partitions_def_name, partition_key)
@@ -183,7 +171,6 @@ class _PooledEventLogStorage(PostgresEventLogStorage):
     def get_existing_dynamic_partitions(
         self, partitions_def_name: str, partition_keys: Sequence[str]
     ) -> AbstractSet[str]:
-        """Those of the keys that there are."""
         keys = self._computed(partitions_def_name)
         if keys is None:
             return super().get_existing_dynamic_partitions(partitions_def_name, partition_keys)
@@ -203,8 +190,6 @@ def _url(engine: sqlalchemy.Engine) -> str:
 
 
 class PooledStorage(DagsterStorage, ConfigurableClass):
-    """Dagster's history on one pooled engine; ``from_config_value`` of a subclass says which."""
-
     def __init__(
         self,
         engine: sqlalchemy.Engine,
@@ -213,13 +198,9 @@ class PooledStorage(DagsterStorage, ConfigurableClass):
         *,
         make_tables: bool,
     ) -> None:
-        """Opens it.
+        """Opens it on an engine whose connections commit each statement by itself.
 
-        Args:
-            engine: The database; every connection commits each statement by itself.
-            computed: Keys of dynamic partitions that are not kept.
-            inst_data: How ``dagster.yaml`` declared this storage.
-            make_tables: Whether the tables may be missing; see :func:`has_tables`.
+        ``computed`` are keys of dynamic partitions that are not stored; ``make_tables``: the tables may be missing.
         """
         self._inst_data = inst_data
         self._runs = _PooledRunStorage(engine, make_tables=make_tables)
@@ -229,31 +210,25 @@ class PooledStorage(DagsterStorage, ConfigurableClass):
 
     @property
     def inst_data(self) -> ConfigurableClassData | None:
-        """How ``dagster.yaml`` declared this storage."""
         return self._inst_data
 
     @classmethod
     def config_type(cls) -> dict[str, Any]:
-        """Nothing to configure."""
         return {}
 
     @property
     def run_storage(self) -> PostgresRunStorage:
-        """Runs."""
         return self._runs
 
     @property
     def event_log_storage(self) -> PostgresEventLogStorage:
-        """Events."""
         return self._events
 
     @property
     def schedule_storage(self) -> PostgresScheduleStorage:
-        """Ticks of schedules and sensors."""
         return self._schedules
 
     def dispose(self) -> None:
-        """Closes the pooled connections."""
         self._events.dispose()
         self._runs.dispose()
         self._schedules.dispose()

@@ -1,6 +1,6 @@
-"""Dagster's tables, which lie in the database of the ledger: no public method reads the history as a whole.
+"""Dagster's tables, in the database of the ledger: no public method reads the history as a whole.
 
-Each asks for one asset or one run at a time. The ledger needs all of it, in the order of its writing.
+The public ones read one asset or one run. The ledger needs all of it, in the order of writing.
 """
 
 from __future__ import annotations
@@ -40,9 +40,8 @@ EVENT_LOG = TableClause(
     column("run_id", Text),
     column("event", Text),
 )
-"""Events, in the order of their ids. An id is given out before the event can be seen; the time is in UTC."""
+"""Events, in the order of their ids. An id is assigned before the event becomes visible; the time is in UTC."""
 RUNS = TableClause("runs", column("run_id", Text), column("status", Text))
-"""Runs; a run that is deleted is gone, and so are its events."""
 RUN_TAGS = TableClause("run_tags", column("run_id", Text), column("key", Text), column("value", Text))
 INSTIGATORS = TableClause(
     "instigators",
@@ -51,7 +50,6 @@ INSTIGATORS = TableClause(
     column("status", Text),
     column("instigator_body", Text),
 )
-"""Sensors and schedules that have ticked, or that somebody started or stopped."""
 TICKS = TableClause(
     "job_ticks",
     column("selector_id", Text),
@@ -59,7 +57,6 @@ TICKS = TableClause(
     column("timestamp", DateTime),
     column("tick_body", Text),
 )
-"""What they did; the time is when it began."""
 DAEMON = TableClause(
     "daemon_heartbeats",
     column("daemon_type", Text),
@@ -67,29 +64,19 @@ DAEMON = TableClause(
     column("timestamp", DateTime),
     column("body", Text),
 )
-"""Parts of the daemon, and when each said last that it works; the time is in UTC. The id is that of the process."""
+"""Parts of the daemon with their last heartbeat, in UTC. The id is that of the process."""
 RUN_IS_QUEUED = ("PIPELINE_ENQUEUED", "PIPELINE_STARTING", "PIPELINE_START")
-"""Types of events: all three, for not every run says each of them, and a run that breaks off while starting is an
-attempt as well, because Dagster starts no second run with its key."""
+"""Types of events: all three, because not every run has each of them, and a run that breaks off while starting is an
+attempt as well: Dagster starts no second run with its key.
+"""
 RUN_IS_OVER = ("PIPELINE_SUCCESS", "PIPELINE_FAILURE", "PIPELINE_CANCELED")
 ASSET_IS_SEEN = ("ASSET_MATERIALIZATION", "ASSET_OBSERVATION")
 FOLDED = (*RUN_IS_QUEUED, *RUN_IS_OVER, *ASSET_IS_SEEN)
-"""The types of events that the ledger folds in."""
 UNFINISHED = ("NOT_STARTED", "QUEUED", "STARTING", "STARTED", "CANCELING")
-"""The status of runs that wait, start, work or stop."""
 
 
 class Tick(NamedTuple):
-    """What a sensor or schedule did.
-
-    Attributes:
-        location: Its code location.
-        kind: sensor or schedule.
-        name: Its name.
-        began: When, in seconds since 1970.
-        ended: When; None: nobody wrote it down.
-        succeeded: Whether it did not fail; what had nothing to do succeeded.
-    """
+    """A tick, in seconds since 1970; ``ended`` None: not recorded. A tick that had nothing to do succeeded."""
 
     location: str
     kind: str
@@ -100,12 +87,7 @@ class Tick(NamedTuple):
 
 
 class KnownRun(NamedTuple):
-    """A run, as far as it can be known without Dagster.
-
-    Attributes:
-        status: ``QUEUED``, ``STARTED`` ...
-        tags: All of its tags, the hidden ones too.
-    """
+    """A run, as far as it can be known without loading Dagster; its tags include hidden ones."""
 
     status: str
     tags: dict[str, str]
@@ -118,17 +100,16 @@ _WRITERS = text(
 
 
 def is_there(instance: dg.DagsterInstance) -> bool:
-    """Whether the instance writes its events to a PostgreSQL at all: by default it is SQLite."""
+    """Whether the instance writes its events to a PostgreSQL; the default is SQLite."""
     return hasattr(instance.event_log_storage, "postgres_url")
 
 
 def newest_event(connection: Connection) -> int:
-    """The highest id of an event; 0 where there is none."""
     return int(connection.execute(select(func.coalesce(func.max(EVENT_LOG.c.id), 0))).scalar_one())
 
 
 def newest_folded_type(connection: Connection, after: int) -> int | None:
-    """The highest id of an event of :data:`FOLDED` after that id; None: there is none."""
+    """Returns the highest id of an event of :data:`FOLDED` after that id; None: there is none."""
     log = EVENT_LOG.c
     found = select(func.max(log.id)).where(log.id > after, _is_one_of(FOLDED))
     newest: int | None = connection.execute(found).scalar_one()
@@ -136,14 +117,14 @@ def newest_folded_type(connection: Connection, after: int) -> int | None:
 
 
 def others_said_something(connection: Connection, after: int, run_id: str) -> bool:
-    """Whether there are events of :data:`FOLDED` after that id but for what the run said of its instances."""
+    """Whether there are events of :data:`FOLDED` after that id, except the run's own about assets."""
     log = EVENT_LOG.c
     own = and_(log.run_id.is_not_distinct_from(run_id), _is_one_of(ASSET_IS_SEEN))
     return bool(connection.execute(select(exists().where(log.id > after, _is_one_of(FOLDED), ~own))).scalar_one())
 
 
 def sensors_tick(connection: Connection, seconds: int) -> bool:
-    """Whether the part of the daemon that ticks sensors has given a sign of life within so many seconds."""
+    """Whether the part of the daemon that ticks sensors had a heartbeat within so many seconds."""
     if connection.execute(select(func.to_regclass(DAEMON.name))).scalar_one() is None:
         return False
     since = func.timezone("UTC", func.now()) - timedelta(seconds=seconds)
@@ -152,18 +133,15 @@ def sensors_tick(connection: Connection, seconds: int) -> bool:
 
 
 def has_tables(connection: Connection) -> bool:
-    """Whether Dagster has made its tables there."""
     there = (func.to_regclass(one.name).is_not(None) for one in (EVENT_LOG, RUNS))
     return all(connection.execute(select(*there)).one())
 
 
 def has_unfinished_runs(connection: Connection) -> bool:
-    """Whether there are any."""
     return bool(connection.execute(select(exists().where(RUNS.c.status.in_(UNFINISHED)))).scalar_one())
 
 
 def known_runs(connection: Connection, run_ids: Sequence[str]) -> dict[str, KnownRun]:
-    """Run id -> the run; those that are gone are left out."""
     wanted = func.any(literal(list(run_ids), ARRAY(Text)))
     found = {
         run_id: KnownRun(status, {})
@@ -176,7 +154,6 @@ def known_runs(connection: Connection, run_ids: Sequence[str]) -> dict[str, Know
 
 
 def last_ticks(connection: Connection) -> list[Tick]:
-    """The latest tick that is over of each sensor and schedule that has ticked."""
     own, tick = INSTIGATORS.c, TICKS.c
     over = select(tick.status, tick.tick_body).where(tick.selector_id == own.selector_id, tick.status != "STARTED")
     latest = over.order_by(tick.timestamp.desc()).limit(1).lateral("latest")
@@ -190,7 +167,6 @@ def last_ticks(connection: Connection) -> list[Tick]:
 
 
 def _found(key: str, said: Any) -> Any:
-    """The value of the first such key in an object of JSON, or in the objects in it."""
     if not isinstance(said, dict):
         return None
     if key in said:
@@ -199,14 +175,14 @@ def _found(key: str, said: Any) -> Any:
 
 
 def event_writers(connection: Connection) -> set[str]:
-    """The transactions that insert events just now: each began before its events got their ids."""
+    """Returns the transactions that are inserting events: each began before its events got their ids."""
     return set(connection.execute(_WRITERS).scalars())
 
 
 def events_between(
     connection: Connection, after: int, newest: int, types: Sequence[str], limit: int
 ) -> list[tuple[int, dg.EventLogEntry]]:
-    """The first events of those types, with their ids: after the first id, and not after the second."""
+    """Returns the first events of those types with their ids, which are > ``after`` and <= ``newest``."""
     import dagster as dg  # noqa: PLC0415 - takes seconds, and whoever finds nothing new needs none of it
     from dagster_shared.serdes import deserialize_value  # noqa: PLC0415 - the log keeps an event as text
 
@@ -217,7 +193,6 @@ def events_between(
 
 
 def count_events(connection: Connection, after: int, types: Sequence[str]) -> int:
-    """How many events of those types have ids after that."""
     log = EVENT_LOG.c
     ours = (log.id > after, _is_one_of(types))
     return int(connection.execute(select(func.count()).select_from(EVENT_LOG).where(*ours)).scalar_one())

@@ -1,1 +1,1 @@
-"""What is written into Dagster's event log and read back by the ledger: typed records, with both ways side by side."""
+"""Records in Dagster's event log that the ledger reads back: typed, with writing and reading side by side."""

@@ -1,4 +1,4 @@
-"""Columns of a version, and what they were made from, as Dagster has them in metadata, and back."""
+"""Columns of a version and their sources as Dagster's metadata, and back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OPAQUE_TEXT = "passed through code that Spark does not look into: it may come f
 
 
 def columns_metadata(columns: OutputColumns | None, cluster: str) -> dict[str, Any]:
-    """What Dagster knows of columns and what they were made from; a place that is no feed's is an asset key."""
+    """Returns Dagster's metadata of columns and their sources; a place without a feed is an asset key."""
     import dagster as dg  # noqa: PLC0415 - takes seconds, and commands that only read need none of it
 
     if columns is None:
@@ -43,7 +43,6 @@ def columns_metadata(columns: OutputColumns | None, cluster: str) -> dict[str, A
 
 
 def columns_in(metadata: Mapping[str, Any]) -> OutputColumns | None:
-    """The columns that such metadata says; None: none that are ours."""
     import dagster as dg  # noqa: PLC0415 - as above
 
     said = {key: getattr(value, "value", value) for key, value in {**internals(metadata), **metadata}.items()}
@@ -63,7 +62,6 @@ def columns_in(metadata: Mapping[str, Any]) -> OutputColumns | None:
 
 
 def _hows(sources: Sequence[Source], said: Any) -> Hows:
-    """The ways of each of these sources; none where that is not what we write."""
     try:
         ways = {(one["feed"], one["column"]): tuple(storable(way) for way in one["how"]) for one in said}
     except (TypeError, KeyError, AttributeError):
@@ -80,12 +78,7 @@ def _sources(said: Any) -> tuple[Source, ...] | None:
 
 @dataclass(frozen=True)
 class DataCaptured(Record):
-    """What an instance really read and wrote.
-
-    Attributes:
-        capture: Whether all of it is known: ``complete``, or ``none`` and why.
-        capture_warnings: How it differs from what the process declares.
-    """
+    """The data that an instance really read and wrote; ``capture`` is ``complete``, or ``none`` and the reason."""
 
     key = "capture"
 

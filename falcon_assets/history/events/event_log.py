@@ -1,4 +1,4 @@
-"""Events of ours, from records and back."""
+"""Events of this package: made from records, and read as records."""
 
 from __future__ import annotations
 
@@ -44,7 +44,6 @@ Fact: TypeAlias = (
     | RunQueued
     | RunEnded
 )
-"""What the ledger is made from."""
 
 _MATERIALIZED = (FeedInstanceAvailable, InstanceChanged)
 _OBSERVED = (
@@ -59,13 +58,7 @@ _OBSERVED = (
 
 @dataclass(frozen=True)
 class Logged:
-    """A fact in Dagster's event log.
-
-    Attributes:
-        event_id: Its place there.
-        fact: What it says.
-        run_id: The run that says it; None: a daemon, a person or a program outside of runs.
-    """
+    """A fact in Dagster's event log; ``run_id`` None: logged by a daemon, a user or a program outside of runs."""
 
     event_id: int
     fact: Fact
@@ -75,7 +68,6 @@ class Logged:
 def materialization(
     key: dg.AssetKey, partition: str, *records: Record, description: str | None = None
 ) -> dg.AssetMaterialization:
-    """An event that says these records, with Dagster's tag for the version of what is there."""
     import dagster as dg  # noqa: PLC0415 - takes seconds, and commands that only read need none of it
 
     versions = [one.version for one in records if isinstance(one, FeedInstanceAvailable)]
@@ -86,7 +78,6 @@ def materialization(
 def observation(
     key: dg.AssetKey, partition: str | None, *records: Record, description: str | None = None
 ) -> dg.AssetObservation:
-    """An event that says these records."""
     import dagster as dg  # noqa: PLC0415 - as above
 
     return dg.AssetObservation(key, description, _metadata(records), partition)
@@ -97,7 +88,7 @@ def _metadata(records: tuple[Record, ...]) -> dict[str, Any]:
 
 
 def asset_facts(event_id: int, event: AssetEvent, seen: datetime) -> tuple[Fact, ...]:
-    """What an event about ``[cluster, feed]`` says; nothing where it is about something else."""
+    """Returns the facts of an event about ``[cluster, feed]``; empty: it is about something else."""
     import dagster as dg  # noqa: PLC0415 - as above
 
     said = {AT.alias: seen, VERSION.alias: f"event-{event_id}", **said_by(event)}

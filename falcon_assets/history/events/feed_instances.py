@@ -1,4 +1,4 @@
-"""Instances of feeds: they are available, were replaced by another version, or retention took them away."""
+"""Records about instances of feeds: availability, replacement by another version, eviction."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from falcon_assets.planning.version_columns import OutputColumns
 
 @dataclass(frozen=True)
 class KeptVersion:
-    """A version that was replaced and is kept, and where it lies."""
-
     version: Text
     path: Text
 
@@ -27,31 +25,21 @@ class FeedInstanceAvailable(Record):
     """A feed instance landed or was published.
 
     Attributes:
-        version: What is there.
-        at: When that was seen, on the falcon clock.
-        bytes: Its size, and so on; None: nobody counted.
+        bytes: None: not counted; so are ``records`` and ``files``.
         signature: Of the listing in which a collector saw it.
-        looked_before: The last time at which a collector found that it was not there yet; None: it was seen as it came.
-        modified_at: The newest modification time of its files.
+        looked_before: When a collector last found that it was missing; None: it was seen when it arrived.
         pushed: The partition whose push it answers.
-        push_event: The event of that push.
-        process: The process that published it; None: it came from outside.
-        nominal: The nominal time of that process instance.
-        inputs: What it was made from.
-        late: The changed inputs for which it was made again.
-        path: Where it lies.
-        definition: The version of the definition that it was made with; None: nobody made it, or nobody knows.
-        source_versions: Of a copy, by cluster, what all its sources had come to.
-        kept_versions: The versions that are kept beside it; None: its feed keeps none.
-        undeclared: What it was made from besides, and its process does not declare.
-        undeclared_places: Where it was made from what is of no feed: folders, files and tables, as Spark names them.
-        undeclared_writes: What the run that made it wrote besides, and its process does not declare.
-        capture: How much of all that is known, as in :class:`.DataCaptured`; None: not recorded.
-        capture_warnings: In words, how it differs from what the process declares.
-        restored_by: Who had it restored from a version that was kept; None: it was made.
-        columns: What it holds, and what that was made from; none: nobody knows.
+        process: The process that published it; None: it landed from outside.
+        definition: The version of the entity definition that made it; None: it landed from outside, or is unknown.
+        source_versions: Of a replication: the versions of all its sources, by cluster.
+        kept_versions: Earlier versions kept beside it; None: the feed keeps none.
+        undeclared: Feed instances it was made from that its process does not declare.
+        undeclared_places: Folders, files and tables of no feed it was made from, as Spark names them.
+        undeclared_writes: Places that its run wrote and its process does not declare.
+        capture: As in :class:`.DataCaptured`; None: not recorded.
+        restored_by: The user who restored it from a kept version; None: it was not restored.
         made_by: The user of the operating system whose run made it.
-        environment: With which versions of Python and of packages that was.
+        environment: Versions of Python and of packages in that run.
     """
 
     key = keys.INSTANCE.alias
@@ -88,7 +76,6 @@ class FeedInstanceAvailable(Record):
     capture_warnings: tuple[Words, ...] = ()
 
     def metadata(self) -> dict[str, Any]:
-        """See :class:`Record`; with what Dagster knows how to show."""
         import dagster as dg  # noqa: PLC0415 - takes seconds, and commands that only read need none of it
 
         path = {"path": dg.MetadataValue.path(self.path)} if self.path else {}
@@ -98,17 +85,7 @@ class FeedInstanceAvailable(Record):
 
 @dataclass(frozen=True)
 class FeedInstanceEvicted(Record):
-    """Retention took a feed instance away.
-
-    Attributes:
-        evicted: What was done with it: ``delete`` or ``archive``.
-        at: When, on the falcon clock.
-        bytes: How much it was, statistics and metadata included.
-        files: How many files, likewise.
-        reason: Why it went.
-        archived_to: Where it was archived.
-        archive_cluster: On which cluster, where that is another.
-    """
+    """Retention deleted or archived a feed instance; ``bytes`` and ``files`` include statistics and metadata."""
 
     key = "evicted"
 
@@ -126,12 +103,7 @@ class FeedInstanceEvicted(Record):
 
 @dataclass(frozen=True)
 class FeedInstanceWithdrawn(Record):
-    """A feed instance that was available is not there any more, and not by us: it was taken back, to be rewritten say.
-
-    Attributes:
-        withdrawn: Who found that it is not there: the process or replication that was to read it.
-        at: When, on the falcon clock.
-    """
+    """An available instance is missing, found by a process or replication that was to read it; it was not evicted."""
 
     key = "withdrawn"
 
@@ -144,14 +116,6 @@ class FeedInstanceWithdrawn(Record):
 
 @dataclass(frozen=True)
 class FeedVersionEvicted(Record):
-    """A version of a feed instance that was replaced is kept no longer.
-
-    Attributes:
-        version_evicted: The version.
-        at: When, on the falcon clock.
-        reason: Why it went.
-    """
-
     key = "version_evicted"
 
     cluster: Annotated[Text, keys.CLUSTER]
@@ -164,14 +128,6 @@ class FeedVersionEvicted(Record):
 
 @dataclass(frozen=True)
 class InstancesKept(Record):
-    """Instances that have outlived their limit and stay nevertheless.
-
-    Attributes:
-        kept: How many.
-        kept_instances: Of the first of them, why.
-        at: When, on the falcon clock.
-    """
-
     key = "kept"
 
     kept: int
@@ -181,8 +137,6 @@ class InstancesKept(Record):
 
 @dataclass(frozen=True)
 class KeptInstance:
-    """An instance that stays, and why; for programs, too."""
-
     instance: Instant
     reason: Words
     reason_data: Data = None
@@ -190,15 +144,6 @@ class KeptInstance:
 
 @dataclass(frozen=True)
 class InstancesLanded(Record):
-    """What a collector found of a feed at once.
-
-    Attributes:
-        landed: How many instances.
-        first: The oldest of them.
-        last: The newest.
-        at: When, on the falcon clock.
-    """
-
     key = "landed"
 
     landed: int
@@ -209,11 +154,7 @@ class InstancesLanded(Record):
 
 @dataclass(frozen=True)
 class PartitionPushed(Record):
-    """Somebody else says that a partition is there: nothing is known about it until a collector has checked.
-
-    Attributes:
-        partition: What they said, the key of an instance or not; empty: nothing.
-    """
+    """An announcement from outside, unverified; ``partition`` may be any text, empty: none was named."""
 
     cluster: Annotated[Text, keys.CLUSTER]
     feed: Annotated[Text, keys.ASSET]
@@ -222,13 +163,7 @@ class PartitionPushed(Record):
 
 @dataclass(frozen=True)
 class PushRefused(Record):
-    """A collector has checked what was pushed, and there is no instance to record.
-
-    Attributes:
-        partition: As it was pushed.
-        push_event: The latest push that this answers.
-        reason: Why there is none.
-    """
+    """A collector found no instance for a push; ``push_event`` is the latest push that this answers."""
 
     key = keys.PUSHED.alias
 

@@ -1,4 +1,4 @@
-"""What an instance read: versions of feed instances, and which of them were late."""
+"""Versions of feed instances that an instance read, and late changes among them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,8 @@ class Consumption:
     """An input instance that was read.
 
     Attributes:
-        feed: Its feed.
-        instance: Its nominal time.
-        version: The version that was there just before; None: it was not there, and the input is optional.
-        cluster: Where it was read; None: where the process runs.
-        path: Where it lay, with the root of its cluster.
+        version: The version just before reading; None: the instance was missing, and the input is optional.
+        cluster: Where it was read; None: the cluster of the process.
     """
 
     feed: Text
@@ -47,7 +44,6 @@ Inputs = Annotated[Mapping[Text, tuple[Consumption, ...]], BeforeValidator(_with
 
 
 def changes_as_json(changes: Iterable[LateChange]) -> list[dict[str, str | None]]:
-    """Changes as JSON: input, feed, instance, and from which version to which."""
     return [
         {
             "input": one.input,
@@ -61,7 +57,6 @@ def changes_as_json(changes: Iterable[LateChange]) -> list[dict[str, str | None]
 
 
 def changes_of_json(changes: Iterable[Mapping[str, Any]]) -> tuple[LateChange, ...]:
-    """The changes that such JSON says."""
     return tuple(
         LateChange(one["input"], one["feed"], parse_instant(one["instance"]), one["from"], one["to"]) for one in changes
     )
@@ -77,4 +72,3 @@ def _changes(value: Any) -> Any:
 
 
 Changes = Annotated[tuple[LateChange, ...], BeforeValidator(_changes), PlainSerializer(changes_as_json)]
-"""Changed inputs for which an instance was run again."""

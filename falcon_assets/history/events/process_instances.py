@@ -1,4 +1,4 @@
-"""Instances of processes: the states that they come to, and late data that nothing is run again for."""
+"""Records about instances of processes: their states, and late data without a rerun."""
 
 from __future__ import annotations
 
@@ -20,17 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class InstanceChanged(Record):
-    """A process instance came to a state.
+    """A process instance changed its state.
 
     Attributes:
-        at: When, on the falcon clock.
-        reason: Why, in plain words.
-        inputs: What it read, where it succeeded.
-        late: The changed inputs for which it was run again.
-        reason_data: The reason for programs: its kind and what it is about.
-        definition: The version of the definition that it runs with; None: it does not run, or nobody knows.
-        before: The state in which a command found it; None: no command says it.
-        bytes_copied: Of a replication, the size of what it copied: see :class:`.FilesCopied`, which writes it.
+        inputs: The versions it read, where it succeeded.
+        reason_data: The reason for programs: its kind and subject.
+        definition: The version of the entity definition it runs with; None: it does not run, or is unknown.
+        before: The state in which a command found it; None: the change is not by a command.
     """
 
     key = "state"
@@ -49,18 +45,11 @@ class InstanceChanged(Record):
     bytes_copied: Size = None
 
     def metadata(self) -> dict[str, Any]:
-        """See :class:`Record`; the UI shows it in this order."""
         said = super().metadata()
         return {key: said[key] for key in (self.key, keys.REASON.alias) if key in said} | said
 
     def event(self, key: dg.AssetKey, partition: str, causes: str | None = None) -> dg.AssetObservation:
-        """An observation of its own, on a partition of the first asset of the process.
-
-        Args:
-            key: Of that asset.
-            partition: The partition.
-            causes: For people, as Markdown; the UI shows it, and it is not part of the record.
-        """
+        """Returns an observation on the first asset of the process; ``causes`` is Markdown for the UI, not recorded."""
         import dagster as dg  # noqa: PLC0415 - takes seconds, and commands that only read need none of it
 
         what = f"{self.process} {format_instant(self.nominal)}: {self.state.value}"
@@ -72,14 +61,7 @@ class InstanceChanged(Record):
 
 @dataclass(frozen=True)
 class CameTooLate(Record):
-    """A version of a feed instance came after its cut-off, and a process instance that had read it does not rerun.
-
-    Attributes:
-        feed: The input feed.
-        instance: Its instance.
-        too_late: The version.
-        at: When that was said, on the falcon clock.
-    """
+    """The version ``too_late`` of an input arrived after its cut-off: the process instance does not rerun."""
 
     key = "too_late"
 
@@ -94,11 +76,7 @@ class CameTooLate(Record):
 
 @dataclass(frozen=True)
 class RunQueued:
-    """A run that a coordinator made for some instances of a process is there.
-
-    ``attempts`` says for each of the instances which attempt the coordinator meant the run to be; none: the next.
-    Of several runs for one attempt the first one has the instance, and the others are not for it.
-    """
+    """Of several runs for one attempt (empty: the next) of an instance, only the first has the instance."""
 
     process: str
     cluster: str
@@ -107,20 +85,15 @@ class RunQueued:
 
 
 class RunEnding(str, Enum):
-    """How a run ended, for the instances that it left unfinished."""
-
     FAILED = "failed"
     KILLED = "killed"
     INTERRUPTED = "interrupted"
-    """Who ran it was asked to end, or ended, or its database did: nothing is wrong with its instances."""
+    """Its process or database ended or was asked to end: the instances did not cause it."""
 
 
 @dataclass(frozen=True)
 class RunEnded:
-    """A run is over; instances that it has not finished will not be finished by it.
-
-    ``died``: its process was killed, by whomever; what it computes may be the reason.
-    """
+    """A run is over; ``died``: its process was killed, perhaps because of its computation."""
 
     ending: RunEnding
     at: datetime
@@ -130,30 +103,12 @@ class RunEnded:
 
 @dataclass(frozen=True)
 class WorkDone(Record):
-    """What it took to make an instance.
-
-    Attributes:
-        duration_seconds: From planning the instance to the last published output.
-        spark_application_id: Of the Spark application that computed it.
-    """
-
     duration_seconds: float
     spark_application_id: str | None = None
 
 
 @dataclass(frozen=True)
 class FilesCopied(Record):
-    """What a replication copied of an instance.
-
-    Attributes:
-        source: The cluster that was read.
-        files_copied: Files that were copied.
-        files_skipped: Files that were there already.
-        files_failed: Files that could not be copied.
-        bytes_copied: Size of what was copied.
-        verification: How that was verified.
-    """
-
     source: Text
     files_copied: int
     files_skipped: int

@@ -1,4 +1,4 @@
-"""What all records have in common: values as metadata has them, and how a record becomes metadata and comes back."""
+"""Base of all records: values as metadata has them, and the conversion of records to metadata and back."""
 
 from __future__ import annotations
 
@@ -46,7 +46,6 @@ PUSHED = Field(alias="pushed")
 PUSH_EVENT = Field(alias="pushed_event")
 
 INTERNALS = "internals"
-"""The one entry of an event's metadata with what programs need and nobody reads: an object."""
 _INTERNAL = frozenset(
     {"signature", "looked_before", "pushed_event", "reason_data", "state_before", "rows_from", "column_transformations"}
 )
@@ -56,7 +55,7 @@ _LARGEST_NUMBER = 2**31 - 1
 
 
 def storable(text: str) -> str:
-    """The text without what PostgreSQL has no place for: NUL, and what is no Unicode."""
+    """Returns the text without NUL and invalid Unicode, which PostgreSQL cannot store."""
     return text.encode(errors="replace").decode().replace("\0", "")
 
 
@@ -89,61 +88,50 @@ def _json_object(value: Any) -> Any:
 
 
 Text = Annotated[str, AfterValidator(_require_storable)]
-"""A name or a version."""
 Words = Annotated[
     str,
     BeforeValidator(lambda value: recorded(storable(value)) if isinstance(value, str) else value),
     PlainSerializer(recorded),
 ]
-"""A text for people, who would rather read a part of it than none."""
+"""A text for people; too long ones are cut."""
 Time = Annotated[
     datetime, BeforeValidator(_time), PlainSerializer(lambda moment: moment.isoformat(timespec="milliseconds"))
 ]
-"""A time on the falcon clock, to the millisecond, in UTC."""
 Size = Annotated[
     int | None,
     BeforeValidator(lambda value: value if type(value) is int and 0 <= value <= _LARGEST else None),
 ]
-"""A count; None: nobody counted, or not in numbers."""
+"""A count; None: not counted, or no valid number."""
 VersionNumber = Annotated[
     int | None,
     BeforeValidator(lambda value: value if type(value) is int and 1 <= value <= _LARGEST_NUMBER else None),
 ]
-"""Of a definition, from 1; None: nobody knows."""
+"""Of an entity definition, from 1; None: unknown."""
 Data = Annotated[dict[str, Any] | None, BeforeValidator(_json_object)]
-"""An object of JSON; None: there is none, or PostgreSQL cannot store it."""
+"""A JSON object; None: there is none, or PostgreSQL cannot store it."""
 
 
 _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
 class Record:
-    """A part of what an event says: a frozen dataclass, whose fields are keys of the event's metadata.
-
-    Attributes:
-        key: The key of the metadata that an event has exactly where it says this.
-    """
+    """A part of an event: a frozen dataclass of keys of its metadata; ``key`` is in no event without it."""
 
     key: ClassVar[str]
 
     def metadata(self) -> dict[str, Any]:
-        """It as metadata, without what is not known."""
         said = _adapter(type(self)).dump_python(self, mode="json", by_alias=True, exclude_defaults=True)
         return {key: value for key, value in said.items() if value is not None}
 
     @classmethod
     def read(cls, said: Mapping[str, Any]) -> Self:
-        """The record that was written as this (see :func:`said_by`).
-
-        Raises:
-            ValueError: it is not of that form.
-        """
+        """Returns the record from the values of :func:`said_by`; raises ValueError if they have another form."""
         adapter: TypeAdapter[Self] = _adapter(cls)
         return adapter.validate_python(said)
 
 
 def for_people(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata as an event has it: what can be read first, then lists and objects, then what nobody reads."""
+    """Returns metadata in the order of the UI: plain values, then lists and objects, then :data:`INTERNALS`."""
     shown = {key: value for key, value in metadata.items() if key not in _INTERNAL}
     internal = {key: value for key, value in metadata.items() if key in _INTERNAL}
     in_order = dict(sorted(shown.items(), key=lambda one: isinstance(one[1], dict | list)))
@@ -151,13 +139,13 @@ def for_people(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def internals(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Those of an event; events of earlier versions have them beside the others."""
+    """Returns the values for programs; events of earlier versions have them beside the others."""
     found = getattr(metadata.get(INTERNALS), "value", None)
     return {key: found[key] for key in found if key in _INTERNAL} if isinstance(found, dict) else {}
 
 
 def said_by(event: AssetEvent) -> dict[str, Any]:
-    """What an event says: its metadata without Dagster's types around the values, and what stands beside them."""
+    """Returns an event's metadata without Dagster's types, and its asset key, partition and data version."""
     cluster, asset = event.asset_key.path if len(event.asset_key.path) == 2 else (None, None)
     version = (event.tags or {}).get(DATA_VERSION_TAG)
     return {

@@ -28,16 +28,17 @@ from falcon_assets.hooks import hooks
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
 
 History: TypeAlias = Callable[[Connection, int, int], tuple[Sequence[Logged], int | None]]
-"""``history(connection, after, limit)``: the facts of the next ``limit`` events after that event id, in order, and
-the id of the last of these events; None where there are no more. Events that may still appear before it are not passed
-over. It is asked with the connection that has the ledger's lock: were it to need another one of a pool, all of them
-could be in the hands of others, who wait for the lock."""
+"""``history(connection, after, limit)``: the facts of the next ``limit`` events after that event id, in order, and the
+id of the last of these events; None where there are no more. Must not pass over events that may still appear before
+it. Must use the given connection, which holds the ledger's lock: if it needed another one of a pool, all of them could
+be taken by others that wait for the lock.
+"""
 
 _CHUNK = 1000
 
 
 def fold(engine: Engine, history: History) -> int:
-    """Folds in what is new; returns the number of facts. Several folders at once wait for each other."""
+    """Folds new events; returns the number of facts. Concurrent calls wait for each other."""
     count = 0
     while True:
         with engine.begin() as connection:
@@ -49,10 +50,7 @@ def fold(engine: Engine, history: History) -> int:
 
 
 def rebuild(engine: Engine, history: History) -> int:
-    """Forgets the projection and folds all of history again, in one transaction; returns the number of facts.
-
-    Readers see the old projection until the new one is complete.
-    """
+    """Folds all of history again, in one transaction: readers see the old projection until it commits."""
     count = 0
     with engine.begin() as connection:
         lock_in_transaction(connection, LEDGER_LOCK)
@@ -65,7 +63,7 @@ def rebuild(engine: Engine, history: History) -> int:
 
 
 def _fold_next(connection: Connection, history: History, folded: int = 0) -> int | None:
-    """Folds the next events; None where there are none. What was ``folded`` before is told to nobody again."""
+    """Folds the next events; None: there are none. Events up to ``folded`` notify no receiver again."""
     after = connection.execute(select(FOLD.c.event_id)).scalar() or 0
     facts, last = history(connection, after, _CHUNK)
     if last is None:
@@ -83,7 +81,6 @@ def _fold_next(connection: Connection, history: History, folded: int = 0) -> int
 
 
 def _load(connection: Connection, logged: Sequence[Logged]) -> Rows:
-    """The rows that the facts are about, as they are now."""
     facts = [one.fact for one in logged]
     of_feeds = FeedInstanceAvailable | FeedInstanceEvicted | FeedInstanceWithdrawn
     about_feeds = [one for one in facts if isinstance(one, of_feeds)]
@@ -128,7 +125,6 @@ def _load_pushed(connection: Connection, rows: Rows, keys: set[PushKey]) -> None
 
 
 def _push_of(fact: Fact) -> PushKey | None:
-    """The push that a fact is about."""
     if isinstance(fact, PartitionPushed | PushRefused):
         return fact.cluster, fact.feed, fact.partition
     if isinstance(fact, FeedInstanceAvailable) and fact.pushed is not None:
@@ -146,14 +142,12 @@ def _load_consumed(connection: Connection, rows: Rows, keys: set[ProcessKey]) ->
 
 
 def record_of(row: Any) -> InstanceRecord:
-    """A row of ``process_instances`` as a record."""
     mapping = row._mapping  # made anew each time it is asked for
     values = {name: mapping[name] for name in _RECORD}
     return InstanceRecord(**{**values, "state": InstanceState(values["state"])})
 
 
 def feed_row_of(row: Any) -> FeedInstanceRow:
-    """A row of ``feed_instances``, without its key."""
     values = {name: row._mapping[name] for name in _FEED_ROW}
     return FeedInstanceRow(**{**values, "state": FeedState(values["state"])})
 

@@ -1,4 +1,4 @@
-"""What a fact does to the row of one process instance; pure."""
+"""Effects of a fact on the row of one process instance; pure."""
 
 from __future__ import annotations
 
@@ -9,30 +9,28 @@ from falcon_assets.history.events.process_instances import InstanceChanged, RunE
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 
 OVER = (InstanceState.SUCCEEDED, InstanceState.SKIPPED, InstanceState.KILLED)
-"""States in which an instance has come to its end."""
 DEATHS = 5
-"""So often in a row the run of an instance may be killed: after that it is taken for what kills it."""
+"""Number of times in a row that the run of an instance may be killed; then the instance is taken for the cause."""
 _STOPPED = (InstanceState.KILLED, InstanceState.SUSPENDED, InstanceState.WAITING)
 
 
 def pending(nominal: datetime) -> InstanceRecord:
-    """An instance that nobody has said anything of."""
     return InstanceRecord(nominal, InstanceState.WAITING)
 
 
 def taken(row: InstanceRecord, run_id: str) -> InstanceRecord:
-    """The row in the hands of a run: it was announced by a coordinator, or started by a person."""
+    """Returns the row with ``run_id`` as its run, which a coordinator announced or a user started."""
     if row.queued_run == run_id:
         return replace(row, queued_run=None, run_id=run_id)
     return row if row.run_id == run_id else replace(row, run_id=run_id, attempt=row.attempt + 1)
 
 
 def commanded(row: InstanceRecord, fact: InstanceChanged) -> InstanceRecord | None:
-    """The row after a command; None: the instance came to an end since the command found it, or it is so already.
+    """Returns the row after a command; None: it has no effect, as the instance ended since, or already has that state.
 
-    A run that had it in hand has it no more. Where none had, one may be on its way that a coordinator planned before:
-    the command takes its attempt. An attempt that is killed before it started has no start: that of an earlier one is
-    not its own.
+    A run that had the instance loses it. If there was none, a run that a coordinator planned before may be on its way:
+    the command takes its attempt. An attempt that is killed before it started has no start time, not that of an
+    earlier one.
     """
     if row.state in OVER and row.state is not fact.before:
         return None
@@ -51,17 +49,17 @@ def commanded(row: InstanceRecord, fact: InstanceChanged) -> InstanceRecord | No
 
 
 def was_stopped(row: InstanceRecord, run_id: str) -> bool:
-    """Whether a command took the instance from the run that had it: what that says of it still is too late."""
+    """Whether a command took the instance from its run: later records of that run are ignored."""
     return row.run_id == run_id and row.queued_run != run_id and row.state in _STOPPED
 
 
 def dropped(row: InstanceRecord, fact: RunEnded, began: bool) -> InstanceRecord:
-    """An instance whose turn did not come.
+    """Returns the row of an instance that its run did not start.
 
-    What another run is computing is that run's, and what another run finished meanwhile stays so. Else: where a person
-    killed the run, it is killed too; where the run failed before it ``began`` any instance, it failed, or the same
-    would be tried for ever, and where it was killed then, that is counted; where the run was interrupted, or others had
-    their turn, it is what it was before.
+    Instances that another run is computing or has finished are unchanged. Otherwise: if a user killed the run, the
+    instance is KILLED; if the run failed before it ``began`` any instance, it is FAILED, since it would be retried for
+    ever, and if the run was killed then, that is counted; if the run was interrupted, or ended after other instances,
+    it is unchanged.
     """
     row = replace(row, queued_run=None)
     is_interrupted = fact.ending is RunEnding.INTERRUPTED and (began or not fact.died)
@@ -72,7 +70,6 @@ def dropped(row: InstanceRecord, fact: RunEnded, began: bool) -> InstanceRecord:
 
 
 def over(row: InstanceRecord, fact: RunEnded) -> InstanceRecord:
-    """An instance that is over with its run."""
     deaths = row.deaths + 1 if fact.died else 0
     row = replace(row, reason=fact.reason, reason_data=None, ended=fact.at, deaths=deaths)
     if fact.ending is RunEnding.INTERRUPTED and deaths < DEATHS:

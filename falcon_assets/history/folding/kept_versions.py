@@ -1,4 +1,4 @@
-"""The versions of feed instances that were replaced and are kept: written by the fold, asked for by commands."""
+"""Kept versions of feed instances, which were replaced: written by the fold, read by commands."""
 
 from __future__ import annotations
 
@@ -24,18 +24,15 @@ _Instance: TypeAlias = tuple[str, str, datetime]
 
 
 class Kept(NamedTuple):
-    """A row of ``falcon.kept_versions`` without its key."""
-
     path: str
     replaced_at: datetime
 
 
 KeptRows: TypeAlias = Mapping[str, Kept]
-"""Of one instance, by version."""
 
 
 def after_publication(rows: KeptRows, fact: FeedInstanceAvailable) -> KeptRows:
-    """What is kept of an instance after a version of it came: what the publication says, and never that version."""
+    """Returns the kept versions after a publication, as it lists them, without the published version."""
     if fact.kept_versions is None:
         return {version: row for version, row in rows.items() if version != fact.version}
     said = {one.version: one.path for one in fact.kept_versions if one.version != fact.version}
@@ -45,13 +42,11 @@ def after_publication(rows: KeptRows, fact: FeedInstanceAvailable) -> KeptRows:
 
 
 def load_kept(connection: Connection, facts: Iterable[Fact]) -> dict[_Instance, KeptRows]:
-    """What is kept of the instances that the facts are about, of those that have any."""
     about = (one for one in facts if isinstance(one, FeedInstanceAvailable | FeedVersionEvicted))
     return kept_of(connection, {(one.cluster, one.feed, one.instance) for one in about})
 
 
 def kept_of(connection: Connection, instances: Collection[_Instance]) -> dict[_Instance, KeptRows]:
-    """What is kept of those instances, of those that have any."""
     found: dict[_Instance, dict[str, Kept]] = {}
     for part in parts(instances):
         for row in connection.execute(select(KEPT_VERSIONS).where(among(_KEY, part))):
@@ -61,7 +56,6 @@ def kept_of(connection: Connection, instances: Collection[_Instance]) -> dict[_I
 
 
 def store_kept(connection: Connection, rows: Mapping[_Instance, KeptRows]) -> None:
-    """Writes what is kept of instances, all of each."""
     for part in parts(rows):
         connection.execute(delete(KEPT_VERSIONS).where(among(_KEY, part)))
     values = [
@@ -74,19 +68,11 @@ def store_kept(connection: Connection, rows: Mapping[_Instance, KeptRows]) -> No
 
 @dataclass
 class KnownVersions:
-    """What the ledger knows of the versions of a feed that are kept on a cluster.
-
-    Attributes:
-        replaced: Instance and version -> when it was replaced.
-        evicted: Those of the instances that retention took away.
-    """
-
     replaced: dict[tuple[datetime, str], datetime] = field(default_factory=dict)
     evicted: set[datetime] = field(default_factory=set)
 
 
 def known_versions(connection: Connection, cluster: str, feeds: Collection[str]) -> dict[str, KnownVersions]:
-    """Of each of the feeds that has any."""
     there, found = FEED_INSTANCES.c, dict[str, KnownVersions]()
     same = and_(*(there[column.name] == column for column in _KEY))
     asked = select(_TABLE.feed, _TABLE.instance, _TABLE.version, _TABLE.replaced_at, there.state)
@@ -100,7 +86,6 @@ def known_versions(connection: Connection, cluster: str, feeds: Collection[str])
 
 
 def versions_of(connection: Connection, instance: _Instance) -> dict[str, VersionRow]:
-    """Every version that an instance is known to have had there."""
     table = DATA_VERSIONS.c
     own = (table.cluster == instance[0], table.feed == instance[1], table.instance == instance[2])
     rows = connection.execute(select(DATA_VERSIONS).where(*own, table.status != VersionStatus.READ.value))

@@ -1,4 +1,4 @@
-"""Rows of the ledger and what they go by, as facts change them."""
+"""Rows of the ledger and their keys, as facts change them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ PushKey: TypeAlias = tuple[str, str, str]
 ProcessKey: TypeAlias = tuple[str, str, datetime]
 """Process, cluster, nominal time."""
 TotalKey: TypeAlias = tuple[str, str, str, str]
-"""What is counted, the entity, its cluster, and of which kind it is."""
+"""Kind of total, entity, cluster, label."""
 COPIED_BYTES, EVICTED_BYTES = "copied_bytes", "evicted_bytes"
 
 
 @dataclass(frozen=True)
 class FeedInstanceRow:
-    """A row of ``falcon.feed_instances`` without its key."""
-
     version: str
     landed_at: datetime
     seen_at: datetime
@@ -45,7 +43,7 @@ class FeedInstanceRow:
 
 @dataclass(frozen=True)
 class Consumed:
-    """A row of ``falcon.consumed`` without the key of its process instance, and without what follows from it."""
+    """A row of ``falcon.consumed`` without the key of its process instance and the derived column ``stale``."""
 
     input: str
     feed: str
@@ -58,7 +56,5 @@ class Consumed:
 
 @dataclass(frozen=True)
 class First:
-    """What a process instance came to first, whatever became of it afterwards: its SLA asks for that."""
-
     started: datetime | None = None
     succeeded: datetime | None = None

@@ -1,4 +1,4 @@
-"""What a fact does to the rows of the ledger; pure, so that any folding of the same history gives the same rows."""
+"""Effects of facts on the rows of the ledger; pure: folding the same history always gives the same rows."""
 
 from __future__ import annotations
 
@@ -47,21 +47,12 @@ _TOLD = {
 
 @dataclass
 class Rows:
-    """The rows that some facts are about, and what became of them.
+    """The rows that some facts are about, and the changes of instances.
 
     Attributes:
-        feeds: Feed instances.
-        processes: Process instances.
-        consumed: What process instances consumed, of those only that succeeded in these facts or that these facts say
-            something came too late for.
-        events: The latest event about each process instance of these facts.
-        started: The event by which each process instance started last.
-        first: When each process instance started and succeeded first.
-        pushed: The event that pushed a partition last; None: it has its answer.
-        versions: Versions of feed instances, and what they were made from.
-        moved: How many bytes were copied and evicted in these facts.
-        happened: What became of instances, and may be told.
-        kept: What is kept beside feed instances, of those that have or had any.
+        consumed: Only of process instances that succeeded, or for which something came too late, in these facts.
+        pushed: The event of the last push of a partition; None: it is answered.
+        moved: Bytes copied and evicted in these facts.
     """
 
     feeds: dict[FeedKey, FeedInstanceRow] = field(default_factory=dict)
@@ -77,7 +68,7 @@ class Rows:
     kept: dict[FeedKey, KeptRows] = field(default_factory=dict)
 
     def apply(self, facts: Iterable[Logged]) -> None:
-        """Changes the rows by the facts, which come in the order of history."""
+        """Applies the facts, which are in the order of history."""
         for logged in facts:
             fact, event_id, run_id = logged.fact, logged.event_id, logged.run_id
             if isinstance(fact, FeedInstanceAvailable):
@@ -268,7 +259,7 @@ class Rows:
                 self._put(key, over(row, fact), event_id)
 
     def _put(self, key: ProcessKey, row: InstanceRecord, event_id: int, run_id: str | None = None) -> None:
-        """``run_id``: the run that ended without starting it, where one did."""
+        """``run_id``: the run that ended without starting the instance, if there is one."""
         before, told = self.processes.get(key), _TOLD.get(row.state)
         if told and row.ended and (before is None or (before.state, before.failures) != (row.state, row.failures)):
             what = (told, "process", *key, row.ended, str(event_id), row.reason)
@@ -279,12 +270,11 @@ class Rows:
 
 
 def _was_seen_before(row: FeedInstanceRow, fact: FeedInstanceAvailable) -> bool:
-    """Whether a collector says that of an evicted instance which it saw before it went."""
     return fact.signature is not None and fact.signature == row.signature
 
 
 def _run(row: InstanceRecord, run_id: str | None) -> dict[str, str | int | None] | None:
-    """The run of an instance that is over, as JSON; None: none had it when it timed out, or was killed."""
+    """The run of an instance that is over, as JSON; None: it had no run when it timed out, or was killed."""
     if run_id is None or row.state is InstanceState.TIMED_OUT:
         return None
     if row.state is InstanceState.KILLED and row.started is None:

@@ -22,12 +22,9 @@ _ROW = [one.name for one in fields(VersionRow)]
 
 
 def load_versions(connection: Connection, facts: Iterable[Fact], present: Mapping[tuple[Any, ...], str]) -> VersionRows:
-    """The versions that the facts are about, as they are stored.
+    """Returns the stored versions that the facts are about; ``present``: the available ones.
 
-    Args:
-        connection: Whose transaction has the ledger's lock: the numbers of new versions follow the last one.
-        facts: What happened.
-        present: The versions that are there now, by cluster, feed and instance.
+    The transaction must hold the ledger's lock: new versions are numbered after the last one.
     """
     keys: set[VersionKey] = set()
     for one in facts:
@@ -52,13 +49,11 @@ def load_versions(connection: Connection, facts: Iterable[Fact], present: Mappin
 
 
 def version_row_of(row: Any) -> VersionRow:
-    """A row of ``data_versions``, without its key."""
     values = {name: row._mapping[name] for name in _ROW}
     return VersionRow(**{**values, "status": VersionStatus(values["status"])})
 
 
 def store_versions(connection: Connection, rows: VersionRows) -> None:
-    """Stores what has changed."""
     versions = [{**dict(zip(_KEY, key, strict=True)), **vars(rows.known[key])} for key in rows.changed]
     edges = [{"output": key[0], "input": key[1], **vars(row)} for key, row in rows.edges.items()]
     upsert(connection, DATA_VERSIONS, [{**one, "status": one["status"].value} for one in versions])
@@ -67,11 +62,11 @@ def store_versions(connection: Connection, rows: VersionRows) -> None:
 
 
 def mark_stale(connection: Connection, feeds: Collection[FeedKey], readers: Collection[ProcessKey]) -> None:
-    """Brings ``consumed.stale`` up to date, where these feed instances or these process instances are concerned.
+    """Updates ``consumed.stale`` for these feed instances and process instances.
 
-    Stale: the present version differs from what was read (nothing at all included), it was seen after the
-    reading began, it was not evicted since, and nobody said that it came too late. Where it was seen before that, what
-    was read is newer still, and the collector has yet to see it.
+    Stale: the available version differs from the version read (including none), was seen after the start of reading,
+    was not evicted since, and no record says that it came too late. If it was seen before the start, the version read
+    is the newer one, which the collector has yet to see.
     """
     read = (CONSUMED.c.input_cluster, CONSUMED.c.feed, CONSUMED.c.instance)
     reader = (CONSUMED.c.process, CONSUMED.c.cluster, CONSUMED.c.nominal)

@@ -1,4 +1,4 @@
-"""Totals that are kept beside the rows, in the transactions that write these: to ask for them reads no history."""
+"""Totals, updated in the transactions that write the rows: reading them costs no scan of the history."""
 
 from __future__ import annotations
 
@@ -15,12 +15,9 @@ from falcon_assets.history.folding.reduce import Rows
 from falcon_assets.history.tables import SLA_BREACHES, SLA_TOTALS, TOTALS
 
 FEEDS, PROCESSES = "feed", "process"
-"""What instances are counted by state: those of feeds, and those of processes and replications."""
 
 
 class Total(NamedTuple):
-    """How many instances, bytes or breaches of one kind there are of an entity on a cluster."""
-
     what: str
     entity: str
     cluster: str
@@ -29,14 +26,13 @@ class Total(NamedTuple):
 
 
 def states_in(rows: Rows) -> Counter[TotalKey]:
-    """How many of the rows are in which state."""
     found = Counter((FEEDS, feed, cluster, row.state.value) for (cluster, feed, _), row in rows.feeds.items())
     found.update((PROCESSES, name, cluster, row.state.value) for (name, cluster, _), row in rows.processes.items())
     return found
 
 
 def changes(before: Counter[TotalKey], rows: Rows) -> Counter[TotalKey]:
-    """What facts that were applied to rows add to the totals; ``before`` are the states that were in them."""
+    """Returns the change of totals by facts that were applied to the rows; ``before``: the states before."""
     found = states_in(rows)
     found.subtract(before)
     found.update(rows.moved)
@@ -44,7 +40,7 @@ def changes(before: Counter[TotalKey], rows: Rows) -> Counter[TotalKey]:
 
 
 def add_totals(connection: Connection, added: Mapping[TotalKey, int]) -> None:
-    """Adds to the totals; what comes to nothing has no row."""
+    """Adds to the totals; deletes those that become zero."""
     _add(connection, TOTALS, added)
     for part in parts({key for key, number in added.items() if number < 0}):
         key = [TOTALS.c[name] for name in ("what", "entity", "cluster", "label")]
@@ -52,7 +48,6 @@ def add_totals(connection: Connection, added: Mapping[TotalKey, int]) -> None:
 
 
 def add_breaches(connection: Connection, added: Mapping[TotalKey, int]) -> None:
-    """Counts new breaches: kind, entity, cluster and level -> how many."""
     _add(connection, SLA_TOTALS, added)
 
 
@@ -73,19 +68,17 @@ def _add(connection: Connection, table: Table, added: Mapping[TotalKey, int]) ->
 
 
 def totals(connection: Connection) -> Iterator[Total]:
-    """All totals of instances and bytes."""
     return (Total(row[0], row[1], row[2], row[3], int(row[4])) for row in connection.execute(select(TOTALS)))
 
 
 def breaches(connection: Connection) -> Iterator[Total]:
-    """How many breaches of each level there ever were; the label is the level."""
+    """The label is the level; open breaches are included."""
     table = SLA_TOTALS.c
     statement = select(table.kind, table.entity, table.cluster, table.level, table.breaches)
     return (Total(row[0], row[1], row[2], row[3], row[4]) for row in connection.execute(statement))
 
 
 def open_breaches(connection: Connection) -> Iterator[Total]:
-    """How many breaches of each level are open; those alone are read."""
     table = SLA_BREACHES.c
     key = (table.kind, table.entity, table.cluster, table.level)
     statement = select(*key, func.count()).where(text("state = 'OPEN'")).group_by(*key)

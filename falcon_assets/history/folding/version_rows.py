@@ -1,4 +1,4 @@
-"""The columns of versions and what these were made from: once for all versions that were made alike."""
+"""Versions, their edges and their columns; equal columns are stored once."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from falcon_assets.history.tables import VERSION_COLUMNS
 from falcon_assets.planning.version_columns import OutputColumns, VersionStatus
 
 Plans: TypeAlias = dict[str, dict[str, Any]]
-"""Columns as JSON, by the hash of them."""
 
 
 def plan_of(columns: OutputColumns | None, plans: Plans) -> str | None:
-    """The hash of columns, which are among ``plans`` afterwards; None: not recorded."""
+    """Adds the columns to ``plans`` and returns their hash; None: not recorded."""
     if columns is None:
         return None
     said = columns.as_data()
@@ -31,12 +30,10 @@ def plan_of(columns: OutputColumns | None, plans: Plans) -> str | None:
 
 
 def store_plans(connection: Connection, plans: Plans) -> None:
-    """Stores what is new among them."""
     upsert(connection, VERSION_COLUMNS, [{"plan": plan, "rows_opaque": None, **said} for plan, said in plans.items()])
 
 
 def columns_of_plans(connection: Connection, plans: Collection[str]) -> dict[str, OutputColumns]:
-    """Columns by their hashes."""
     given = rows_of(VERSION_COLUMNS, {"plan": sorted(plans)})
     asked = select(VERSION_COLUMNS).join(given, VERSION_COLUMNS.c.plan == given.c.plan)
     return {row.plan: OutputColumns.of_data(dict(row._mapping)) for row in connection.execute(asked)}
@@ -45,13 +42,11 @@ def columns_of_plans(connection: Connection, plans: Collection[str]) -> dict[str
 VersionKey: TypeAlias = tuple[str, str, datetime, str]
 """Cluster, feed, instance, version."""
 Edge: TypeAlias = tuple[int, int]
-"""The version that was made, and one that it was made from, by their numbers."""
+"""The numbers of a version and of one it was made from."""
 
 
 @dataclass(frozen=True)
 class VersionRow:
-    """A row of ``falcon.data_versions`` without its key."""
-
     id: int
     event_id: int
     status: VersionStatus = VersionStatus.READ
@@ -82,8 +77,6 @@ class VersionRow:
 
 @dataclass(frozen=True)
 class EdgeRow:
-    """A row of ``falcon.version_edges`` without its key."""
-
     process: str
     run_id: str | None
     definition: int | None
@@ -92,17 +85,7 @@ class EdgeRow:
 
 @dataclass
 class VersionRows:
-    """The versions that some facts are about, and what became of them.
-
-    They are numbered as history mentions them, so that any folding of it gives the same numbers.
-
-    Attributes:
-        known: By cluster, feed, instance and version.
-        changed: Those of them to be stored.
-        edges: What versions were made from, in these facts.
-        plans: The columns of versions, of these facts.
-        last_id: The number that was given last.
-    """
+    """Versions are numbered in the order of history, so that every fold gives the same numbers."""
 
     known: dict[VersionKey, VersionRow] = field(default_factory=dict)
     changed: set[VersionKey] = field(default_factory=set)
@@ -113,14 +96,9 @@ class VersionRows:
     def available(
         self, fact: FeedInstanceAvailable, event_id: int, run_id: str | None, attempt: int | None, before: str | None
     ) -> None:
-        """A version is there.
+        """Records that a version is available; ``before`` is the previous one.
 
-        Args:
-            fact: What was said.
-            event_id: By which event.
-            run_id: The run that published it; None: it landed from outside.
-            attempt: Which attempt of the process instance that run was; None: nobody knows.
-            before: The version that was there before; None: there was none.
+        ``run_id`` None: it landed from outside. ``attempt`` of the process instance in that run; None: unknown.
         """
         if before and before != fact.version:
             self.ended((fact.cluster, fact.feed, fact.instance, before), VersionStatus.REPLACED, fact.at, run_id)
@@ -163,14 +141,12 @@ class VersionRows:
         self._put(key, replace(row, **there))
 
     def evicted(self, fact: FeedInstanceEvicted, run_id: str | None, version: str) -> None:
-        """Retention took that version."""
         key = (fact.cluster, fact.feed, fact.instance, version)
         self.ended(key, VersionStatus.EVICTED, fact.at, run_id, fact.archived_to)
 
     def ended(
         self, key: VersionKey, status: VersionStatus, at: datetime, run_id: str | None, archived_to: str | None = None
     ) -> None:
-        """A version that was there is there no more."""
         row = self.known.get(key)
         if row is not None and row.status is VersionStatus.AVAILABLE:
             self._put(key, replace(row, status=status, ended_at=at, ended_by=run_id, archived_to=archived_to))
@@ -187,7 +163,6 @@ class VersionRows:
 
 
 def inputs_of(fact: FeedInstanceAvailable) -> dict[VersionKey, bool]:
-    """The versions that one was made from, and whether its process declares them; what was not there is left out."""
     read = dict.fromkeys(fact.undeclared, False) | {one: True for of in (fact.inputs or {}).values() for one in of}
     found = {
         (one.cluster or fact.cluster, one.feed, one.instance, one.version): is_declared

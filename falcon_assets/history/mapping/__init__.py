@@ -1,1 +1,1 @@
-"""Names, keys, tags and partitions of Dagster for entities and instances of ours."""
+"""Dagster's names, keys, tags and partitions for entities and instances."""

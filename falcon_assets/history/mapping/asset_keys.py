@@ -16,25 +16,21 @@ _TAG_LENGTH = 63
 
 
 def asset_key(cluster: str, feed: str) -> dg.AssetKey:
-    """The key of a feed on a cluster: ``cluster/feed``, names as they are."""
     return dg.AssetKey([cluster, feed])
 
 
 def workload_keys(workload: Workload) -> list[dg.AssetKey]:
-    """The keys of its assets; what happens to an instance is recorded on the first."""
+    """Returns the keys of the workload's assets; events about instances are recorded on the first."""
     return [asset_key(workload.cluster, one) for one in workload.assets]
 
 
 def group_name(groups: tuple[str, ...]) -> str | None:
-    """The asset group: the first group in Dagster's spelling, None (Dagster's default group) where there is none."""
+    """Returns the first group in Dagster's spelling; None (Dagster's default group): there is none."""
     return identifier(groups[0]) if groups else None
 
 
 def tags(labels: Mapping[str, str]) -> dict[str, str]:
-    """Labels as Dagster tags: other characters become ``_`` and long ones are cut; the metadata keeps them whole.
-
-    A key may have one namespace before a ``/``.
-    """
+    """Returns labels in Dagster's spelling and length, with one namespace at most; the metadata has them whole."""
     return {"/".join(map(_tag, key.split("/", 1))): _tag(value) for key, value in labels.items()}
 
 
@@ -43,7 +39,7 @@ def _tag(text: str) -> str:
 
 
 def owners(acl: Acl | None) -> list[str]:
-    """The owner as Dagster writes it: an e-mail address as it is, any other name as a team."""
+    """Returns the owner in Dagster's form: an e-mail address unchanged, any other name as a team."""
     if acl is None:
         return []
     return [acl.owner if "@" in acl.owner else f"team:{_NOT_TAG.sub('_', acl.owner)}"]

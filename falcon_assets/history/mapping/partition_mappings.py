@@ -1,4 +1,4 @@
-"""Our partition mapping, for the input windows that none of Dagster's says exactly."""
+"""Partition mapping for input windows that no mapping of Dagster's expresses exactly."""
 
 from __future__ import annotations
 
@@ -33,26 +33,21 @@ class InputWindowMapping(KeyMapping):
 
     @classmethod
     def of(cls, window: InputWindow) -> Self:
-        """The mapping of that window, kept as JSON."""
         return cls.of_text(_ADAPTER.dump_json(window).decode())
 
     @property
     def window(self) -> InputWindow:
-        """The window that it maps."""
         return _window(self.text)
 
     @property
     def description(self) -> str:
-        """Shown in the UI."""
         declared = self.window.declared
         return f"Feed instances from {declared.start} to {declared.end}."
 
     def upstream_keys(self, keys: Iterable[str]) -> Iterable[str]:
-        """The partitions of the input's asset that the given partitions read."""
         return _related(self.window.upstream.partitions, keys, self.window.read_by)
 
     def downstream_keys(self, keys: Iterable[str]) -> Iterable[str]:
-        """The partitions that read one of the given partitions of the input's asset."""
         return _related(self.window.downstream.timeline, keys, self.window.readers_of)
 
 
@@ -64,7 +59,6 @@ def _window(text: str) -> InputWindow:
 def _related(
     timeline: Timeline, keys: Iterable[str], related: Callable[[datetime], Iterable[datetime]]
 ) -> Iterator[str]:
-    """The existing partitions of ``timeline`` that are ``related`` to one of ``keys``."""
     instants = (instant for key in keys if (instant := instant_of_key(key)) is not None)
     found = {other for instant in instants for other in related(instant) if timeline.contains(other)}
     return (key_of(timeline, instant) for instant in sorted(found))
@@ -73,10 +67,10 @@ def _related(
 def mapping_for(
     declared: Input, timezone: str, downstream: WorkloadPartitions, upstream: FeedAsset
 ) -> dg.PartitionMapping:
-    """The mapping from partitions of a workload's assets to the partitions of an input's asset.
+    """Returns the mapping from partitions of a workload's assets to those of an input's asset.
 
-    ``latest`` and ``future`` depend on what is available: any instance may be the one, which is what Dagster's
-    AllPartitionMapping says; from a time to ``latest``, any from there to the nominal time.
+    ``latest`` and ``future`` depend on availability: any instance may be read, as Dagster's AllPartitionMapping says;
+    from an instance to ``latest``: any from there to the nominal time.
     """
     window = widest(declared)
     if window is None:
@@ -88,10 +82,10 @@ def mapping_for(
 
 
 def self_mapping(mapping: dg.PartitionMapping, downstream: WorkloadPartitions) -> dg.PartitionMapping | None:
-    """What says in Dagster that an asset is made from earlier instances of itself; None where nothing can.
+    """Returns the mapping of an asset that is made from earlier instances of itself; None: Dagster has none.
 
     Dagster lets an asset depend on itself by its own mapping of time windows only. Where that is not exact, the
-    instance before stands for all earlier ones: one after the other is what it comes to.
+    previous instance stands for all earlier ones, which gives the same order.
     """
     if isinstance(mapping, dg.TimeWindowPartitionMapping) and mapping.start_offset < 0 and mapping.end_offset < 0:
         return mapping
@@ -122,7 +116,7 @@ def _offsets(declared: Input, downstream: WorkloadPartitions, upstream: FeedAsse
 
 
 def _starts_windows(feed: Timeline, nominal: Timeline) -> bool:
-    """Whether every step of it is a step of the feed: Dagster counts a window that is only touched as read."""
+    """Whether every step of ``nominal`` is a step of the feed: Dagster counts a partly covered window as read."""
     if feed.instance(feed.index_at_or_before(nominal.start)) != nominal.start:
         return False
     if feed.frequency.is_absolute and nominal.frequency.is_absolute:
@@ -131,7 +125,7 @@ def _starts_windows(feed: Timeline, nominal: Timeline) -> bool:
 
 
 def _lag(downstream: WorkloadPartitions) -> int | None:
-    """By how many steps a partition lies after its nominal time; None where the two grids are out of phase."""
+    """Steps from the nominal time to its partition; None where the two grids are out of phase."""
     if downstream.shift is None:
         return 0
     index = downstream.timeline.index_at_or_before(downstream.nominal.start)

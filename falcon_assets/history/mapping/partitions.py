@@ -1,7 +1,7 @@
 """Timelines as Dagster partitions: one partition per instance, its key the instance's nominal time.
 
 A frequency with a daily, weekly or yearly period is a time-window partitions definition. The others are dynamic
-partitions whose name says the timeline and whose keys the instance storage computes from it.
+partitions: their name has the timeline, from which the instance storage computes the keys.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ _DYNAMIC = "falcon"
 
 @lru_cache(maxsize=4096)
 def partitions_of(timeline: Timeline) -> dg.PartitionsDefinition[str]:
-    """One partition per instance of ``timeline``; instance T exists from T on."""
     import dagster as dg  # noqa: PLC0415 - takes seconds, and commands that only read need none of it
 
     cron = cron_of(timeline)
@@ -53,7 +52,7 @@ def partitions_of(timeline: Timeline) -> dg.PartitionsDefinition[str]:
 
 
 def _end(timeline: Timeline) -> datetime | None:
-    """Where the last step ends: the last window must end inside Dagster's bounds. None: in the calendar's last year.
+    """The end of the last step, if within Dagster's bounds; None: it is in the calendar's last year.
 
     Dagster counts steps beyond an end, and fails beyond the year 9999. Without an end it has the partitions up to now.
     """
@@ -65,7 +64,7 @@ def _end(timeline: Timeline) -> datetime | None:
 
 
 def key_of(timeline: Timeline, instant: datetime) -> str:
-    """The partition key of an instance: ``2013-01-01T00:00Z``, or with the offset of a zone other than UTC."""
+    """Returns the partition key of an instance: ``2013-01-01T00:00Z``, or with the offset of a zone other than UTC."""
     cron = cron_of(timeline)
     if cron is None or cron.timezone == "UTC":
         return key_of_instant(instant)
@@ -73,12 +72,11 @@ def key_of(timeline: Timeline, instant: datetime) -> str:
 
 
 def key_of_instant(instant: datetime) -> str:
-    """The key in UTC."""
     return format_instant(instant)
 
 
 def instant_of_key(key: str) -> datetime | None:
-    """The nominal time that a partition key says; None where it is no key of ours."""
+    """Returns the nominal time in a partition key; None: it is no key of this package."""
     try:
         return parse_instant(key) if key.endswith("Z") else datetime.strptime(key, _ZONED_KEY)
     except (ExpressionError, ValueError):
@@ -96,7 +94,7 @@ def _dynamic_name(timeline: Timeline) -> str:
 
 @lru_cache(maxsize=4096)
 def timeline_of_dynamic(name: str) -> Timeline | None:
-    """The timeline that the name of a dynamic partitions definition says; None where it is not one of ours."""
+    """Returns the timeline in the name of a dynamic partitions definition; None: it is not of this package."""
     words = name.split(" ")
     if len(words) != 5 or words[0] != _DYNAMIC:
         return None
@@ -105,20 +103,17 @@ def timeline_of_dynamic(name: str) -> Timeline | None:
 
 @dataclass(frozen=True)
 class AssetPartitions:
-    """The partitions of all feeds; each is computed when it is asked for, and once."""
-
     store: EntityStore
     _of_feeds: dict[tuple[str, str], FeedAsset] = field(default_factory=dict, init=False)
 
     def of_feed(self, feed: Feed, cluster: str) -> FeedAsset:
-        """How the asset of ``feed`` on ``cluster`` is partitioned, by whoever produces it."""
         key = (feed.name, cluster)
         if key not in self._of_feeds:
             self._of_feeds[key] = self._feed_asset(feed, cluster)
         return self._of_feeds[key]
 
     def partition_of(self, feed: Feed, cluster: str, instance: datetime) -> str:
-        """The partition of the asset that stands for an instance: of several that write it the last one."""
+        """Returns the asset's partition of an instance: the last one, if several write it."""
         asset = self.of_feed(feed, cluster)
         return key_of(asset.partitions, max(asset.partitions_of(instance), default=instance))
 

@@ -1,8 +1,8 @@
-"""The tags by which a run says which instances it carries, and for whom.
+"""Run tags: the instances that a run carries, and how it is to compute them.
 
-What people read and filter by is visible in the UI; what only we need has Dagster's prefix for hidden tags. Runs of
-earlier versions have it as ``falcon/...``, and history is read for ever; and anybody may tag runs as they like: what is
-not of our form says nothing. So ask the functions here.
+Tags for people are visible in the UI; others have Dagster's prefix for hidden tags. Runs of earlier versions have them
+as ``falcon/...``, and the history is kept for ever. Users may set any tag: malformed values are ignored. So use the
+functions here to read them.
 """
 
 from __future__ import annotations
@@ -22,31 +22,24 @@ from falcon_assets.planning.workloads import Workload
 PROCESS = "falcon/process"
 CLUSTER = "falcon/cluster"
 LATE = "falcon/late"
-"""``true`` on runs that run instances again because of late data."""
 USE_LATEST = "falcon/use_latest"
-"""``true`` on runs that compute their instances with the latest definition, not with the version that these have."""
+"""``true`` on runs that use the latest definition, not the version recorded for their instances."""
 INSTANCES = "falcon/instances"
-"""The first and the last nominal time of the run, and how many there are: for people, in the list of runs."""
 NOMINAL_TIMES = f"{HIDDEN}falcon_nominal_times"
-"""The instances of a run that a coordinator made: their nominal times, oldest first."""
 ATTEMPTS = f"{HIDDEN}falcon_attempts"
-"""Which attempt the run is meant to be, for each of its instances."""
 SLOTS = f"{HIDDEN}falcon_slots"
-"""How many of the instances may run at once."""
 CLOCK = f"{HIDDEN}falcon_clock"
-"""The simulated clock that the run lives by; none = the real one."""
+"""The simulated clock of the run; absent: the real time."""
 FOREGROUND = "falcon/foreground"
-"""Set on runs of ``falcon run``: they live in its process and end with it."""
 INTERRUPTED = "falcon/interrupted"
-"""Why the run ended before its time, where nobody stopped the run itself: its instances go on in the next run."""
+"""The reason why the run ended early without being stopped by a user: its instances go on in the next run."""
 BY_ITSELF = {PRIORITY: "-1"}
-"""On runs that nobody asked for: those that a person starts go before them."""
+"""On runs that coordinators start: runs that users start have precedence."""
 
 _NUMBERS = re.compile(r"[0-9]{1,9}( [0-9]{1,9})*")
 
 
 def launch_tags(workload: Workload, launch: Launch, attempts: Sequence[int], clock: str) -> dict[str, str]:
-    """The tags of a run that carries the instances of ``launch``."""
     partitions = workload.partitions
     first, last = (
         key_of(partitions.timeline, partitions.partition_of(nominal))
@@ -69,13 +62,12 @@ def launch_tags(workload: Workload, launch: Launch, attempts: Sequence[int], clo
 
 
 def in_words(nominals: Sequence[datetime]) -> str:
-    """The first and the last of them, and how many they are."""
     first, last = format_instant(nominals[0]), format_instant(nominals[-1])
     return first if first == last else f"{first} to {last} ({len(nominals)})"
 
 
 def nominals_of(tags: Mapping[str, str]) -> tuple[datetime, ...]:
-    """The instances that the run was made for; none where no coordinator made it."""
+    """Returns the nominal times of a coordinator's run; empty: no coordinator made it."""
     if PROCESS not in tags or CLUSTER not in tags:
         return ()
     try:
@@ -85,26 +77,21 @@ def nominals_of(tags: Mapping[str, str]) -> tuple[datetime, ...]:
 
 
 def attempts_of(tags: Mapping[str, str]) -> tuple[int, ...]:
-    """Which attempt the run is for each of :func:`nominals_of`; none where nobody counted.
-
-    A run that a person repeats in Dagster's UI carries the tags of the first one, and is an attempt of its own.
-    """
+    """Returns the intended attempts of the instances; empty: unknown, or a user repeated the run in Dagster's UI."""
     attempts = _numbers(tags, ATTEMPTS)
     return attempts if PARENT_RUN not in tags and len(attempts) == len(nominals_of(tags)) else ()
 
 
 def uses_latest(tags: Mapping[str, str]) -> bool:
-    """Whether the run computes its instances with the latest definition, whatever version they have."""
     return tags.get(USE_LATEST) == "true"
 
 
 def slots_of(tags: Mapping[str, str], default: int) -> int:
-    """How many of the instances may run at once; ``default`` where the run does not say."""
     return next(iter(_numbers(tags, SLOTS)), default)
 
 
 def shown_at(tags: Mapping[str, str], real_now: datetime) -> datetime:
-    """What the clock that the run lives by showed at a real time."""
+    """Returns the time of the run's clock at a real time."""
     try:
         return Clock.from_tag(_hidden(tags, CLOCK)).at(real_now)
     except ExpressionError:

@@ -1,4 +1,4 @@
-"""What alembic runs to bring the schema ``falcon`` up to date; the connection is given."""
+"""Alembic's entry point: migrates the schema ``falcon``; the connection is given."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What Dagster runs on: PostgreSQL, its storage, the run launcher, and the ledger beside its history."""
+"""Infrastructure of Dagster: PostgreSQL, its storage, the run launcher, and the ledger beside its history."""

@@ -27,7 +27,6 @@ _ENDINGS = {
 _PATIENCE_SECONDS = 5.0
 _DATABASE_LOST = "its run lost the database"
 _OF_THE_DATABASE = ("OperationalError", "InterfaceError", "DagsterPostgresException")
-"""Errors that leave a run where the database is away; those of workflows do not come so far."""
 _NOT_ON_POSTGRESQL = """Dagster's history is not on PostgreSQL, where alone it can be followed; say so in dagster.yaml:
 storage:
   custom: {module: falcon_assets.dagster_instance, class: FalconStorage, config: {}}"""
@@ -35,25 +34,14 @@ storage:
 
 @dataclass(frozen=True)
 class DagsterHistory:
-    """Reads the event log of an instance, from the database that the ledger is in as well.
-
-    Attributes:
-        instance: Whose runs say by their tags which instances they carry.
-    """
-
     instance: dg.DagsterInstance
 
     def __post_init__(self) -> None:
-        """Finds where the instance keeps its history.
-
-        Raises:
-            SettingsError: not on PostgreSQL.
-        """
+        """Raises SettingsError where the history is not on PostgreSQL."""
         if not tables.is_there(self.instance):
             raise SettingsError(_NOT_ON_POSTGRESQL)
 
     def __call__(self, connection: Connection, after: int, limit: int) -> tuple[Sequence[Logged], int | None]:
-        """The facts of the next events after ``after``; see :data:`falcon_assets.history.folding.fold.History`."""
         newest = tables.newest_event(connection)
         if newest <= after or not self._all_written(connection):
             return (), None
@@ -67,13 +55,12 @@ class DagsterHistory:
         return facts, entries[-1][0] if len(entries) == limit else newest
 
     def behind(self, connection: Connection, after: int) -> int:
-        """How many events after that event id are to be read."""
         return tables.count_events(connection, after, tables.FOLDED)
 
     def _all_written(self, connection: Connection) -> bool:
-        """Waits for whoever was inserting events just now: ids are given out in order, but not seen in order.
+        """Waits for transactions that insert events: ids are assigned in order, but become visible in any order.
 
-        False where somebody takes very long; the events are folded in later then.
+        False: one takes longer than the limit; the events are folded later.
         """
         waiting_for = tables.event_writers(connection)
         give_up = time.monotonic() + _PATIENCE_SECONDS
@@ -96,7 +83,7 @@ class DagsterHistory:
 
 
 def facts_of(event_id: int, entry: dg.EventLogEntry, tags: Mapping[str, str], before: str = "") -> Iterator[Logged]:
-    """What an entry says; ``tags`` are those of its run, ``before`` is what went wrong in it before it ended."""
+    """Yields the facts of an entry; ``tags`` are those of its run, ``before`` is its last error before the end."""
     event = entry.dagster_event
     run_id = entry.run_id or None  # events without a run have an empty text
     if event is None:
@@ -128,7 +115,6 @@ def _why(event: dg.DagsterEvent) -> str:
 
 
 def _lost_the_database(event: dg.DagsterEvent) -> bool:
-    """Whether a run failed because it could not write down what it does."""
     data = event.event_specific_data
     step = getattr(getattr(data, "first_step_failure_event", None), "event_specific_data", None)
     error = getattr(data, "error", None) or getattr(step, "error", None)

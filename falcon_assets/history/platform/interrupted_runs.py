@@ -1,4 +1,4 @@
-"""Runs that end because what they run in ends, in order or not: that counts as no failure of their instances."""
+"""Interrupted runs, whose process or host ends: this is no failure of their instances."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from falcon_assets.history.mapping import run_tags
 
 
 def interrupt(instance: dg.DagsterInstance, run_id: str, why: str) -> None:
-    """Says that the run is being interrupted, and why; nothing where somebody stops it already, or it is over.
+    """Marks the run as interrupted, with the reason; does nothing if it is over or already being stopped.
 
     Dagster then takes its end for a cancellation, not for a failure.
     """
@@ -22,11 +22,11 @@ def interrupt(instance: dg.DagsterInstance, run_id: str, why: str) -> None:
 
 
 def cut_off(instance: dg.DagsterInstance, run: dg.DagsterRun, why: str) -> None:
-    """Ends a run whose process is gone: it has failed, and its instances have not."""
+    """Ends a run whose process is gone: the run is failed, its instances are not."""
     runs.add_tag(instance, run.run_id, run_tags.INTERRUPTED, why)  # first, as above
     runs.end_as_failed(instance, run, why)
 
 
 def is_stopped(run: dg.DagsterRun | None) -> bool:
-    """Whether a person stops the run, which is more than an interruption."""
+    """Whether a user stops the run, as opposed to an interruption."""
     return run is not None and run.status is dg.DagsterRunStatus.CANCELING and run_tags.INTERRUPTED not in run.tags

@@ -1,4 +1,4 @@
-"""Waiting for PostgreSQL in Python instead of in libpq: so that signals are heard, and a dead server is noticed."""
+"""Waiting for PostgreSQL in Python instead of in libpq, so that signals are handled and a dead server is noticed."""
 
 from __future__ import annotations
 
@@ -11,24 +11,19 @@ from psycopg2 import OperationalError
 from psycopg2.extensions import POLL_OK, POLL_READ, POLL_WRITE, STATUS_BEGIN, STATUS_READY, set_wait_callback
 
 CONNECT_SECONDS = 10.0
-"""How long a server may take to let somebody in."""
 _DOUBT_SECONDS = 10.0
-"""So long after a question without an answer it is asked whether the server is there at all, and again each time."""
+"""After so long without an answer, and again each time, a new connection checks whether the server is alive."""
 _POLL_MILLISECONDS = 500
-"""Signals end a system call at once; this is for whoever is interrupted in other ways."""
+"""Signals end a system call at once; the interval is for other interruptions."""
 
 
 def wait_in_python() -> None:
-    """Lets all connections of this process wait so; calling it twice changes nothing."""
+    """Applies to all connections of this process; idempotent."""
     set_wait_callback(_wait)
 
 
 def _wait(connection: Any) -> None:
-    """Waits until the connection is ready.
-
-    Raises:
-        OperationalError: the server lets nobody in any more. A statement may take its time, and wait for locks.
-    """
+    """Waits, however long a statement takes; raises OperationalError if the server accepts no connections any more."""
     connecting = connection.status not in (STATUS_READY, STATUS_BEGIN)
     doubt_at = time.monotonic() + (CONNECT_SECONDS if connecting else _DOUBT_SECONDS)
     while (state := connection.poll()) != POLL_OK:

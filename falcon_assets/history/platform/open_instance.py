@@ -1,4 +1,4 @@
-"""The Dagster instance of this installation, for commands that do not come from Dagster."""
+"""The Dagster instance of this installation, for commands that Dagster does not start."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _STORAGE = {"module": "falcon_assets.history.platform.instance_storage", "class"
 
 
 def open_instance(settings: Settings) -> dg.DagsterInstance:
-    """The instance that ``dagster`` itself uses in this folder; a context manager.
+    """Returns the instance that ``dagster`` itself uses in this folder, as a context manager.
 
-    As for ``dagster dev``: DAGSTER_HOME if it is set, else the ``dagster.yaml`` of the working folder. Where there is
-    neither, the history is in the database of the settings all the same.
+    As for ``dagster dev``: DAGSTER_HOME if it is set, else the ``dagster.yaml`` of the working folder. Without both,
+    the history is in the database of the settings as well.
 
     Raises:
         SettingsError: ``dagster.yaml`` is not YAML, or the database cannot be reached.
@@ -31,7 +31,6 @@ def open_instance(settings: Settings) -> dg.DagsterInstance:
 
 
 def _declared(file: Path) -> Any:
-    """What ``dagster.yaml`` says, with our storage where it names none."""
     try:
         declared = yaml.safe_load(file.read_text()) if file.exists() else {}
     except (OSError, yaml.YAMLError) as error:

@@ -1,4 +1,4 @@
-"""The ledger of this installation: its database, up to date with Dagster's history."""
+"""The ledger of this installation, with its tables and up to date with Dagster's history."""
 
 from __future__ import annotations
 
@@ -35,48 +35,34 @@ if TYPE_CHECKING:
 
 
 _ALIVE_SECONDS = 60
-"""Each part of the daemon gives a sign of life every half minute."""
+"""Each part of the daemon has a heartbeat every half minute."""
 _PATIENCE_SECONDS = 1.0
 _POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """The ledger beside the history of a Dagster instance.
-
-    Attributes:
-        engine: The database.
-        instance: Whose history is folded.
-    """
-
     engine: sqlalchemy.Engine
     instance: dg.DagsterInstance
 
     @property
     def url(self) -> str:
-        """Of the database, with its password."""
         return self.engine.url.render_as_string(hide_password=False)
 
     def catch_up(self) -> int:
-        """Folds in what happened since the last time; the number of facts."""
         return fold(self.engine, self._history)
 
     def catch_up_on_others(self, run_id: str) -> None:
-        """Folds in what happened, unless all that did is what this run said of its instances.
-
-        For a run that asks before each of its instances: to fold what it knows itself takes longer than to ask.
-        """
+        """Folds new events, unless all are this run's own about its instances: that takes longer than the check."""
         with self.engine.connect() as connection:
             is_new = others_said_something(connection, folded_up_to(connection), run_id)
         if is_new:
             self.catch_up()
 
     def rebuild(self) -> int:
-        """Makes the projection anew from all of history; the number of facts."""
         return rebuild(self.engine, self._history)
 
     def behind(self, event_id: int) -> int:
-        """How many events of the history would be read, had it been folded up to that event."""
         with self.engine.connect() as connection:
             return self._history.behind(connection, event_id)
 
@@ -88,10 +74,7 @@ class Ledger:
 
 
 def open_ledger(settings: Settings, instance: dg.DagsterInstance) -> Ledger:
-    """The ledger, its tables up to date; the first clock that it is opened with is the clock of the database.
-
-    A process with another clock was refused when it opened Dagster's storage.
-    """
+    """Returns the ledger with migrated tables; the first clock it is opened with becomes that of the database."""
     url = database_url(settings)
     with suppress(SettingsError):
         _remembered(url, settings.home, settings.clock, database_name(settings.database_url))
@@ -99,11 +82,7 @@ def open_ledger(settings: Settings, instance: dg.DagsterInstance) -> Ledger:
 
 
 def open_tables(settings: Settings) -> sqlalchemy.Engine | None:
-    """The tables of the ledger without Dagster; None where something is not there yet, or changes: open the ledger.
-
-    Raises:
-        SettingsError: the database cannot be reached.
-    """
+    """Returns the tables without loading Dagster; None: not ready, so open the ledger. Raises SettingsError."""
     engine = _engine(database_url(settings))
     with engine.connect() as connection:
         is_open = has_tables(connection) and is_remembered(connection, settings.clock)
@@ -117,8 +96,8 @@ def open_tables(settings: Settings) -> sqlalchemy.Engine | None:
 def is_folded(engine: sqlalchemy.Engine) -> bool:
     """Whether all of Dagster's history until now is in the tables.
 
-    Where sensors tick, they fold what is new every moment, and are waited for that long: whoever folds needs Dagster,
-    and loading it takes longer.
+    Where sensors tick, they fold new events all the time, and this waits for them shortly: folding here would require
+    loading Dagster, which takes longer.
     """
     with engine.connect() as connection:
         newest = newest_folded_type(connection, folded_up_to(connection))
@@ -136,30 +115,22 @@ def is_folded(engine: sqlalchemy.Engine) -> bool:
 
 
 def ledger_engine(settings: Settings) -> sqlalchemy.Engine:
-    """The database with the ledger's tables, for whoever needs nothing of Dagster and does not wait for it."""
+    """Returns a new engine for the ledger's migrated tables, without need of Dagster."""
     url = database_url(settings)
     _engine(url)  # its tables are up to date
     return sqlalchemy.create_engine(url, pool_size=1, pool_pre_ping=True, hide_parameters=True)
 
 
 def tables_engine(url: str) -> sqlalchemy.Engine:
-    """The ledger's tables in that database, up to date; one engine for all of a process.
-
-    Raises:
-        SettingsError: the database cannot be reached.
-    """
+    """Returns the engine for the ledger's migrated tables, one for the whole process; raises SettingsError."""
     return _engine(url)
 
 
 def set_clock(settings: Settings, *, anew: bool) -> None:
-    """Lets the database go by the clock of the settings.
-
-    Args:
-        settings: The clock, and where everything lies.
-        anew: Also where another simulated clock ran, which nothing goes by any more.
+    """Makes the clock of the settings that of the database; ``anew``: even if another simulated one ran.
 
     Raises:
-        SettingsError: the database goes by another clock.
+        SettingsError: the database has another clock.
     """
     name = database_name(settings.database_url)
     _remember(database_url(settings), settings.home, settings.clock, name, anew=anew)

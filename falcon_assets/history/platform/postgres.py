@@ -1,4 +1,4 @@
-"""Where Dagster's history lives: the PostgreSQL of FALCON_DATABASE_URL, else an embedded server under FALCON_HOME."""
+"""The database of Dagster's history: the PostgreSQL of FALCON_DATABASE_URL, else an embedded one under FALCON_HOME."""
 
 from __future__ import annotations
 
@@ -18,16 +18,12 @@ from falcon_assets.errors import LockedError, SettingsError
 from falcon_assets.settings import Settings, forget_other_servers, libpq_options
 
 SERVER_USER = "pgserver"
-"""As whom the embedded server runs where root starts it; its package makes the user."""
 
 _used: list[Any] = []
 
 
 def database_url(settings: Settings) -> str:
-    """The SQLAlchemy URL of the database; starts the embedded server when it is the one and not running.
-
-    The embedded server listens on a Unix socket only, lets in nobody but its user and root, and stops with the last
-    process that uses it.
+    """Returns the SQLAlchemy URL of the database; starts the embedded server if it is used and not running.
 
     Raises:
         SettingsError: the embedded server cannot be started, or FALCON_DATABASE_URL is malformed.
@@ -40,18 +36,18 @@ def database_url(settings: Settings) -> str:
 
 
 def in_utc(url: str) -> dict[str, str]:
-    """Arguments of connections that give times in UTC; what the URL, or ``PGOPTIONS``, says else of sessions stays."""
+    """Returns arguments for connections with times in UTC; other options of the URL, or of ``PGOPTIONS``, are kept."""
     said = make_url(url).normalized_query.get("options") or (libpq_options(),)
     return {"options": " ".join([*filter(None, said), "-c timezone=utc"])}
 
 
 def has_embedded(home: Path) -> bool:
-    """Whether there are data of an embedded server in ``home``: else nothing has happened there yet."""
+    """Whether ``home`` has data of an embedded server; else nothing has been recorded there yet."""
     return (home / "postgres" / "PG_VERSION").is_file()
 
 
 def _checked(url: str) -> str:
-    """The URL; what is wrong with it is said without a part of it, which may be the password's."""
+    """The URL; the error text contains no part of it, since that may be of the password."""
     try:
         host = make_url(url).host or ""
     except (ArgumentError, ValueError):
@@ -65,7 +61,7 @@ def _checked(url: str) -> str:
 
 
 def unreachable(url: str, error: BaseException) -> SettingsError:
-    """What to say when a database does not answer, or has no space left: which, without the password, and why."""
+    """Returns the error of a database that does not answer or is full: its URL without password, and the reason."""
     named = make_url(url).difference_update_query(("password", "sslpassword"))
     where = named.render_as_string(hide_password=True)
     cause: BaseException | None = error
@@ -99,7 +95,7 @@ def _embedded_url(home: Path, runtime: Path | None) -> str:
 
 
 def revive_embedded(engine_url: URL) -> None:
-    """Starts the embedded server again where it was killed and that is its URL; nobody else would."""
+    """Starts the embedded server again if it was killed and has that URL; no other process would."""
     for server in _servers(engine_url):
         if not server.is_alive():
             # Why it does not start is in its log; whoever waits for it says that it is away.
@@ -108,7 +104,6 @@ def revive_embedded(engine_url: URL) -> None:
 
 
 def is_embedded(engine_url: URL) -> bool:
-    """Whether that is the URL of an embedded server that this process uses."""
     return bool(_servers(engine_url))
 
 
@@ -117,7 +112,7 @@ def _servers(engine_url: URL) -> list[Any]:
 
 
 def leave_embedded() -> None:
-    """Stops the embedded server, if nobody else uses it; for who cannot wait for the end of the interpreter."""
+    """Stops the embedded server, unless another process uses it; for a process that skips the exit handlers."""
     for server in list(_used):
         _used.remove(server)
         server.leave()

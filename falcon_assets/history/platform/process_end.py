@@ -1,4 +1,4 @@
-"""A process that has run workflows ends, whatever they have left running in it."""
+"""The end of a process that has run workflows, even if these left threads running in it."""
 
 from __future__ import annotations
 
@@ -9,26 +9,21 @@ from collections.abc import Callable
 from contextlib import suppress
 
 THREAD_SECONDS = 5.0
-"""How long threads that workflows left running are waited for."""
 EXIT_SECONDS = 60.0
-"""How long what is registered for the exit may take: JVMs end there, and the embedded database."""
+"""Time limit for exit handlers: they end JVMs and the embedded database."""
 _CLEAN_UP_SECONDS = 20.0
 
 
 def ends_soon(code: int, clean_up: Callable[[], object]) -> None:
-    """Lets this process end by itself, as Python does, and ends it where that takes too long, saying why.
+    """Lets this process end as Python does, and ends it by force if that takes too long, printing the reason.
 
-    Python waits for every thread that is no daemon, and then does what is registered for the exit.
-
-    Args:
-        code: The exit code.
-        clean_up: Is called before, where the process does not end by itself.
+    Python waits for all threads but daemons, and then calls the exit handlers. ``clean_up`` is called before an end by
+    force.
     """
     threading.Thread(target=_watch, args=(code, clean_up), name="ends soon", daemon=True).start()
 
 
 def left_threads() -> list[str]:
-    """The names of the threads for which Python waits at its exit."""
     main = threading.main_thread()
     return [one.name for one in threading.enumerate() if one is not main and not one.daemon and one.is_alive()]
 

@@ -1,4 +1,4 @@
-"""Connections that are waited for while PostgreSQL is away, instead of failing whoever asks just then."""
+"""Connections that wait while PostgreSQL is unreachable, instead of failing the caller."""
 
 from __future__ import annotations
 
@@ -19,25 +19,22 @@ from falcon_assets.history.platform.interruptible_waits import wait_in_python
 from falcon_assets.history.platform.postgres import is_embedded, revive_embedded
 
 _PATIENCE_SECONDS = 300.0
-"""For each question: what a run has done would be done once more, and a daemon would ask and fail without end."""
+"""Per query: failing runs would repeat their work, and a daemon would ask and fail without end."""
 _FOREGROUND_SECONDS = 30.0
-"""For all questions together, where somebody waits for the process."""
+"""For all queries together, where a user waits for the process."""
 _POLL_SECONDS = 0.2
 _ANSWER_SECONDS = 30.0
-"""So long the last answer stands there for a database that is away for good: a silent database takes ten to give it."""
+"""How long the last error is repeated for a database that is given up: a silent one takes ten seconds to fail."""
 _SAID_AFTER_SECONDS = 3.0
-"""A restart is no news."""
 _PASSES = re.compile(
     "the database system is (?:starting up|shutting down|not yet accepting|not accepting|in recovery mode)"
 )
-"""What a server says that crashed, or was told to restart; what a standby says that answers nobody is longer."""
+"""Messages of a server that recovers or restarts; a standby that accepts no connections has a longer one."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass
 class _Absence:
-    """Since when a database has been away, and what the last attempt to connect brought, and when."""
-
     since: float
     last: float
     reason: str
@@ -46,19 +43,16 @@ class _Absence:
 
 @dataclass
 class _Process:
-    """Whether somebody waits for this process."""
-
     is_foreground: bool = False
 
 
 _process = _Process()
 _absences: dict[str, _Absence] = {}
-"""By database: whoever noticed first."""
 
 
 @contextmanager
 def in_the_foreground() -> Iterator[None]:
-    """Within the block nothing waits for a database that has been away for half a minute."""
+    """Within the block, a database that has been unreachable for half a minute is given up."""
     before, _process.is_foreground = _process.is_foreground, True
     try:
         yield
@@ -67,14 +61,12 @@ def in_the_foreground() -> Iterator[None]:
 
 
 def wait_out_restarts(engine: Engine, *, is_known: bool = True) -> Engine:
-    """Lets the engine try to connect for five minutes; the log says when the database is away, and when it is back.
+    """Lets the engine retry connecting for five minutes; logs when the database is away, and when it is back.
 
-    With ``pool_pre_ping`` only statements that are under way at that very moment fail. All waiting can be interrupted.
+    With ``pool_pre_ping`` only statements in progress at that moment fail. All waits can be interrupted.
 
-    Args:
-        engine: Has connected before, so its URL is right.
-        is_known: Where it is not, this engine has not: until it has, only a server is waited for that says of itself
-            that it is starting or stopping, or that is the embedded one, which was there a moment ago.
+    ``is_known``: the engine has connected before, so its URL is right. Otherwise it waits only for a server that
+    reports that it is starting or stopping, or for the embedded one, which ran a moment ago.
     """
     wait_in_python()
     name = engine.url.render_as_string(hide_password=True)
@@ -106,11 +98,7 @@ def wait_out_restarts(engine: Engine, *, is_known: bool = True) -> Engine:
 
 
 def wait_until_back(url: str) -> None:
-    """Returns when the database answers, for a process whose parent had a connection to it.
-
-    Raises:
-        sqlalchemy.exc.InterfaceError: it stays away.
-    """
+    """Returns when the database answers, or raises InterfaceError; for a process whose parent had a connection."""
     wait_out_restarts(sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)).connect().close()
 
 

@@ -1,4 +1,4 @@
-"""The run launcher that ``dagster.yaml`` names: the processes of runs start warm."""
+"""The run launcher that ``dagster.yaml`` names: it forks run processes with all imports done."""
 
 from __future__ import annotations
 
@@ -29,9 +29,7 @@ _POLL_SECONDS = 1.0
 _STOP_SECONDS = 20.0
 _BROKEN = "the entity definitions were changed and have problems now, which falcon validate shows"
 _ENDED = (dg.DagsterRunStatus.CANCELING, dg.DagsterRunStatus.CANCELED, dg.DagsterRunStatus.FAILURE)
-"""A run in these states should not go on."""
 _OVER = (dg.DagsterRunStatus.CANCELED, dg.DagsterRunStatus.FAILURE)
-"""Nor has a run in these states anything left to say."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +41,12 @@ class _RunWorker:
 class WarmRunLauncher(RunLauncher):
     """Forks the process of a run from a server that has imported Dagster, Spark's client and this package.
 
-    Dagster's own launcher starts every run in a new interpreter, which is busy with imports for four seconds. The
-    server starts with the first run and ends with the daemon; and so do the workers, each of which executes one run.
-    Runs of a code location that is not ours, or has other settings or another environment than the daemon, are left to
-    Dagster's own launcher.
+    Dagster's own launcher starts every run in a new interpreter, which imports for four seconds. The server starts
+    with the first run and ends with the daemon, as do the workers, each of which executes one run. Runs of other code
+    locations, or of one with other settings or another environment than the daemon, are left to Dagster's own launcher.
     """
 
     def __init__(self, inst_data: Any = None) -> None:
-        """Starts nothing."""
         super().__init__(inst_data)
         self._workers: dict[str, _RunWorker] = {}
         self._lock = threading.Lock()
@@ -58,14 +54,13 @@ class WarmRunLauncher(RunLauncher):
         self._definitions = WatchedDefinitions(load_settings().entity_defs, are_loaded=False)
 
     def takes(self, location: Mapping[str, Any]) -> bool:
-        """Whether a code location says that it is set up like this process."""
         return bool(location.get(SETUP) == setup_fingerprint(load_settings()))
 
     def start(self, run_id: str, arguments: str) -> None:
         """Starts the run's process, and does not wait until it is up.
 
         A run that was queued when the definitions were broken could not load them: it is interrupted instead, so that
-        its instances go on when they are mended, without having failed.
+        its instances go on, without having failed, once the definitions are fixed.
         """
         if self._definitions.problem() is not None:
             interrupt(self.instance, run_id, _BROKEN)
@@ -81,7 +76,6 @@ class WarmRunLauncher(RunLauncher):
         watcher.start()
 
     def terminate(self, run_id: str) -> bool:
-        """Asks a run to stop, in whatever process: the daemon hears of it from the run's state."""
         run = self.instance.get_run_by_id(run_id)
         if run is None or run.is_finished:
             return False
@@ -106,7 +100,6 @@ class WarmRunLauncher(RunLauncher):
                 worker.watcher.join(max(0.0, give_up - time.monotonic()))
 
     def _watch(self, run_id: str, process: ForkServerProcess) -> None:
-        """Follows a worker to its end: stops it when its run is cancelled, and says so when it died."""
         asked: float | None = None
         with suppress(psutil.NoSuchProcess):
             worker = psutil.Process(process.pid)

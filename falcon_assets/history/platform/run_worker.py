@@ -1,4 +1,4 @@
-"""The process of one run, forked from a server that has imported everything slow already."""
+"""The process of one run, forked from a server that has done all slow imports."""
 
 from __future__ import annotations
 
@@ -26,16 +26,12 @@ PRELOADED = (
     "pyspark.sql.connect.functions.builtin",
     "pyspark.sql.connect.session",
 )
-"""What a run imports, all of it without effects: no threads, no connections, no definitions. These are read by each run
-anew, so that it goes by the files as they are; only a new version of a package asks for a restart of the daemon."""
+"""Modules that a run imports, all without side effects: no threads, no connections, no definitions. Each run reads the
+definitions anew, so changed files take effect; a new version of a package requires a restart of the daemon.
+"""
 
 
 def work(arguments: str) -> None:
-    """Executes a run, as the one thing that this process does.
-
-    Args:
-        arguments: What :func:`execute_run` takes.
-    """
     daemon = multiprocessing.parent_process()
     assert daemon is not None
     threading.Thread(target=_follow, args=(daemon,), name="follows the daemon", daemon=True).start()
@@ -49,6 +45,6 @@ def work(arguments: str) -> None:
 
 
 def _follow(daemon: BaseProcess) -> None:
-    """Interrupts the run when the daemon that launched it is gone: nobody would hear how it ends, or could stop it."""
+    """Interrupts the run when its daemon is gone: no other process would record its death, or could stop it."""
     wait([daemon.sentinel])
     os.kill(os.getpid(), signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Who uses a server: a locked file for each process, which nobody can lose, forge or outlive."""
+"""The processes that use a server, as one locked file each."""
 
 from __future__ import annotations
 
@@ -15,16 +15,14 @@ _SUFFIX = ".user"
 
 
 class ServerUsers:
-    """The processes that use a server, as files in a folder: a process is there as long as its file is locked.
+    """The processes that use a server, as files in a folder: a process uses it as long as its file is locked.
 
-    The kernel drops the lock when the process ends, however it ends, and knows no number that was used before. A forked
-    child shares the lock with its parent, so the file stands for both until both have left. Nothing is ever
-    rewritten, so a process that is killed, or a full disk, takes nobody off the list.
+    The kernel releases the lock when the process ends, in any way, and cannot confuse reused process ids. A forked
+    child shares the lock with its parent, so the file stands for both until both have left. No file is ever rewritten,
+    so neither a killed process nor a full disk removes a user.
 
-    All of it is for who holds a lock around it: a file is not looked at between its making and its locking.
-
-    Args:
-        folder: Made for its user alone; the folder above is there.
+    Callers must hold a lock around all calls: a file must not be examined between its creation and its locking. The
+    parent of the folder must exist.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -33,11 +31,7 @@ class ServerUsers:
         self._descriptor: int | None = None
 
     def join(self) -> None:
-        """Makes this process one of them; nothing happens where it is.
-
-        Raises:
-            OSError: its file can be neither made nor locked.
-        """
+        """Adds this process; idempotent. Raises OSError if its file can be neither created nor locked."""
         if self._is_there():
             return
         self._folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
@@ -47,7 +41,7 @@ class ServerUsers:
         lock_descriptor(self._descriptor, blocking=False)
 
     def leave(self) -> bool:
-        """Whether this process was one of them and is not any more, and nobody is left."""
+        """Removes this process; returns whether it was one and none is left."""
         was_there = self._descriptor is not None
         self._close()
         return was_there and not self._is_used()
@@ -58,7 +52,6 @@ class ServerUsers:
             self._descriptor = None
 
     def _is_there(self) -> bool:
-        """Whether this process's file is; somebody may have removed the folder with it."""
         if self._descriptor is None or self._file is None:
             return False
         try:
@@ -67,7 +60,7 @@ class ServerUsers:
             return False
 
     def _is_used(self) -> bool:
-        """Whether any file is locked; those that are not go. What cannot be looked at may be somebody's."""
+        """Whether any file is locked; unlocked ones are deleted. Files that cannot be opened count as locked."""
         used = False
         for file in list(self._folder.glob(f"*{_SUFFIX}")):
             try:

@@ -1,4 +1,4 @@
-"""A fingerprint of how a process is set up, by which others see whether they are set up alike."""
+"""A fingerprint of a process's settings and environment, to be compared by other processes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from pathlib import Path
 from falcon_assets.settings import Settings
 
 SETUP = "falcon/setup"
-"""Where a code location of ours has the fingerprint: in the metadata of its definitions."""
 _OF_A_PROCESS = ("DAGSTER_", "_", "OLDPWD", "PWD", "SHLVL", "SPARK_ENV_LOADED", "PYSPARK_", "LINES", "COLUMNS")
-"""Beginnings of variables that differ between processes of one installation, and mean nothing to runs."""
 
 
 def setup_fingerprint(settings: Settings) -> str:
-    """The fingerprint of this process: machine, interpreter, settings and environment, in a digest that tells none."""
+    """Returns a digest of machine, interpreter, settings and environment; it reveals no value."""
     environ = {key: value for key, value in settings.environ.items() if not key.startswith(_OF_A_PROCESS)}
     interpreter = str(Path(sys.executable).resolve())  # `bin/python` and `bin/python3` are the same
     folders = (interpreter, sys.prefix, str(settings.home), str(settings.entity_defs))

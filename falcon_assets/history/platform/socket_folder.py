@@ -1,4 +1,4 @@
-"""Where the embedded PostgreSQL listens: a short path in a folder that only its own user can enter."""
+"""The socket of the embedded PostgreSQL: a short path in a folder that only its own user can enter."""
 
 from __future__ import annotations
 
@@ -14,22 +14,18 @@ from pathlib import Path
 from falcon_assets.errors import SettingsError
 
 _PLAIN = re.compile(r"[A-Za-z0-9/._+-]+")
-"""PostgreSQL takes a comma for the end of a folder's name, and so does libpq."""
+"""PostgreSQL and libpq take a comma for the end of a folder's name."""
 _LONGEST = 103 - len("/.s.PGSQL.5432.lock")
-"""Of the names of sockets: 108 bytes on Linux, 104 on macOS, with the zero at the end."""
+"""Limit of socket paths: 108 bytes on Linux, 104 on macOS, with the final zero."""
 
 
 def socket_folder(data: Path, runtime: Path | None, user: int, group: int) -> Path:
-    """A folder for the server's socket: the one of its data, where its path fits, else one that is made for it.
+    """Returns a folder for the server's socket: the data folder, if its path is short enough, else a new one.
 
-    Args:
-        data: The folder of the server's data; it has mode 0700.
-        runtime: XDG_RUNTIME_DIR, if it is set.
-        user: The id of the server's user: this process's own, unless it is root.
-        group: The id of that user's group.
+    ``runtime`` is XDG_RUNTIME_DIR; ``user`` and ``group`` are the server's: this process's own, unless it is root.
 
     Raises:
-        SettingsError: there is no folder that nobody else can enter or replace.
+        SettingsError: there is no folder that other users can neither enter nor replace.
     """
     if _fits(data):
         return data
@@ -55,7 +51,7 @@ def _fits(folder: Path) -> bool:
 
 
 def _bases(runtime: Path | None, user: int) -> Iterator[Path]:
-    """Where to make one. Root's server has a user of its own, who cannot enter root's XDG_RUNTIME_DIR."""
+    """Root's server has a user of its own, who cannot enter root's XDG_RUNTIME_DIR."""
     if user != os.geteuid():
         yield Path("/run")
     elif runtime is not None:
@@ -64,7 +60,7 @@ def _bases(runtime: Path | None, user: int) -> Iterator[Path]:
 
 
 def _nobody_replaces_in(base: Path) -> bool:
-    """Whether what one user has made in the folder, no other user but root can rename or remove."""
+    """Whether no other user but root can rename or remove a folder that a user creates in ``base``."""
     with suppress(OSError):
         real = base.resolve(strict=True)
         return all(_protected(folder.stat()) for folder in (real, *real.parents))
@@ -77,7 +73,6 @@ def _protected(found: os.stat_result) -> bool:
 
 
 def _own(folder: Path, user: int, group: int) -> bool:
-    """Makes the folder unless it is there; whether only the user can enter it."""
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)  # a link of somebody else's is no folder

@@ -105,4 +105,3 @@ PROJECTION = (
     PROGRESS,
     TOTALS,
 )
-"""What a rebuild makes anew."""

@@ -1,4 +1,4 @@
-"""The tables of the versions of definitions, and of who asked for which operation."""
+"""Tables of the versions of definitions, and of the operations of users."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEFINITION_VERSIONS = Table(
     Column("actor", Text, nullable=False, comment="the user of the operating system"),
     Column("reason", Text, nullable=False, comment="in the words of who gave the command"),
 )
-"""Every definition that an entity has had. Dagster has no place for it, so a rebuild leaves it alone."""
+"""Every definition that an entity ever had."""
 
 DEFINITION_TREES = Table(
     "definition_trees",
@@ -31,7 +31,7 @@ DEFINITION_TREES = Table(
     Column("workflows", JSON, nullable=False, comment="the workflow files, relative to the folder"),
     Column("entities", JSON, nullable=False, comment="kind and name of each entity"),
 )
-"""The trees whose versions are recorded: a load of the same tree compares one fingerprint."""
+"""Trees whose versions are recorded: loading the same tree again compares one fingerprint."""
 
 WORKFLOW_FILES = Table(
     "workflow_files",
@@ -42,7 +42,6 @@ WORKFLOW_FILES = Table(
     Column("hash", Text, comment="SHA-256 of the content; null: it was not kept"),
     Column("problem", Text, nullable=False, comment="why it was not kept"),
 )
-"""The files of the workflows of each version of a process. A rebuild leaves them alone."""
 
 FILE_CONTENTS = Table(
     "file_contents",
@@ -51,7 +50,7 @@ FILE_CONTENTS = Table(
     Column("number", Integer, primary_key=True, autoincrement=False, comment="of the part, from 0"),
     Column("data", LargeBinary, nullable=False),
 )
-"""What is in those files, each content once, in parts of a size that fits into memory."""
+"""The contents of these files, each once, in parts that fit into memory."""
 
 AUDIT = Table(
     "audit",
@@ -71,4 +70,3 @@ AUDIT = Table(
     Column("result", Text, nullable=False, comment="done, unchanged, denied or failed"),
     Column("message", Text, nullable=False, comment="why it was denied or failed"),
 )
-"""Every operation that was asked for. Dagster has no place for it, so a rebuild leaves it alone."""

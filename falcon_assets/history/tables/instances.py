@@ -1,4 +1,4 @@
-"""The tables of the instances of feeds and processes: projections of Dagster's history."""
+"""Tables of the instances of feeds and processes: projections of Dagster's history."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ FEED_INSTANCES = Table(
     Column("evicted_bytes", BigInteger, comment="EVICTED: how much it was, statistics and metadata included"),
     Column("looked_before", INSTANT, comment="the look before seen_at, where it landed: it came between the two"),
 )
-"""One row per feed instance that is available on a cluster, or was until it was evicted."""
 Index("ix_feed_instances_event", FEED_INSTANCES.c.event_id)
 Index(
     "ix_feed_instances_state",
@@ -93,7 +92,7 @@ CONSUMED = Table(
     Column("stale", Boolean, nullable=False, comment="whether there is another version now, not said to be too late"),
     Column("input_cluster", Text, nullable=False, comment="where it was read: replications read another cluster"),
 )
-"""What each process instance read when it succeeded last."""
+"""The versions that each process instance read in its last success."""
 Index("ix_consumed_feed", CONSUMED.c.input_cluster, CONSUMED.c.feed, CONSUMED.c.instance)
 Index("ix_consumed_stale", CONSUMED.c.cluster, CONSUMED.c.process, CONSUMED.c.input, postgresql_where=CONSUMED.c.stale)
 
@@ -103,7 +102,6 @@ FOLD = Table(
     Column("only", Boolean, primary_key=True, comment="true: there is one row"),
     Column("event_id", BigInteger, nullable=False, comment="the latest event of Dagster's that is folded in"),
 )
-"""How far Dagster's history is folded in."""
 
 PUSHED = Table(
     "pushed",
@@ -113,7 +111,7 @@ PUSHED = Table(
     Column("partition", Text, primary_key=True, comment="as it was pushed; empty: none was named"),
     Column("event_id", BigInteger, nullable=False, comment="of Dagster's latest event that pushed it"),
 )
-"""Partitions that somebody else reported, and that a collector has to check."""
+"""Partitions that were announced from outside, and that a collector has to check."""
 
 TOTALS = Table(
     "totals",
@@ -124,4 +122,4 @@ TOTALS = Table(
     Column("label", Text, primary_key=True, comment="the state; evicted_bytes: what was done; else empty"),
     Column("number", Numeric, nullable=False),
 )
-"""How many instances are in which state, and how much was copied and evicted: nobody counts the rows for that."""
+"""Numbers of instances by state, and bytes copied and evicted, without counting rows."""

@@ -1,4 +1,4 @@
-"""What the tables of the ledger have in common."""
+"""Schema and types of the ledger's tables."""
 
 from __future__ import annotations
 

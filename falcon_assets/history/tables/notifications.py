@@ -1,4 +1,4 @@
-"""The tables of what somebody is told."""
+"""Tables of notifications."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOTIFIED = Table(
     Column("since", INSTANT, nullable=False, comment="breaches of SLAs before it are told to nobody; falcon clock"),
     Column("seen_at", INSTANT, nullable=False, comment="when the sensor saw that it is declared, in real time"),
 )
-"""Whose events are kept for the receivers of notifications. A rebuild leaves it alone."""
+"""Entities whose events are kept for receivers."""
 
 NOTIFICATION_EVENTS = Table(
     "notification_events",
@@ -38,7 +38,7 @@ NOTIFICATION_EVENTS = Table(
     Column("event_id", BigInteger, comment="of Dagster's event; null: there is none"),
     Column("run", JSONB(none_as_null=True), comment="the run of the instance, or that removed it; null: not recorded"),
 )
-"""Events of which is not decided yet who is told. A rebuild leaves them alone."""
+"""Events whose receivers are not yet determined."""
 
 NOTIFICATIONS = Table(
     "notifications",
@@ -60,7 +60,7 @@ NOTIFICATIONS = Table(
     Column("run", JSONB(none_as_null=True), comment="the run of the instance, or that removed it; null: not recorded"),
     UniqueConstraint("receiver", "key"),
 )
-"""What receivers are told, each event once for each receiver. A rebuild leaves it alone."""
+"""Notices to receivers, each event once per receiver."""
 Index(
     "ix_notifications_open",
     NOTIFICATIONS.c.receiver,
@@ -79,4 +79,3 @@ NOTIFICATION_RECEIVERS = Table(
     Column("sent_at", INSTANT, comment="when a message came through last, in real time"),
     Column("retry_at", INSTANT, comment="when the next is tried, in real time; null: nothing failed"),
 )
-"""How the receivers of notifications are."""

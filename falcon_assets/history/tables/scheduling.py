@@ -1,4 +1,4 @@
-"""The tables of what is scheduled, asked for and decided, and of how far sensors and schedules are."""
+"""Tables of schedules, requests and decisions, and of the positions of sensors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ ENTITY_STATUS = Table(
     Column("commanded", Boolean, nullable=False, comment="by a person; false: by schedule: in the definition"),
     Column("scheduled_since", INSTANT, comment="when it was scheduled first, on the falcon clock; null: never"),
 )
-"""What is scheduled. Dagster has no place for it, so a rebuild leaves it alone."""
 
 RERUNS = Table(
     "reruns",
@@ -35,7 +34,6 @@ RERUNS = Table(
     Column("reason", Text, nullable=False, comment="rerun: why"),
     Column("properties", JSON, nullable=False, comment="rerun: properties over those that are declared"),
 )
-"""Requests to run instances again. Dagster has no place for them, so a rebuild leaves them alone."""
 
 EVICTIONS = Table(
     "evictions",
@@ -56,7 +54,7 @@ EVICTIONS = Table(
     Column("decided_at", INSTANT, nullable=False, comment="on the falcon clock"),
     Column("done_at", INSTANT, comment="on the falcon clock; null: not all of it has gone"),
 )
-"""What retention decided on, before it touches anything. Dagster has no place for it: a rebuild leaves it alone."""
+"""Decisions of retention, recorded before it deletes or moves anything."""
 Index("ix_evictions_open", EVICTIONS.c.cluster, EVICTIONS.c.feed, postgresql_where=text("done_at IS NULL"))
 
 COLLECTED = Table(
@@ -66,7 +64,7 @@ COLLECTED = Table(
     Column("feed", Text, primary_key=True),
     Column("looked_at", INSTANT, comment="the last complete look at the feed, on the falcon clock"),
 )
-"""Where the collectors are. Nothing depends on it but how much is checked again."""
+"""Positions of collectors. They decide only how much is checked again."""
 
 PASSES = Table(
     "passes",
@@ -80,7 +78,7 @@ PASSES = Table(
     Column("before", INSTANT, comment="when the last complete pass began, in real time"),
     Column("all_before", INSTANT, comment="when the last complete pass that listed all began, in real time"),
 )
-"""Where the collectors' passes over old instances are. Nothing depends on it but how much is checked again."""
+"""Positions of the collectors' passes over old instances. They decide only how much is checked again."""
 
 INCOMPLETE = Table(
     "incomplete",
@@ -89,7 +87,7 @@ INCOMPLETE = Table(
     Column("feed", Text, primary_key=True),
     Column("instance", INSTANT, primary_key=True),
 )
-"""Instances that were seen and were not complete: their flag may come without a trace in the folder above them."""
+"""Instances seen incomplete: their flag may appear without changing the modification time of the folder above."""
 
 PROGRESS = Table(
     "progress",
@@ -99,7 +97,7 @@ PROGRESS = Table(
     Column("timeline", Text, primary_key=True, comment="of the process: another one starts anew"),
     Column("first_open", INSTANT, nullable=False, comment="every instance before it is settled"),
 )
-"""How far the coordinators are. Nothing depends on it but how much they check again."""
+"""Positions of the coordinators. They decide only how much is checked again."""
 
 LOOKS = Table(
     "looks",
@@ -110,7 +108,6 @@ LOOKS = Table(
     Column("woke", INSTANT, comment="the look that ended the last long pause"),
     Column("slept", INSTANT, comment="the look before that pause; null: none"),
 )
-"""When the coordinators looked. Dagster has no place for it: a rebuild leaves it alone."""
 
 CLOCK = Table(
     "clock",
@@ -118,7 +115,6 @@ CLOCK = Table(
     Column("only", Boolean, primary_key=True, comment="true: there is one row"),
     Column("tag", Text, nullable=False, comment="the clock and its start; empty: the real one"),
 )
-"""Which clock everything here goes by. Dagster has no place for it, so a rebuild leaves it alone."""
 
 DATA_ROOTS = Table(
     "data_roots",
@@ -129,4 +125,4 @@ DATA_ROOTS = Table(
     Column("held", Boolean, nullable=False, comment="whether anything was in it"),
     Column("since", INSTANT, nullable=False, comment="in real time"),
 )
-"""The roots of stores that were used: what does not carry the mark is another one. A rebuild leaves them alone."""
+"""Store roots in use: one without its mark is another one."""

@@ -1,4 +1,4 @@
-"""The tables of the breaches of SLAs."""
+"""Tables of SLA breaches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ SLA_BREACHES = Table(
     Column("told", Text, comment="the state that Dagster's check of the asset shows; null: nothing"),
     Column("notified", Text, comment="the state that the receivers of notifications were told, if any; null: nothing"),
 )
-"""Each breach of an SLA, once. Dagster has no place for them, so a rebuild leaves them alone."""
 Index(
     "ix_sla_breaches_open",
     *(SLA_BREACHES.c[name] for name in ("cluster", "kind", "entity", "instance")),
@@ -47,7 +46,6 @@ SLA_PROGRESS = Table(
     Column("level", Text, primary_key=True),
     Column("judged", INSTANT, nullable=False, comment="every instance before it is judged"),
 )
-"""How far each level of an SLA is evaluated."""
 
 SLA_EVALUATIONS = Table(
     "sla_evaluations",
@@ -56,7 +54,6 @@ SLA_EVALUATIONS = Table(
     Column("at", INSTANT, nullable=False, comment="the last evaluation, on the falcon clock"),
     Column("event_id", BigInteger, nullable=False, comment="how far the ledger was folded then"),
 )
-"""When the SLAs on a cluster were evaluated last."""
 
 SLA_TOTALS = Table(
     "sla_totals",
@@ -67,4 +64,3 @@ SLA_TOTALS = Table(
     Column("level", Text, primary_key=True),
     Column("breaches", BigInteger, nullable=False),
 )
-"""How many breaches of SLAs were ever recorded."""

@@ -1,4 +1,4 @@
-"""The tables of the versions of feed instances, and of which were made from which."""
+"""Tables of the versions of feed instances, and of their sources."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ DATA_VERSIONS = Table(
     Column("restored_by", Text, comment="AVAILABLE: who restored it; null: it was made or landed"),
     Column("plan", Text, comment="hash of its columns and what they were made from; null: not recorded"),
 )
-"""Every version that a feed instance had on a cluster, also when it was replaced or evicted."""
 Index("ix_data_versions_id", DATA_VERSIONS.c.id, unique=True)
 Index("ix_data_versions_run", DATA_VERSIONS.c.run_id)
 Index("ix_data_versions_feed", DATA_VERSIONS.c.feed, DATA_VERSIONS.c.instance)
@@ -56,7 +55,6 @@ KEPT_VERSIONS = Table(
     Column("path", Text, nullable=False, comment="where it lies"),
     Column("replaced_at", INSTANT, nullable=False, comment="when it was, on the falcon clock"),
 )
-"""The versions of feed instances that were replaced and can be restored."""
 
 VERSION_COLUMNS = Table(
     "version_columns",
@@ -66,7 +64,7 @@ VERSION_COLUMNS = Table(
     Column("rows_from", JSONB(none_as_null=True), comment="what decides which rows there are; null: not recorded"),
     Column("rows_opaque", Boolean, comment="whether more may decide which rows there are; null: it is sure"),
 )
-"""The columns of versions and what these were made from, once for all that were made alike."""
+"""Columns of versions and their sources; equal ones are stored once."""
 
 VERSION_EDGES = Table(
     "version_edges",
@@ -78,7 +76,7 @@ VERSION_EDGES = Table(
     Column("definition", Integer, comment="the version that it ran with; null: not recorded"),
     Column("declared", Boolean, nullable=False, comment="whether it is an input of the definition"),
 )
-"""Which versions were made from which; of one that was made more than once, everything it was ever made from."""
+"""Sources of versions; for a version made more than once, all sources it ever had."""
 Index("ix_version_edges_input", VERSION_EDGES.c.input, VERSION_EDGES.c.output)
 
 VERSION_LIFECYCLE = Table(
@@ -93,4 +91,3 @@ VERSION_LIFECYCLE = Table(
     Column("actor", Text, nullable=False, comment="who set it"),
     Column("reason", Text, nullable=False, comment="in the words of who set it"),
 )
-"""The lifecycle statuses that people set. Dagster has no place for them, so a rebuild leaves them alone."""

@@ -1,4 +1,4 @@
-"""The whole code location: entities in, Dagster definitions out."""
+"""The whole code location: Dagster definitions of all entities."""
 
 from __future__ import annotations
 
@@ -25,19 +25,14 @@ from falcon_assets.surface.dagster.sensors import sensors
 
 
 def _tell_nobody(name: str, progress: CopyProgress) -> None:
-    """What is copied is in the events of the run."""
+    """Events of the run have the progress already."""
 
 
 def definitions_of(store: EntityStore, settings: Settings, copying: Copying = _tell_nobody) -> dg.Definitions:
-    """Assets and their checks, jobs, sensors, schedules and resources for the entities of ``store``.
+    """Returns assets with checks, jobs, sensors, schedules and resources for the entities of ``store``.
 
-    The runs of its jobs execute in one process, so that all their steps share one warm Spark session. The jobs say so
-    themselves: what else is in the code location keeps its executor.
-
-    Args:
-        store: The entities.
-        settings: The clock, and where everything lies.
-        copying: Told about once a second how far the copies of runs in this process are.
+    The runs of its jobs execute in one process, so that all their steps share one warm Spark session. The jobs declare
+    this themselves: other jobs of the code location keep their executor.
     """
     partitions = AssetPartitions(store)
     recording = DefinitionRecording(store.root, settings)
@@ -59,7 +54,6 @@ def definitions_of(store: EntityStore, settings: Settings, copying: Copying = _t
 
 
 def _external_feeds(store: EntityStore) -> Iterator[dg.AssetSpec]:
-    """Feeds that nobody produces: their instances land from outside, and the sensor that they name records them."""
     for feed in store.feeds.values():
         for cluster, _ in store.feed_clusters(feed):
             if not (store.producers(feed.name, cluster.name) or store.replications_to(feed.name, cluster.name)):
@@ -68,7 +62,6 @@ def _external_feeds(store: EntityStore) -> Iterator[dg.AssetSpec]:
 
 
 def _job(workload: Workload) -> dg.UnresolvedAssetJobDefinition:
-    """The job of a workload: what ``dagster job backfill`` and the UI's launchpad start."""
     labels = {f"falcon/{workload.entity.kind}": workload.entity.name, "falcon/cluster": workload.cluster}
     return dg.define_asset_job(
         name=workload.job_name,

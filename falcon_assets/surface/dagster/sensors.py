@@ -24,7 +24,7 @@ from falcon_assets.planning.workloads import Workload
 from falcon_assets.settings import Settings
 
 _COLLECT_SECONDS = 25.0
-"""Of the 60 that Dagster gives a tick: the last instance that is begun within it may be large."""
+"""Of the 60 that Dagster gives a tick: the last instance begun within it may be large."""
 
 _CANNOT_START = """no run is started: each reads the definitions anew, and they were changed and have problems now:
 {}"""
@@ -36,7 +36,7 @@ def sensors(
     jobs: Mapping[str, dg.UnresolvedAssetJobDefinition],
     recording: DefinitionRecording,
 ) -> Iterator[dg.SensorDefinition]:
-    """Collectors, and coordinators, which start runs of ``jobs``; they run unless somebody turns them off."""
+    """Returns collectors, and coordinators, which start runs of ``jobs``; they run unless a user stops them."""
     breakers, definitions = Breakers(), WatchedDefinitions(store.root)
     for cluster in store.clusters.values():
         yield _collector(Collector(store, cluster, settings, breakers), settings, recording)
@@ -71,7 +71,6 @@ def _collector(collector: Collector, settings: Settings, recording: DefinitionRe
 
 
 def _left(found: Collection) -> Iterator[str]:
-    """What was not checked."""
     if found.left:
         yield f"{count_of(found.left, 'feed is', 'feeds are')} left for the next tick"
     for why, feeds in found.left_out.items():

@@ -1,4 +1,4 @@
-"""Collectors and coordinators in the foreground: one process that runs what is ready until nothing is."""
+"""Collectors and coordinators in the foreground: one process that runs ready instances until there are none."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from falcon_assets.surface.foreground.foreground_runs import Display, Foreground
 from falcon_assets.surface.foreground.known_waits import WaitingWorkload, known_waits
 
 _PATIENCE_SECONDS = 30.0
-"""How long a lock is waited for: a sensor has it for the length of a tick."""
+"""Time limit for locks: sensors hold them for the length of a tick."""
 _COLLECT_SECONDS = 60.0
 _POLL_SECONDS = 0.5
 _ADMITTED_AT_ONCE = 1000
@@ -42,8 +42,6 @@ _ADMITTED_AT_ONCE = 1000
 
 @dataclass(frozen=True)
 class Trouble:
-    """An instance that failed or timed out, and is not tried again."""
-
     process: str
     cluster: str
     nominal: datetime
@@ -53,14 +51,11 @@ class Trouble:
 
 @dataclass(frozen=True)
 class ForegroundResult:
-    """How it went.
+    """The outcome of ``falcon run``.
 
     Attributes:
-        outlook: The last decisions: what waits for what.
-        succeeded: How many instances succeeded.
-        trouble: Those that did not.
-        left_out: What could not be read or worked with, and why, in the order in which that showed.
-        waiting: What is worth telling of what waits: nothing of what is left out, or comes after it.
+        left_out: Data or work that failed, and why, in the order of its occurrence.
+        waiting: Instances that wait, except for data that is left out or depends on it.
     """
 
     outlook: Outlook
@@ -71,22 +66,12 @@ class ForegroundResult:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing failed and nothing was left out."""
         return not (self.trouble or self.left_out)
 
 
 @dataclass(frozen=True)
 class Foreground:
-    """Runs workloads in this process, one Dagster run after the other, with one warm Spark session per cluster.
-
-    Attributes:
-        store: The entities.
-        settings: The clock, and where everything lies.
-        definitions: The code location.
-        ledger: What is known.
-        display: Whom to tell.
-        prepare: Called with its cluster before a run starts; where it raises an error, nothing runs on that cluster.
-    """
+    """Runs workloads in this process, one Dagster run after the other, with one warm Spark session per cluster."""
 
     store: EntityStore
     settings: Settings
@@ -96,13 +81,10 @@ class Foreground:
     prepare: Callable[[Cluster], None]
 
     def run(self, workloads: Sequence[Workload], until: datetime | None) -> ForegroundResult:
-        """Runs what is ready, and what becomes ready by that, retries included.
+        """Runs ready instances, and those that become ready, with retries, until there are none without new data.
 
-        It ends when nothing can run any more without new data. What cannot be read, decided on or worked with stops
-        nothing else: it is in the outcome.
-
-        Raises:
-            SettingsError: another ``falcon run`` works on one of the pipelines.
+        Errors in reading, decisions and work do not stop the rest. Raises SettingsError if another ``falcon run`` works
+        on one of the pipelines.
         """
         clusters = self._clusters_of(workloads)
         collectors = [Collector(self.store, cluster, self.settings) for cluster in clusters]
@@ -143,7 +125,7 @@ class Foreground:
                     return replace(found, waiting=known_waits(workloads, outlook.decisions, unread))
 
     def _failed_in(self, run_ids: Sequence[str]) -> dict[tuple[str, str], list[datetime]]:
-        """The instances, by workload and cluster, that have failed with the end of these runs: nobody heard of it."""
+        """The instances, by workload and cluster, that failed when these dead runs were ended."""
         if not run_ids:
             return {}
         self.ledger.catch_up()
@@ -158,7 +140,6 @@ class Foreground:
         return found
 
     def _clusters_of(self, workloads: Sequence[Workload]) -> list[Cluster]:
-        """Where the workloads run and where what they read is, in the order of the store."""
         used = {name for one in workloads for name in (one.cluster, one.reads_on)}
         return [cluster for cluster in self.store.clusters.values() if cluster.name in used]
 
@@ -167,7 +148,7 @@ class Foreground:
         collectors: Sequence[Collector],
         waited_for: Mapping[Name, tuple[datetime, datetime]],
     ) -> tuple[dict[str, str], set[Name]]:
-        """Finds new data; what could not be read, and why, and the feeds that nobody knows of."""
+        """Finds new data; returns the errors, and the feeds whose data is unknown."""
         left_out: dict[str, str] = {}
         unread = set[Name]()
         for collector in collectors:
@@ -197,7 +178,6 @@ class Foreground:
     def _collect(
         self, collector: Collector, waited_for: Mapping[str, tuple[datetime, datetime]]
     ) -> tuple[dict[str, str], Set[str]]:
-        """Finds new data on a cluster; what could not be read, and why, and the feeds that nobody knows of."""
         where = collector.cluster.name
         problems: dict[str, str] = {}
         unread: Set[str] = collector.feeds.keys()
@@ -219,7 +199,7 @@ class Foreground:
                 return problems | {rest: "there was no time for it"}, unread
 
     def _wait_for_retry(self, outlook: Outlook) -> bool:
-        """Waits until a failed instance may be tried again; False where none will be, or the clock is frozen."""
+        """Waits until a failed instance may be retried; False: none will be, or the clock is frozen."""
         retries = [decision.retry_at for decision in outlook.decisions.values() if decision.retry_at]
         clock = self.settings.clock
         if not retries or (clock.origin is not None and not clock.runs):
@@ -233,7 +213,7 @@ class Foreground:
 
     @contextmanager
     def _alone(self, pipelines: Sequence[str]) -> Iterator[None]:
-        """Takes the pipelines' locks, so that neither a sensor nor another ``falcon run`` starts runs for them."""
+        """Holds the pipelines' locks, so that neither a sensor nor another ``falcon run`` starts runs for them."""
         give_up = time.monotonic() + _PATIENCE_SECONDS
         with self.ledger.engine.connect() as connection:
             try:

@@ -1,4 +1,4 @@
-"""Runs in the foreground: planned runs that this process executes itself, one after the other."""
+"""Planned runs that this process executes itself, one after the other."""
 
 from __future__ import annotations
 
@@ -29,15 +29,7 @@ _POLL_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Display:
-    """Whom to tell what goes on.
-
-    Attributes:
-        collected: Called with the number of instances that landed.
-        started: Called with a run as it starts.
-        progress: Called now and then with a run and how many of its instances are over.
-        waits: Called with the time of the next retry.
-        copying: Called now and then with the name of an instance that is copied and how far it is.
-    """
+    """Callbacks for progress; ``collected`` and ``progress`` receive numbers of landed and finished instances."""
 
     collected: Callable[[int], None]
     started: Callable[[PlannedRun], None]
@@ -48,15 +40,9 @@ class Display:
 
 @dataclass(frozen=True)
 class ForegroundRuns:
-    """Executes planned runs, and keeps what cannot be used from being tried again.
+    """Executes planned runs, and does not retry ``clusters`` and ``jobs`` that failed to start.
 
-    Attributes:
-        definitions: The code location.
-        ledger: What is known.
-        display: Whom to tell.
-        prepare: Called with the name of its cluster before a run starts; where it raises an error, nothing runs there.
-        clusters: Those on which nothing runs, and why.
-        jobs: Those that cannot be started, and why.
+    ``prepare`` is called with the cluster's name before a run; if it raises a FalconError, nothing runs there.
     """
 
     definitions: dg.Definitions
@@ -67,17 +53,14 @@ class ForegroundRuns:
     jobs: dict[str, str] = field(default_factory=dict, init=False)
 
     def execute(self, run: PlannedRun) -> bool:
-        """Executes a Dagster run in this process; that instances of it fail is for the ledger to say.
+        """Executes a Dagster run in this process; returns whether there was one. Failed instances are in the ledger.
 
-        An error that nobody foresaw fails the run, and with it its instances; the traceback is on standard error.
-        Where it leaves no run behind, nothing would keep its job from being started again and again: it is left out.
-
-        Returns:
-            Whether there was one.
+        An unexpected error fails the run, and with it its instances; the traceback is on standard error. If it leaves
+        no run, its job would be started again and again: so the job is left out.
 
         Raises:
-            KeyboardInterrupt: somebody pressed Ctrl-C; what was finished is recorded.
-            DATABASE_ERRORS: there is nothing to record it in.
+            KeyboardInterrupt: the user pressed Ctrl-C; finished work is recorded.
+            DATABASE_ERRORS: the run cannot be recorded.
         """
         if not self._is_usable(run):
             return False
@@ -106,7 +89,6 @@ class ForegroundRuns:
         return run.job_name not in self.jobs
 
     def left_out(self) -> dict[str, str]:
-        """What nothing was started with, and why."""
         return {
             **{f"what runs on {cluster}": why for cluster, why in self.clusters.items()},
             **{f"the job {job}": f"it cannot be started ({why})" for job, why in self.jobs.items()},
@@ -125,7 +107,7 @@ class ForegroundRuns:
 
     @contextmanager
     def _watched(self, run: PlannedRun) -> Iterator[None]:
-        """Tells the display how many instances are over, while the run goes on in this thread."""
+        """Reports the number of finished instances, while the run is executed in this thread."""
         over = threading.Event()
 
         def watch() -> None:

@@ -1,4 +1,4 @@
-"""What waits for what, as far as anybody knows: of data on a store that does not answer nobody does."""
+"""Waiting instances whose reason is known: the data of a store that does not answer is unknown."""
 
 from __future__ import annotations
 
@@ -15,14 +15,7 @@ from falcon_assets.planning.workloads import Workload
 
 @dataclass(frozen=True)
 class WaitingWorkload:
-    """What of a workload waits.
-
-    Attributes:
-        process: Its name.
-        cluster: Where it runs.
-        instances: Nominal times, and why each waits.
-        further: How many more wait, of which that was not asked.
-    """
+    """Waiting instances of a workload; ``further``: number of others, whose reasons were not determined."""
 
     process: str
     cluster: str
@@ -33,15 +26,10 @@ class WaitingWorkload:
 def known_waits(
     workloads: Sequence[Workload], decisions: Mapping[tuple[str, str], Decision], unread: Set[Name]
 ) -> tuple[WaitingWorkload, ...]:
-    """What is worth telling of what waits, in the order of the decisions.
+    """Returns the waiting instances with known reasons, in the order of the decisions.
 
-    Left out is what lacks data that nobody could look for, and what lacks what such instances would write: an error
-    says of the store why that is so, and "waits for" would send people to look for data that may well be there.
-
-    Args:
-        workloads: All that were to be decided on.
-        decisions: (name, cluster) -> what was decided; those without one are left out themselves.
-        unread: (cluster, feed) of data that could not be looked for.
+    Left out are those that lack ``unread`` data, and those that lack their outputs: the error of the store explains
+    them, and "waits for" would make users search for data that may exist.
     """
     unknown = set(unread)
     blind = {(one.name, one.cluster) for one in workloads} - decisions.keys()

@@ -1,4 +1,4 @@
-"""``falcon run``: everything whose time and inputs have come, in this process."""
+"""``falcon run``: everything that is ready, in this process."""
 
 from __future__ import annotations
 
@@ -32,18 +32,13 @@ def run_ready(
     pipeline: str | None = None,
     process: str | None = None,
 ) -> ForegroundResult:
-    """Runs what is ready, and what becomes ready by that, retries included.
+    """Runs ready instances, and those that become ready, with retries; instances after ``until`` are left out.
 
-    Args:
-        installation: Where.
-        shown: Opens what is told how it goes, once everything else is ready.
-        until: Instances after it are left out.
-        pipeline: Only this pipeline.
-        process: Only this process.
+    ``shown`` opens the display, once everything else is ready.
 
     Raises:
         UnknownEntityError: there is no such process or pipeline.
-        SettingsError: the database cannot be reached, goes by another clock, or went away meanwhile; or another
+        SettingsError: the database cannot be reached, has another clock, or became unreachable; or another
             ``falcon run`` works on one of the pipelines.
     """
     chosen = _chosen(installation.entities, pipeline, process)
@@ -68,18 +63,9 @@ def run_workloads(
     workloads: Sequence[Workload],
     until: datetime | None,
 ) -> ForegroundResult:
-    """Runs what is ready of some workloads; Spark sessions stay open.
+    """Runs ready instances of some workloads up to ``until``; Spark sessions stay open. Raises as :func:`run_ready`.
 
-    Args:
-        installation: Where.
-        ledger: Its ledger.
-        display: Is told how it goes.
-        prepare: Called with its cluster before a run starts; where it raises an error, nothing runs on that cluster.
-        workloads: The workloads.
-        until: Instances after it are left out.
-
-    Raises:
-        SettingsError: another ``falcon run`` works on one of the pipelines.
+    ``prepare`` is called before a run on a cluster; if it raises a FalconError, nothing runs there.
     """
     entities, settings = installation.entities, installation.settings
     definitions = definitions_of(entities, settings, display.copying)
@@ -88,7 +74,7 @@ def run_workloads(
 
 
 def abandon() -> None:
-    """Ends what must not go on without this process, for one that cannot wait until it is interrupted in order."""
+    """Ends programs, Spark jobs and the embedded server, for a process that cannot wait for an orderly interruption."""
     kill_programs()
     interrupt_sessions()
     leave_embedded()
@@ -109,5 +95,5 @@ def _chosen(entities: EntityStore, pipeline: str | None, process: str | None) ->
 
 
 def _require_reachable(cluster: Cluster) -> None:
-    """Better an error before its first run than an error for each of its instances."""
+    """One error before its first run, instead of one for each of its instances."""
     require_reachable(cluster.name, cluster.interfaces.execute.endpoint)

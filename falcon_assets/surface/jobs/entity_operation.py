@@ -18,11 +18,10 @@ from falcon_assets.surface.jobs.running import PLACEHOLDER, in_run
 EntityOperation: TypeAlias = Literal[
     "submit", "update", "delete", "submit-and-schedule", "schedule", "suspend", "resume", "touch", "restore"
 ]
-"""The commands of ``falcon entity`` that change something."""
 
 
 class EntityKind(str, Enum):
-    """The kinds of entities; Dagster shows the names of the members."""
+    """The kinds of entities, in lower case, as Dagster shows the names of the members."""
 
     cluster = "cluster"
     feed = "feed"
@@ -75,7 +74,6 @@ def _operate(installation: Installation, config: EntityOperationConfig) -> Opera
 
 @dg.op(out=dg.Out(dg.Nothing), description="Does it, and says what came of it in the metadata of its output.")
 def entity_operation(context: dg.OpExecutionContext, config: EntityOperationConfig) -> dg.Output[None]:
-    """One operation on entities."""
     return in_run(context, "entities", config.principal, lambda installation: _operate(installation, config))
 
 

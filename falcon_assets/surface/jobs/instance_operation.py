@@ -17,7 +17,6 @@ from falcon_assets.operations.installation import Installation
 from falcon_assets.surface.jobs.running import PLACEHOLDER, in_run
 
 InstanceOperation: TypeAlias = Literal["rerun", "kill", "suspend", "resume", "restore"]
-"""The commands of ``falcon instance`` that change something."""
 
 
 class InstanceOperationConfig(dg.Config):
@@ -79,7 +78,6 @@ def _operate(installation: Installation, config: InstanceOperationConfig) -> Com
 
 @dg.op(out=dg.Out(dg.Nothing), description="Does it, and says what came of it in the metadata of its output.")
 def instance_operation(context: dg.OpExecutionContext, config: InstanceOperationConfig) -> dg.Output[None]:
-    """One operation on instances."""
     return in_run(context, "instances", config.principal, lambda installation: _operate(installation, config))
 
 

@@ -1,4 +1,4 @@
-"""An operation in a run: what comes of it, or why it was refused, stands in the run."""
+"""An operation in a Dagster run, which records its result or refusal."""
 
 from __future__ import annotations
 
@@ -15,31 +15,24 @@ from falcon_assets.operations.ways import coming_by
 from falcon_assets.settings import JobPower
 
 PLACEHOLDER = ""
-"""What the launchpad shows where somebody has to write something; every operation refuses it."""
+"""Shown in the launchpad where users must enter a value; every operation refuses it."""
 RESULT = "result"
-"""The metadata of the op's output that holds what ``--json`` prints."""
+"""Key of the op's output metadata with the data of ``--json``."""
 
 
 class Answer(Protocol):
-    """What comes of an operation."""
-
-    def as_data(self) -> dict[str, Any]:
-        """What ``--json`` prints."""
+    def as_data(self) -> dict[str, Any]: ...
 
 
 def in_run(
     context: dg.OpExecutionContext, about: JobPower, principal: str | None, operate: Callable[[Installation], Answer]
 ) -> dg.Output[None]:
-    """Does the operation in the installation of the environment; what comes of it is logged and in the metadata.
+    """Performs the operation in the installation of the environment; logs the result, and adds it to the metadata.
 
-    Args:
-        context: Of the op.
-        about: What the job must be allowed to change.
-        principal: Who asks, as the config says.
-        operate: The operation.
+    ``about`` is the required power of the job; ``principal`` the one in its config.
 
     Raises:
-        dagster.Failure: the operation was refused; the text is what the command says.
+        dagster.Failure: the operation was refused; the text is that of the command.
     """
     try:
         with (

@@ -1,1 +1,1 @@
-"""What computes an instance on Spark, once its engine has been asked to."""
+"""Computation of an instance on Spark, for the engines."""

@@ -1,7 +1,7 @@
 """Runs a Python program on a Spark Connect server with all of its settings: ``connect_client.py PROGRAM ARGS...``.
 
-``spark-submit`` hands settings to Python in groups of ten, and PySpark applies the last group only. This is a script of
-its own: it runs in the program's process, which need not know this package.
+``spark-submit`` passes settings to Python in groups of ten, and PySpark applies the last group only. This script is run
+in the program's process, which need not have this package.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ _GROUP = "PYSPARK_REMOTE_INIT_CONF_"
 
 
 def join_groups(environ: dict[str, str] | os._Environ[str]) -> None:
-    """Keeps all settings in a single group."""
     count = int(environ.get(f"{_GROUP}LEN", "0"))
     settings: dict[str, str] = {}
     for number in range(count):

@@ -1,4 +1,4 @@
-"""Where the logs of programs lie: below the working location, by process, nominal time and run."""
+"""Paths of logs of programs: below the working location, by process, nominal time and run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 
 def log_folder(working: str, process: str, nominal: datetime) -> Path | None:
-    """The folder for the logs of an instance, which may not be there; None: ``working`` is not on this machine."""
+    """Returns the folder for the logs of an instance, which may not exist; None: ``working`` is not on this machine."""
     url = urlsplit(working)
     if url.scheme not in ("", "file"):
         return None
@@ -17,12 +17,10 @@ def log_folder(working: str, process: str, nominal: datetime) -> Path | None:
 
 
 def log_name(run_id: str, unique: str) -> str:
-    """The name of the log of a program that the run started."""
     return f"spark-submit-{run_id}-{unique}.log"
 
 
 def logs_of_run(working: str, process: str, nominal: datetime, run_id: str) -> list[Path]:
-    """The logs of the programs that the run started for the instance, the oldest first."""
     folder = log_folder(working, process, nominal)
     found = folder.glob(log_name(run_id, "*")) if folder is not None else ()
     return sorted(found, key=lambda file: file.stat().st_mtime)

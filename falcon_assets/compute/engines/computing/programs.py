@@ -1,4 +1,4 @@
-"""What the log of a program says about why it failed, in a few lines; the log itself has hundreds."""
+"""Runs programs, and extracts the reason of a failure from their logs of hundreds of lines."""
 
 from __future__ import annotations
 
@@ -25,14 +25,12 @@ _NOISE = re.compile(
     r"\s*$|\d\d/\d\d/\d\d \d\d:\d\d:\d\d |\s+at |\s+\.\.\. \d+ more|\s*[~^]+\s*$|SQLSTATE: "
     r"|WARNING: |NOTE: Picked up|Picked up |Using Spark's |Setting (?:Spark|default) log level|To adjust logging level"
 )
-"""What Java and Spark say of themselves, and stacks."""
 
 
 def cause_in(log: str) -> list[str]:
-    """The lines of the log of a failed program that say why, five at most; none where it says nothing.
+    """Returns the lines of a failed program's log that have the reason, five at most; none: there is no such line.
 
-    They are the last exception of Python with the program's own line, or the exception that ended a JVM's program and
-    its innermost cause; and without either the last lines that are the program's own words.
+    These are the last exception of Python or of the JVM, with its innermost cause; else the program's last own lines.
     """
     lines = log.splitlines()
     said: list[str] = []
@@ -54,26 +52,23 @@ def _causes(lines: list[str]) -> list[re.Match[str]]:
 
 
 def _is_thrown(line: str) -> bool:
-    """Whether it belongs to a stack: an exception of Java, a frame or an exception of Python in it."""
     return bool(
         line[0].isspace() or _CAUSE.match(line) or _THROWN.match(line) or re.match(r"\w+(Error|Exception)\b", line)
     )
 
 
 _GRACE_SECONDS = 30
-"""As Kubernetes has it: a JVM on a busy machine has been seen to need more than ten."""
+"""As in Kubernetes: a JVM on a busy machine may need more than ten."""
 
 _lock = threading.Lock()
 _running: set[subprocess.Popen[bytes]] = set()
 
 
 def run_program(command: list[str], log: Path, environ: Mapping[str, str]) -> int:
-    """Runs ``command`` in ``environ`` with all its output in ``log`` and gives its exit code, negative for a signal.
+    """Runs a program with all its output in ``log``; returns its exit code, negative for a signal.
 
-    Should this thread be interrupted, or what it computes be cancelled, the program and whatever it started end first.
-
-    Raises:
-        CancelledError: it was cancelled before the program started.
+    If this thread is interrupted, or its computation cancelled, the program and its children are ended first. Raises
+    CancelledError if it was cancelled before.
     """
     with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as output:
         child = subprocess.Popen(
@@ -96,10 +91,7 @@ def run_program(command: list[str], log: Path, environ: Mapping[str, str]) -> in
 
 
 def stop_programs() -> None:
-    """Ends every program that this process has started and that still runs; their instances fail.
-
-    For whoever is told to stop while other threads wait for programs.
-    """
+    """Ends all running programs of this process, while other threads wait for them; their instances fail."""
     with _lock:
         running = list(_running)
     for child in running:
@@ -107,14 +99,13 @@ def stop_programs() -> None:
 
 
 def kill_programs() -> None:
-    """The same without grace, for who cannot wait."""
+    """As :func:`stop_programs`, by SIGKILL at once."""
     for child in list(_running):
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Ends the program and whatever it started: gently first."""
     if child.poll() is not None:
         return
     with suppress(ProcessLookupError):  # it ended just now

@@ -1,4 +1,4 @@
-"""Loads the function of a PySpark workflow."""
+"""Loads and calls the function of a PySpark workflow."""
 
 from __future__ import annotations
 
@@ -22,28 +22,18 @@ from falcon_assets.compute.spark.sessions import importable, libs_of
 from falcon_assets.errors import FalconError, WorkflowError
 
 _SPARKS_FILES = "userFiles-"
-"""Begins the name of the folder into which Spark copies libraries."""
 _lock = threading.Lock()
 _loaded: dict[Path, tuple[int, ModuleType]] = {}
 _libs: dict[Path, int] = {}
-"""The libraries that files of workflows were loaded with, and when they had changed last."""
 
 
 def load_function(
     root: Path, path: str | None, function: str | None, libs: Sequence[Path] = ()
 ) -> tuple[Callable[..., Any], str]:
-    """The function ``run`` of the file ``path`` below ``root``, or else ``function``; and the file that it is in.
+    """Returns the function ``run`` of the file ``path`` below ``root``, or else ``function``; and its file.
 
-    A file is a module of its own, loaded again when it has changed; a ``package.module:name`` is imported as usual.
-
-    Args:
-        root: The folder of the definitions, or of a workflow as it was.
-        path: The file.
-        function: The function, where there is no file.
-        libs: What the file imports from, before all else.
-
-    Raises:
-        WorkflowError: no such file or module, it does not load, or it has no such function.
+    A file is loaded again when it has changed, and its imports prefer ``libs``; a ``package.module:name`` is imported.
+    Raises WorkflowError if that fails.
     """
     if path is not None:
         where, name = str(root / path), "run"
@@ -82,7 +72,7 @@ def _from_file(path: Path, libs: Sequence[Path]) -> ModuleType:
 
 
 def _prefer(libs: Sequence[Path]) -> None:
-    """Lets imports find these libraries, and not what was imported from other versions of them."""
+    """Lets imports find these libraries, and forgets modules of other versions of them."""
     changed = {one: one.stat().st_mtime_ns for one in libs}
     by_name = {one.name: one for one in libs}
     for name, module in list(sys.modules.items()):
@@ -96,7 +86,6 @@ def _prefer(libs: Sequence[Path]) -> None:
 
 
 def _is_other(imported: Path, lib: Path, changed: Mapping[Path, int]) -> bool:
-    """Whether the file that a module came from is another version of the library; Spark has copies of its own."""
     if imported == lib:
         return _libs.get(lib, changed[lib]) != changed[lib]
     if imported not in _libs and not imported.parent.name.startswith(_SPARKS_FILES):

@@ -1,4 +1,4 @@
-"""What can be said of a Python workflow without importing it: its syntax, and whether it has the function."""
+"""Checks of a Python workflow without importing it: its syntax, and whether it has the function."""
 
 from __future__ import annotations
 
@@ -9,16 +9,10 @@ from falcon_assets.model.workflow import Mistake
 
 _FUNCTION = "run"
 _DYNAMIC = frozenset({"exec", "eval", "globals", "setattr", "vars", "locals", "__getattr__"})
-"""With these a module may have names that nobody can read in it."""
+"""With these a module may define names that its source does not show."""
 
 
 def python_mistakes(source: bytes, *, has_function: bool = True) -> Iterator[Mistake]:
-    """The mistakes in a file.
-
-    Args:
-        source: What is in it.
-        has_function: Whether it has to have a function ``run``.
-    """
     try:
         tree = ast.parse(source)
     except SyntaxError as error:
@@ -32,7 +26,6 @@ def python_mistakes(source: bytes, *, has_function: bool = True) -> Iterator[Mis
 
 
 def _names(tree: ast.AST) -> Iterator[str]:
-    """Every name that is bound or used anywhere in it."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name

@@ -1,4 +1,4 @@
-"""Runs a workflow on the engine that it names."""
+"""Runs a workflow on its engine."""
 
 from __future__ import annotations
 
@@ -11,12 +11,7 @@ from falcon_assets.errors import WorkflowError
 
 
 def run_workflow(task: WorkflowTask) -> WorkflowResult:
-    """Computes the instance: its outputs are in their staging folders then.
-
-    Raises:
-        WorkflowError: the workflow is missing, malformed, or failed; the text says where and why in a few lines, as
-            it is recorded. The stacks, and the whole of a long text, are in the log of the run.
-    """
+    """Computes the outputs; raises WorkflowError, which is short, as it is recorded: the log of the run has more."""
     try:
         result: WorkflowResult = task.workflow.compute(task)
     except WorkflowError as error:

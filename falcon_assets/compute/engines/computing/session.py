@@ -1,4 +1,4 @@
-"""What engines that compute in a session of their cluster share: everything but the computation itself."""
+"""Common part of the engines that compute in a session of their cluster: all but the computation itself."""
 
 from __future__ import annotations
 
@@ -20,16 +20,9 @@ from falcon_assets.errors import WorkflowError
 def compute_in_session(
     task: WorkflowTask, compute: Callable[[SparkSession, Mapping[str, DataFrame]], Mapping[str, DataFrame]]
 ) -> WorkflowResult:
-    """Reads the inputs, has the outputs computed, writes each into its staging folder, and counts the records.
+    """Reads the inputs, computes the outputs by ``compute``, and writes them; raises WorkflowError.
 
     Safe to call from several threads for one cluster: every call has temporary views and settings of its own.
-
-    Args:
-        task: The instance.
-        compute: Gives the DataFrames of the outputs, from the session and those of the inputs, all by name.
-
-    Raises:
-        WorkflowError: an input cannot be read, an output cannot be written, or ``compute`` failed.
     """
     session = task.session()
     with in_utc(), isolated(session) as child:
@@ -45,7 +38,7 @@ def compute_in_session(
 
 @contextmanager
 def _named_input(task: WorkflowTask) -> Iterator[None]:
-    """Spark reads late, so what is wrong with a file shows where an output is written: its input is named, too."""
+    """Adds the input to errors about its files: Spark reads lazily, so they appear while an output is written."""
     try:
         yield
     except WorkflowError as error:

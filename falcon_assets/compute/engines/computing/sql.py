@@ -1,4 +1,4 @@
-"""The engine ``spark-sql``: a file of SQL statements."""
+"""Computation of the engine ``spark-sql``: a file of SQL statements."""
 
 from __future__ import annotations
 
@@ -25,15 +25,14 @@ def compute_sql(
 ) -> dict[str, DataFrame]:
     """Runs the statements of the file in order.
 
-    Inputs are temporary views named like the inputs; an input with ``-`` in its name also goes by ``_``
+    Inputs are temporary views named like the inputs; an input with ``-`` in its name also has a view with ``_``
     (```raw-flights``` and ``raw_flights``). ``:nominal_time`` (a TIMESTAMP) and ``:property`` (a STRING), for every
     property whose name is an identifier, are bound parameters: Spark never takes their value for SQL text.
-
-    With one output, the last statement is a query and gives it. With several, the statements create a temporary view
-    for each, named like the output, ``-`` or ``_`` alike. Without outputs, queries are computed for their effect.
+    With one output, the last statement is its query. With several, the statements create a temporary view for each,
+    named like the output, with ``-`` or ``_``. Without outputs, queries are computed for their effect.
 
     Raises:
-        WorkflowError: names the file, and the line where Spark tells it.
+        WorkflowError: names the file, and the line if Spark reports it.
     """
     path = task.entity_root / file
     sql = _source(path)
@@ -99,7 +98,6 @@ def _explain(error: Exception, values: Mapping[str, object]) -> str:
 
 
 def _line_within(error: Exception) -> int:
-    """The line of the statement, from 1, that Spark says; 1 where it does not."""
     match = _LINE.search(str(error))
     return int(match[1]) if match else 1
 

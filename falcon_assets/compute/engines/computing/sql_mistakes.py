@@ -1,7 +1,7 @@
-"""What can be said of a SQL workflow without Spark: certain are brackets, quotes, first words and parameters only.
+"""Checks of a SQL workflow without Spark: only brackets, quotes, first words and parameters are certain.
 
-sqlglot reads nearly all of Spark's SQL, and not all of it: what it does not find is a warning, and what it does not
-understand is one that stays one.
+sqlglot parses nearly all of Spark's SQL, but not all: unknown views are warnings, and what it cannot parse remains a
+warning even in strict mode.
 """
 
 from __future__ import annotations
@@ -30,18 +30,11 @@ _FIRST_WORDS = """
     optimize reduce refresh repair repeat replace reset resignal restore revoke rollback select set show signal start
     table truncate uncache unlock unset update use vacuum values while with
 """
-"""Statements of Spark and of its common extensions begin so."""
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def sql_mistakes(sql: str, views: Collection[str], parameters: Collection[str]) -> Iterator[Mistake]:
-    """The mistakes in a file of statements.
-
-    Args:
-        sql: What is in it.
-        views: The names of the inputs.
-        parameters: The names that ``:name`` may have.
-    """
+    """Yields the mistakes in a file; ``views`` are names of inputs, ``parameters`` the names of ``:name``."""
     found = list(_lexical(sql, parameters))
     yield from found
     if any(one.is_certain for one in found) or "$$" in sql:

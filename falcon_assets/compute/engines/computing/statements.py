@@ -1,4 +1,4 @@
-"""Splits a SQL file into its statements, the way Spark's own command line does."""
+"""Splits a SQL file into its statements, as Spark's own command line does."""
 
 from __future__ import annotations
 
@@ -25,19 +25,12 @@ _SCRIPT = re.compile(r"BEGIN\b(?!\s+TRANSACTION)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Statement:
-    """A SQL statement.
-
-    Attributes:
-        text: Without the semicolon, comments included.
-        offset: Index of its first character in the file.
-    """
-
     text: str
     offset: int
 
 
 def split_statements(sql: str) -> tuple[Statement, ...]:
-    """The statements of ``sql`` in order, without empty statements and lone comments.
+    """Returns the statements in order, without empty statements and lone comments.
 
     Semicolons in strings, quoted names and comments do not count. A SQL script (``BEGIN ... END``) is one statement.
     """

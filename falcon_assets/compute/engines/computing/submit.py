@@ -1,4 +1,4 @@
-"""The engine ``spark-submit``: a program of its own, told where to read and write."""
+"""Computation of the engine ``spark-submit``: a program that receives the paths to read and write."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _NOTHING_WRITTEN = ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")
 def submit(task: WorkflowTask, file: str, args: Sequence[str], main_class: str | None) -> WorkflowResult:
     """Runs the program with Spark's own ``spark-submit`` and waits for it.
 
-    It gets the cluster's endpoint as master and the ``spark.*`` properties of cluster and process. In its arguments
-    ``${input}`` is the input's folders, joined by commas and with what Spark takes for a pattern escaped, ``${output}``
-    the folder to write, ``${nominalTime}`` the nominal time, and properties and expressions work as everywhere. Its
-    output goes to a log in the working folder.
+    The cluster's endpoint is its master; it has the ``spark.*`` properties of cluster and process. In its arguments
+    ``${input}`` is the input's folders, joined by commas and with Spark's pattern characters escaped, ``${output}`` the
+    folder to write, ``${nominalTime}`` the nominal time; properties and expressions work as everywhere. Its output is
+    written to a log in the working folder.
 
     Raises:
-        WorkflowError: it cannot be started, no program could read all files of the inputs, it failed (with what
-            its log says), or it left an output out.
+        WorkflowError: it cannot be started, no program could read all files of the inputs, it failed (with the reason
+            in its log), or it did not write an output.
     """
     path = task.entity_root / file
     if not path.is_file():
@@ -103,7 +103,6 @@ def _count(task: WorkflowTask, data: OutputData, ended: str, log: Path) -> int:
 
 
 def _captured(file: Path) -> Captured:
-    """What a program read and wrote, as it left it at its end."""
     try:
         return parse_captured(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -154,7 +153,6 @@ def _command(task: WorkflowTask, main_class: str | None, confs: Mapping[str, str
 
 
 def _properties_file(task: WorkflowTask, file: Path) -> Path:
-    """The properties that no command line may have, as Java reads them."""
     confs = {**cluster_confs(task.cluster), **task.settings}
     lines = [f"{_escaped(key)}={_escaped(value)}" for key, value in confs.items() if is_secret(key)]
     file.touch(mode=0o600)
@@ -181,7 +179,6 @@ def _arguments(task: WorkflowTask, args: Sequence[str], path: Path) -> list[str]
 
 
 def _folders(data: InputData) -> str:
-    """The folders of an input as a single argument, in which no path is a pattern to Spark's readers."""
     if table := next((one.layout.name for one in data.partitions if one.columns), None):
         raise WorkflowError(
             f"input {data.name!r} (feed {data.feed.name!r}): files of {table} name columns otherwise than it "
@@ -196,7 +193,7 @@ def _folders(data: InputData) -> str:
 
 
 def _checked_token(task: WorkflowTask) -> str | None:
-    """What the program shows to a Connect server, which sees every file of the inputs."""
+    """Returns the token for a Connect server, after checking that the server sees every file of the inputs."""
     session = task.session()
     for data in task.inputs:
         try:
@@ -207,7 +204,6 @@ def _checked_token(task: WorkflowTask) -> str | None:
 
 
 def _log_folder(task: WorkflowTask) -> Path:
-    """Where this run may leave files: below ``working`` where that is on this machine."""
     folder = log_folder(task.working, task.process, task.nominal)
     if folder is None:
         return Path(tempfile.mkdtemp(prefix="falcon-"))
@@ -223,6 +219,6 @@ def _cause(log: Path, token: str | None) -> str:
 
 
 def _application(events: Path) -> str:
-    """The application id, which is the event log's name; "" where the cluster has its events logged elsewhere."""
+    """Returns the application id, which is the event log's name; "": the cluster logs events elsewhere."""
     logs = sorted(events.iterdir(), key=lambda log: log.stat().st_mtime)
     return logs[-1].name.removesuffix(".inprogress") if logs else ""

@@ -1,4 +1,4 @@
-"""Workflows end an instance, and never the process that computes it beside others."""
+"""A workflow's task and result; a workflow may end its instance, but not the process, which computes others."""
 
 from __future__ import annotations
 
@@ -24,15 +24,14 @@ from falcon_assets.planning.captured import Captured
 _OWN = "falcon_assets."
 _lock = threading.Lock()
 _computing: list[int] = []
-"""The number of this process, for each workflow that it computes just now; a forked child has that of its parent."""
 _exit = os._exit
 
 
 @contextmanager
 def exits_refused() -> Iterator[None]:
-    """In this context ``os._exit`` raises SystemExit, as ``sys.exit`` does: the process would be gone without a word.
+    """Lets ``os._exit`` raise SystemExit, as ``sys.exit`` does: it would end the process without any record.
 
-    This package itself still can, and so can the children that a workflow forks.
+    This package itself can still exit, and so can the children that a workflow forks.
     """
     with _lock:
         os._exit = _refuse
@@ -79,21 +78,15 @@ class WorkflowTask:
     """A process instance to compute, with all names, paths and variables resolved.
 
     Attributes:
-        process: Name of the process.
-        cluster: Where it runs.
         nominal: The instance's nominal time, aware.
-        workflow: What to run.
         entity_root: Folder that the workflow's path is relative to.
-        inputs: What it reads.
-        outputs: What it writes.
         properties: Properties of the cluster and of the process, interpolated, the latter winning.
-        working: The cluster's working folder, path or URL; logs of programs go there where it is on this machine.
-        session: Gives the cluster's session; called only by workflows that need it.
-        run_id: The run that computes it; the logs of its programs are named after it.
+        working: The cluster's working folder, path or URL; logs of programs are below it if it is on this machine.
+        session: Returns the cluster's session; called only by workflows that need it.
         timezone: The process's zone, in which expressions in arguments are evaluated.
-        user: What ``user()`` gives in them.
-        settings: What the process says about Spark, over what the cluster says.
-        home: ``FALCON_HOME``, where the listener is that captures what programs read and write; None: nothing does.
+        user: The value of ``user()`` in them.
+        settings: Spark properties of the process, which override those of the cluster.
+        home: ``FALCON_HOME``, for the listener that captures what programs read and write; None: nothing is captured.
     """
 
     process: str
@@ -133,14 +126,7 @@ class WorkflowTask:
 
 @dataclass(frozen=True)
 class WorkflowResult:
-    """What a workflow did.
-
-    Attributes:
-        records: Number of records written, by output name.
-        application_id: The Spark application that did it; "" for a program that started none,
-            or on a cluster whose ``spark.eventLog.dir`` has the events logged elsewhere.
-        captured: What it read and wrote.
-    """
+    """The result of a workflow; ``application_id`` "": it started no Spark, or ``spark.eventLog.dir`` is elsewhere."""
 
     records: Mapping[str, int]
     application_id: str

@@ -1,1 +1,1 @@
-"""What workflows really read and wrote, as a listener in Spark's JVM sees it; its Scala is compiled where it runs."""
+"""Data that workflows really read and write, captured by a listener in Spark's JVM, whose Scala is compiled locally."""

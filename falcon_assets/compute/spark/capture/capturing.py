@@ -1,4 +1,4 @@
-"""Captures what an instance does in a session."""
+"""Captures the reads and writes of an instance in a session."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ from falcon_assets.compute.spark.failures import SPARK_ERRORS, condition_of, exp
 from falcon_assets.planning.captured import Captured, parse_captured
 
 _WAIT_MILLISECONDS = 10_000
-"""How long Spark's listeners may lag behind."""
 _NOT_LOADED = "Spark runs without the listener"
 
 
 @contextmanager
 def capturing(child: SparkSession) -> Iterator[Callable[[], Captured]]:
-    """What the session of an instance does in this context is captured; gives what tells it, once all is done.
+    """Captures the reads and writes of an instance's session in this context; yields a function that returns them.
 
-    What threads and sessions do that a workflow starts belongs to it, too. They do not say so: where several instances
-    are captured at a time, each is told that it may have been it.
+    Those of threads and sessions that a workflow starts belong to it, too. They are not marked: if several instances
+    are captured at a time, each of them receives such reads and writes as possibly its own.
     """
     instance = uuid4().hex
     child.conf.set(INSTANCE, instance)
@@ -48,14 +47,13 @@ def capturing(child: SparkSession) -> Iterator[Callable[[], Captured]]:
 
 
 def listen(session: SparkSession) -> None:
-    """Has the listener of this process's JVM listen to the session's context, if the JVM has it."""
+    """Adds the listener to the session's context and its children, if this process's JVM has it."""
     listener = _listener(session.sparkContext)
     if listener is not None:
         listener.install(session._jsparkSession)  # its children, too
 
 
 def captured_by_server(session: SparkSession, instance: str) -> Captured:
-    """What the server of a Connect session has captured of an instance."""
     try:
         row = session.createDataFrame([(instance,)], "instance string")  # no job, and one call
         call = sf.call_function("falcon_captured", sf.lit(instance), sf.lit(_WAIT_MILLISECONDS))

@@ -1,4 +1,4 @@
-"""The compiled listener: made once for a version of PySpark, with the compiler that PySpark brings."""
+"""The compiled listener: made once per version of PySpark, with the compiler that PySpark contains."""
 
 from __future__ import annotations
 
@@ -22,33 +22,24 @@ from falcon_assets.errors import FalconError, SettingsError
 from falcon_assets.storage.files.path_lock import path_lock
 
 _COMPILE_SECONDS = 180.0
-"""It takes 6 seconds on an idle machine."""
 _SAID = 2000
 
 
-class CaptureError(FalconError):
-    """What workflows read and write cannot be captured."""
+class CaptureError(FalconError): ...
 
 
 @dataclass(frozen=True)
 class ListenerJar:
-    """The jar below one ``FALCON_HOME``, of this version of PySpark and of this package's source.
-
-    Attributes:
-        home: ``FALCON_HOME``.
-    """
-
     home: Path
 
     @cached_property
     def path(self) -> Path:
-        """Where it is, or will be."""
         contents = sha256(b"\0".join(source.read_bytes() for source in _sources())).hexdigest()
         return self.home / "spark" / f"capture-{pyspark.__version__}-{contents[:12]}.jar"
 
     @property
     def problem(self) -> str:
-        """Why there is none: it could not be made when that was tried last; empty: it was made, or nobody tried."""
+        """Why there is no jar: the error of the last attempt to make it; empty: it was made, or never tried."""
         if os.pathsep in str(self.path):
             return f"no class path can name {self.path}, which holds {os.pathsep!r}: choose another FALCON_HOME"
         try:
@@ -57,11 +48,7 @@ class ListenerJar:
             return ""
 
     def made(self, environ: Mapping[str, str]) -> Path:
-        """The jar, compiled unless it is there; who asks meanwhile waits for it.
-
-        Raises:
-            CaptureError: it cannot be compiled; the next who asks tries again. Or no class path can name it.
-        """
+        """Returns the jar, compiled if missing, while others wait; raises CaptureError, but the next call retries."""
         if os.pathsep in str(self.path):
             raise CaptureError(self.problem)
         if self.path.exists():
@@ -80,7 +67,6 @@ class ListenerJar:
 
     @property
     def log(self) -> Path:
-        """What the compiler said, if it could not be made."""
         return self.path.with_suffix(".log")
 
     def _make(self, environ: Mapping[str, str]) -> None:
@@ -127,20 +113,14 @@ def _compile(jar: Path, environ: Mapping[str, str]) -> None:
 
 
 def on_class_path(jar: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """The variable by which Spark's scripts put the jar behind all others of the driver's class path."""
     known = environ.get("SPARK_DIST_CLASSPATH")
     return {"SPARK_DIST_CLASSPATH": os.pathsep.join(filter(None, (known, str(jar))))}
 
 
 INSTANCE = "spark.sql.falcon.instance"
-"""The setting of a session, or of a program, that says for what instance its queries are.
-
-Connect's clients hand on what they were started with only where it is one of ``spark.sql``.
-"""
+"""Key of the instance that queries belong to; Connect's clients pass on initial settings only below ``spark.sql``."""
 NOBODY = "-"
-"""What is set there for what is not captured."""
 FILE = "spark.falcon.capture.file"
-"""Where a program leaves what was captured, when it ends."""
 _EXTENSION = "org.apache.spark.sql.falcon.CaptureExtension"
 _EXTENSIONS = "spark.sql.extensions"
 _SETTING = re.compile(r"\s*([^\s=:#!][^\s=:]*)\s*[=:\s]\s*(.*?)\s*")
@@ -148,27 +128,14 @@ _SETTING = re.compile(r"\s*([^\s=:#!][^\s=:]*)\s*[=:\s]\s*(.*?)\s*")
 
 @dataclass(frozen=True)
 class Loading:
-    """What a program or server of Spark is given besides, so that it has the listener; nothing: it runs without.
-
-    Attributes:
-        confs: Settings.
-        environ: Variables.
-    """
+    """Settings and variables that load the listener into a program or server of Spark; empty: without it."""
 
     confs: Mapping[str, str] = field(default_factory=dict)
     environ: Mapping[str, str] = field(default_factory=dict)
 
 
 def loading(home: Path | None, environ: Mapping[str, str], confs: Mapping[str, str]) -> Loading:
-    """How to load the listener, which is compiled where that was not done yet.
-
-    Extensions that were to be loaded anyhow still are.
-
-    Args:
-        home: ``FALCON_HOME``; None: nothing is captured.
-        environ: The environment of what is started.
-        confs: What it is told besides.
-    """
+    """Returns what loads the listener, compiled if missing, beside other extensions; ``home`` None: nothing."""
     if home is None:
         return Loading()
     try:
@@ -181,7 +148,6 @@ def loading(home: Path | None, environ: Mapping[str, str], confs: Mapping[str, s
 
 
 def _default(key: str, environ: Mapping[str, str]) -> str:
-    """The value of a setting in ``spark-defaults.conf``, which a setting on the command line would replace."""
     home = environ.get("SPARK_HOME") or _find_spark_home()
     folder = environ.get("SPARK_CONF_DIR") or str(Path(home, "conf"))
     try:

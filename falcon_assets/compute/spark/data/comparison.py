@@ -1,4 +1,4 @@
-"""Whether two data sets are the same: their columns, and their rows in whatever order."""
+"""Comparison of two data sets by their columns, and by their rows in any order."""
 
 from __future__ import annotations
 
@@ -15,18 +15,11 @@ from falcon_assets.compute.spark.failures import SPARK_ERRORS, explain
 from falcon_assets.errors import WorkflowError
 
 SAMPLE = 10
-"""So many rows that only one of the two has are shown."""
 
 
 @dataclass(frozen=True)
 class OtherColumn:
-    """A column that one of two data sets does not have, or that has another type.
-
-    Attributes:
-        name: Its name.
-        before: Its type in the first, in the words of Spark SQL; None: it is not there.
-        after: Its type in the second.
-    """
+    """A column that one of two data sets does not have (None), or that has another type (in Spark SQL)."""
 
     name: str
     before: str | None
@@ -35,13 +28,9 @@ class OtherColumn:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How two data sets differ.
+    """The differences of two data sets; rows are compared only if all columns are equal.
 
-    Attributes:
-        columns: Those that only one has, or with another type; without any the rows were compared.
-        records: The number of rows of the first and of the second.
-        only: How many rows only the first has, and only the second; a row that one has more often counts so often.
-        samples: Some of them, as JSON.
+    ``records`` and ``only`` are numbers of rows, of the first and of the second; duplicates count.
     """
 
     columns: tuple[OtherColumn, ...]
@@ -51,16 +40,11 @@ class Comparison:
 
     @property
     def is_same(self) -> bool:
-        """Whether they do not differ."""
         return not self.columns and self.only == (0, 0) and self.records[0] == self.records[1]
 
 
 def compare(before: DataFrame, after: DataFrame) -> Comparison:
-    """Compares two data sets by their columns, in any order, and their rows.
-
-    Raises:
-        WorkflowError: one of them cannot be read.
-    """
+    """Compares columns, in any order, and rows of two data sets; raises WorkflowError if one is unreadable."""
     try:
         return _compare(before, after)
     except SPARK_ERRORS as error:
@@ -68,14 +52,9 @@ def compare(before: DataFrame, after: DataFrame) -> Comparison:
 
 
 def as_in_table(files: DataFrame, table: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """What lies in files, with the columns that it would have in a table, which others perhaps brought columns, too.
+    """Returns the data of files with the columns of a table, to which other data may have added columns.
 
-    Catalogs do not tell cases of names apart, and a column that files do not have is null.
-
-    Args:
-        files: The files.
-        table: What lies in the table.
-        keys: Partition keys, texts in the names of folders.
+    Catalogs ignore the case of names; a missing column is null. ``keys`` are texts in the names of folders.
     """
     own, lowered = {name.lower(): name for name in files.columns}, {key.lower() for key in keys}
     columns = []
@@ -110,7 +89,6 @@ def _sample(rows: DataFrame) -> tuple[Any, ...]:
 
 
 def _comparable(name: str, kind: DataType) -> Column:
-    """The column, as text where Spark cannot compare values of its type."""
     column = _quoted(name)
     return column.cast("string").alias(name) if _is_incomparable(kind) else column
 

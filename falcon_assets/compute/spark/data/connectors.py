@@ -1,4 +1,4 @@
-"""Spark's connectors: whether it has one for an object store, and what that is told."""
+"""Spark's connectors for object stores: whether they exist, and their settings."""
 
 from __future__ import annotations
 
@@ -13,18 +13,12 @@ from falcon_assets.compute.spark.failures import SPARK_ERRORS, lacks_connector
 from falcon_assets.compute.spark.sessions import application_id
 
 _SECRETS = {"key": "access.key", "secret": "secret.key", "token": "session.token"}
-"""Options of s3fs, and what s3a calls them."""
 _lock = threading.Lock()
 _found: dict[tuple[str, str], bool] = {}
 
 
 def has_connector(spark: SparkSession, scheme: str) -> bool:
-    """Whether Spark itself can go to object stores of a kind; tried once for each application, and without network.
-
-    Args:
-        spark: A session; its JVM has the classes, or has not.
-        scheme: Hadoop's, ``s3a`` or ``gs``.
-    """
+    """Whether Spark itself can access object stores of a Hadoop scheme (``s3a``, ``gs``); cached, without network."""
     key = (application_id(spark), scheme)
     with _lock:
         if key not in _found:
@@ -43,14 +37,10 @@ def _has_classes(spark: SparkSession, scheme: str) -> bool:
 
 
 def connector_settings(protocols: tuple[str, ...] | str, path: str, options: Mapping[str, Any]) -> dict[str, str]:
-    """Settings of a session for one store, of its bucket only; none where its connector has to be told by others.
+    """Returns the settings of a session for one bucket; empty: its connector has to be configured elsewhere.
 
-    What is declared nowhere the connector finds by itself: s3a looks into the environment of its own processes.
-
-    Args:
-        protocols: fsspec's names of the file system.
-        path: Any path on it, as fsspec has it.
-        options: What fsspec was given, with values from the environment put in.
+    The connector finds undeclared values by itself: s3a searches the environment of its own processes. ``protocols``,
+    ``path`` and ``options`` are fsspec's, with values from the environment filled in.
     """
     if "s3" not in protocols:
         return {}

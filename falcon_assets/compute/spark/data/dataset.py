@@ -1,4 +1,4 @@
-"""What a workflow reads and writes: a feed and the folders of its instances."""
+"""Inputs and outputs of a workflow: a feed and the folders of its instances."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ class InputData:
     """An input of one process instance.
 
     Attributes:
-        name: The input's name in the process.
-        feed: How the data is laid out.
         urls: Folders of the instances, oldest first (``file:///data/2013/01``); all at the same depth, because all
-            come from one path template. Empty where an optional input has nothing available.
+            are from one path template. Empty: an optional input has no available instance.
         partition: Only these sub-partitions of each instance, outermost first, ``*`` for any (``*/US``).
-        counted: The files of each instance, in the order of ``urls``, that Spark has to read; empty: nobody counted.
-        partitions: Of a table, what the instances are; ``urls`` are their folders or files then.
+        counted: The files of each instance, in the order of ``urls``, that Spark has to read; empty: not counted.
+        partitions: Of a table, the partitions of the instances; ``urls`` are their folders or files then.
     """
 
     name: str
@@ -32,20 +30,12 @@ class InputData:
 
     @property
     def title(self) -> str:
-        """What people call it in the texts of errors."""
         return f"input {self.name!r} (feed {self.feed.name!r})"
 
 
 @dataclass(frozen=True)
 class OutputData:
-    """An output of one process instance.
-
-    Attributes:
-        name: The output's name in the process.
-        feed: How the data is laid out.
-        url: The folder to write, in staging; it does not exist yet.
-        keys: Of a table: the partition keys of which an instance has every value; they are columns.
-    """
+    """An output of one process instance; ``keys``, of a table: those with all values in one instance, as columns."""
 
     name: str
     feed: Feed
@@ -54,5 +44,4 @@ class OutputData:
 
     @property
     def partitions(self) -> tuple[str, ...]:
-        """The columns that become folders, outermost first."""
         return self.keys or self.feed.partitions

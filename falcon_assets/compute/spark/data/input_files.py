@@ -1,4 +1,4 @@
-"""Keeps availability flags out of the data."""
+"""Files of inputs as Spark lists them: all data files, and no availability flags."""
 
 from __future__ import annotations
 
@@ -21,17 +21,11 @@ _GLOB_OPTION = "pathGlobFilter"
 
 
 def flag_options(feed: Feed, *, of_feed: bool = True) -> dict[str, str]:
-    """The reader options under which Spark does not take the feed's availability flag for data.
+    """Returns the reader options with which Spark does not take the feed's availability flag for data.
 
-    Spark skips hidden files (``_SUCCESS``) by itself. Any other flag (``DONE``) is left out by a glob, because that
-    costs no listing and also works where this machine cannot read the files.
-
-    Args:
-        feed: The feed.
-        of_feed: Whether the feed's own options are used as well.
-
-    Raises:
-        WorkflowError: the feed has a ``pathGlobFilter`` of its own that lets the flag through.
+    Spark skips hidden files (``_SUCCESS``) by itself. Any other flag (``DONE``) is excluded by a glob, because that
+    costs no listing and also works where this machine cannot read the files. ``of_feed``: with the feed's own options;
+    raises WorkflowError if their ``pathGlobFilter`` matches the flag.
     """
     flag = feed.availability_flag
     if flag is None or is_hidden(flag):
@@ -48,11 +42,7 @@ def flag_options(feed: Feed, *, of_feed: bool = True) -> dict[str, str]:
 
 
 def everything_but(name: str) -> str:
-    """A Hadoop glob for every file name except ``name``.
-
-    Hadoop's globs have no negation of words, so it lists the ways to differ: at the first character, at the
-    second ..., by ending early, or by going on.
-    """
+    """Returns a Hadoop glob for every file name except ``name``: its globs can negate characters, but not words."""
     ways = [f"{name}?*"]
     for index, character in enumerate(name):
         start = name[:index]
@@ -72,11 +62,7 @@ _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 
 
 def literal(url: str) -> str:
-    """``url`` for whatever reads it with Spark: nothing in it is a pattern.
-
-    Raises:
-        WorkflowError: Hadoop has no way to say it.
-    """
+    """Returns ``url`` without patterns for Spark's readers; raises WorkflowError if Hadoop cannot express it."""
     utf8(url)
     if _PATTERN.search(url) and ":" in path_of(url):
         # Hadoop's Globber makes a relative path of each step, and takes what stands before a colon for a scheme.
@@ -87,11 +73,7 @@ def literal(url: str) -> str:
 
 
 def utf8(url: str) -> str:
-    """``url`` as it is.
-
-    Raises:
-        WorkflowError: it is not UTF-8, so no JVM can be told.
-    """
+    """Returns ``url``; raises WorkflowError if it is not UTF-8, so that a JVM cannot open it."""
     try:
         url.encode()
     except UnicodeEncodeError:
@@ -100,40 +82,32 @@ def utf8(url: str) -> str:
 
 
 def path_of(url: str) -> str:
-    """The path of a URL as :class:`.InputData` has it: as it is, with nothing escaped."""
+    """Returns the path of a URL as in :class:`.InputData`: unchanged, with nothing escaped."""
     return "/" + "/".join(steps_of(_SCHEME.sub("", url)))
 
 
 def path_of_file(url: str) -> str:
-    """The path of a file as Spark lists it: a URL with escapes, of a name that Java took for UTF-8."""
+    """Returns the path of a file as Spark lists it: an escaped URL, whose name Java decoded as UTF-8."""
     return os.fsdecode(unquote(path_of(url), errors="surrogateescape").encode("utf-8", "surrogateescape"))
 
 
 def steps_of(path: str) -> list[str]:
-    """The names in a path."""
     return [step for step in path.split("/") if step]
 
 
 _SHOWN = 5
 _UNREADABLE = "[FAILED_READ_FILE"
 _FILTERS = ("pathglobfilter", "modifiedbefore", "modifiedafter")
-"""With these a feed says itself that some files are not read."""
 
 
 def require_counted(spark: SparkSession, data: InputData, layout: Mapping[str, str], frame: DataFrame) -> None:
-    """Compares the files that ``frame`` reads with those that were counted of each instance.
+    """Compares the files that ``frame``, unfiltered, reads with those that were counted of each instance.
 
-    What came or went since it was counted is no difference: the instance is recorded with the version that was counted,
-    and shows up as late data. Empty files have nothing that could be missed.
-
-    Args:
-        spark: The session of ``frame``.
-        data: The input.
-        layout: The options of :func:`falcon_assets.compute.spark.data.layout.layout_of`.
-        frame: The input as it was loaded, before any filter.
+    Files that were added or deleted since then are no difference: the instance is recorded with the counted version,
+    and found as late data. Empty files are ignored.
 
     Raises:
-        WorkflowError: they differ; names some files and says why, where that can be known.
+        WorkflowError: they differ; names some files, and the reason if known.
         PySparkException: the folders cannot be listed.
     """
     if not data.counted:
@@ -145,22 +119,13 @@ def require_counted(spark: SparkSession, data: InputData, layout: Mapping[str, s
 
 
 def require_visible(spark: SparkSession, data: InputData) -> None:
-    """Makes sure that Spark sees the files that were counted of each instance, for a program that reads them itself.
-
-    Raises:
-        WorkflowError: as :func:`require_counted`.
-        PySparkException: the folders cannot be listed.
-    """
+    """As :func:`require_counted`, for a program that reads the files itself."""
     if data.counted:
         _require_same(data, listed_by_spark(spark, data, {"recursiveFileLookup": "true"}))
 
 
 def require_names(data: InputData) -> None:
-    """Makes sure that every file that was counted has a name that some JVM can open; needs no Spark.
-
-    Raises:
-        WorkflowError: names those that have not.
-    """
+    """Raises WorkflowError for counted files whose names no JVM can open; needs no Spark."""
     for url, counted in zip(data.urls, data.counted, strict=False):
         wrong = sorted(name for name, size in counted.sizes.items() if size and not _is_utf8(name))
         if wrong:
@@ -176,18 +141,13 @@ def _require_same(data: InputData, urls: Iterable[str]) -> None:
 
 
 def listed_by_spark(spark: SparkSession, data: InputData, layout: Mapping[str, str]) -> list[str]:
-    """The URLs of all files that Spark finds in the instances: it lists them and opens none.
-
-    Raises:
-        PySparkException: the folders cannot be listed.
-    """
     options = {**layout, **flag_options(data.feed, of_feed=False)}
     frame = spark.read.format("binaryFile").options(**options).load([literal(url) for url in data.urls])
     return _input_files(spark, frame)
 
 
 def input_of_failure(inputs: Iterable[InputData], text: str) -> InputData | None:
-    """The input that holds the file which Spark says that it could not read; None: it says nothing of the kind."""
+    """Returns the input with the file that Spark reports as unreadable; None: the text reports none."""
     if _UNREADABLE not in text:
         return None
     told = unquote(text)
@@ -196,7 +156,6 @@ def input_of_failure(inputs: Iterable[InputData], text: str) -> InputData | None
 
 
 def relative_names(data: InputData, urls: Iterable[str]) -> Iterator[str]:
-    """The names of files as Spark lists them, each relative to its instance."""
     for names in _by_instance(data, urls).values():
         yield from names
 
@@ -216,7 +175,6 @@ def _is_connect(frame: DataFrame) -> bool:
 
 
 def _by_instance(data: InputData, urls: Iterable[str]) -> dict[str, set[str]]:
-    """The relative names of the files below each instance's path; without what Spark lists and does not read."""
     found: dict[str, set[str]] = {path_of(url): set() for url in data.urls}
     depth = len(path_of(data.urls[0]).split("/"))
     for url in urls:

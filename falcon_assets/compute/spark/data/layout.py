@@ -1,4 +1,4 @@
-"""How all files of an instance are found, those in sub-folders too, and which columns their folders make."""
+"""Layout of an instance's files, including sub-folders, and the columns that folders become."""
 
 from __future__ import annotations
 
@@ -24,13 +24,10 @@ _LAYOUT_OPTIONS = (_RECURSIVE.lower(), "basepath")
 
 @dataclass(frozen=True)
 class Layout:
-    """How the files of an input are found.
+    """The way in which the files of an input are found.
 
-    Attributes:
-        options: What Spark's reader is told.
-        keys: The columns that folders like ``key=value`` make though the feed declares none; made by
-            :func:`falcon_assets.compute.spark.data.layout.with_folders`, as texts.
-        by_spark: The columns that Spark itself makes of folders, because the feed's own options say so.
+    ``keys`` are columns of folders that the feed does not declare; ``by_spark`` those that Spark itself makes, because
+    of the feed's own options.
     """
 
     options: dict[str, str]
@@ -39,17 +36,10 @@ class Layout:
 
 
 def layout_of(data: InputData, names: Iterable[str]) -> Layout:
-    """How Spark reads files in sub-folders too.
+    """Returns the layout with which Spark reads files in sub-folders too; ``names`` are relative to their instances.
 
-    All folders are listed. Where all files of a feed without declared ``partitions`` lie in folders named
-    ``key=value``, with the same keys, those are columns. A feed whose own options say how, is read so.
-
-    Args:
-        data: The input.
-        names: The files of its instances, each relative to its own.
-
-    Raises:
-        WorkflowError: some files lie in such folders, and others do not or in folders of other keys.
+    If all files of a feed without declared ``partitions`` are in folders named ``key=value``, with the same keys, those
+    are columns; raises WorkflowError if only some are. The feed's own options have precedence.
     """
     if data.feed.partitions:
         return Layout({_RECURSIVE: "true"})
@@ -73,7 +63,7 @@ def layout_of(data: InputData, names: Iterable[str]) -> Layout:
 
 
 def folder_keys(name: str) -> tuple[str, ...]:
-    """The columns that the folders of a file make, by its name relative to the instance, as Spark has it.
+    """Returns the columns of a file's folders, by its name relative to the instance, as Spark does.
 
     Source: Spark's ``PartitioningUtils.parsePartition``: from the file upwards, the first run of ``key=value``.
     """
@@ -95,18 +85,10 @@ _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def with_partitions(frame: DataFrame, data: InputData, schema: StructType | None) -> DataFrame:
-    """``frame`` with the feed's partitions as columns, and only the rows of ``data.partition``.
+    """Returns ``frame`` with the feed's partitions as columns, and only the rows of ``data.partition``.
 
-    The columns are made from the files' paths instead of by Spark's partition discovery, which knows Hive's
-    ``country=US`` only, and one root folder only. Spark still skips the files that a filter on them rules out.
-
-    Args:
-        frame: Read with ``recursiveFileLookup``.
-        data: Says where the instances are, how the folders are named and which of them are wanted.
-        schema: The declared schema; a partition in it gets the type it declares, any other is a string.
-
-    Raises:
-        WorkflowError: ``data.partition`` has more levels than the feed.
+    The columns are made from the files' paths instead of by Spark's partition discovery, which supports only Hive's
+    ``country=US``, and one root folder. Spark still skips the files that a filter on them excludes.
     """
     depth = len(steps_of(path_of(data.urls[0])))
     folders = sf.split(sf.regexp_replace(sf.col("_metadata.file_path"), _SCHEME, ""), "/+")
@@ -117,15 +99,7 @@ def with_partitions(frame: DataFrame, data: InputData, schema: StructType | None
 
 
 def with_folders(frame: DataFrame, keys: tuple[str, ...], schema: StructType | None) -> DataFrame:
-    """``frame`` with a column for each of ``keys``, of the folders like ``key=value`` that its files lie in.
-
-    The texts stay as they are: ``region=01`` and ``region=1`` are two regions.
-
-    Args:
-        frame: Read with ``recursiveFileLookup``.
-        keys: The keys in the names of the folders, outermost first.
-        schema: The declared schema; a key in it gets the type it declares.
-    """
+    """Returns ``frame`` with columns of folders ``key=value``, as unchanged texts (``01``) or as in ``schema``."""
     path = sf.col("_metadata.file_path")
     return frame.withColumns(_typed({unquote(key): _of_folder(path, key) for key in keys}, schema))
 
@@ -139,7 +113,6 @@ def _typed(columns: dict[str, Column], schema: StructType | None) -> dict[str, C
 
 
 def wanted_partitions(data: InputData) -> list[tuple[str, str]]:
-    """Partition name and pattern for each level of ``data.partition`` that is not just ``*``."""
     names = data.feed.partitions
     patterns = [part for part in (data.partition or "").split("/") if part]
     if len(patterns) > len(names):
@@ -153,7 +126,7 @@ def wanted_partitions(data: InputData) -> list[tuple[str, str]]:
 
 
 def _value(folders: Column, index: int, name: str) -> Column:
-    """The folder at ``index`` of a path, without Hive's ``name=`` and its escapes; null where there is no folder."""
+    """The folder at ``index`` of a path, without Hive's ``name=`` and its escapes; null: there is no folder."""
     folder = _unescaped(sf.when(sf.size(folders) > index + 1, sf.get(folders, sf.lit(index))))
     prefix = f"{name}="
     value = sf.when(folder.startswith(prefix), _unescaped(sf.substr(folder, sf.lit(len(prefix) + 1)))).otherwise(folder)
@@ -161,7 +134,6 @@ def _value(folders: Column, index: int, name: str) -> Column:
 
 
 def _of_folder(path: Column, key: str) -> Column:
-    """The value in the innermost folder of the key, in a path that is a URL."""
     value = _unescaped(sf.regexp_extract(_unescaped(path), f"^.*/{re.escape(key)}=([^/]*)/", 1))
     return sf.when(value != _HIVE_NULL, value)
 

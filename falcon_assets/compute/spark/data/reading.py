@@ -37,19 +37,18 @@ _TEXTUAL = ("json", "csv", "xml")
 
 
 def read_input(spark: SparkSession, data: InputData) -> DataFrame:
-    """All instances of the input as one DataFrame, lazily.
+    """Returns all instances of the input as one DataFrame, lazily.
 
-    A declared schema is enforced: its columns are read, in its order; a column that the files do not have is null
-    (CSV knows columns by position, so there it is an error), a value or column of another type is an error. Without
-    one, all files of all instances have one schema, which has the columns of all by name; CSV's headers must be the
-    same. For JSON, CSV and XML that means Spark's ``mode: FAILFAST``; the feed's options may say otherwise. The
-    declared partitions of the feed are columns too, whether the folders are named ``US`` or ``country=US``, and so are
-    folders like ``country=US`` that nobody declared, as texts. Where the files were counted, it is made sure that
-    Spark reads them all.
+    A declared schema is enforced: its columns are read, in its order; a column missing in the files is null (in CSV,
+    where columns are positional, an error), a value or column of another type is an error. Without a declared schema,
+    all files of all instances have one schema with the columns of all, by name; CSV's headers must be equal. For JSON,
+    CSV and XML that means Spark's ``mode: FAILFAST``; the feed's options may override it. The declared partitions of
+    the feed are columns too, whether the folders are named ``US`` or ``country=US``, and so are undeclared folders like
+    ``country=US``, as texts. If the files were counted, it checks that Spark reads them all.
 
     Raises:
-        WorkflowError: the data cannot be read as the feed says, the files have no common schema, Spark would leave out
-            a file, or there is no data and no schema is declared.
+        WorkflowError: the data cannot be read as the feed declares, the files have no common schema, Spark would skip a
+            file, or there is no data and no schema is declared.
     """
     try:
         return _read(spark, data)
@@ -90,7 +89,6 @@ def _read(spark: SparkSession, data: InputData) -> DataFrame:
 
 
 def _names(spark: SparkSession, data: InputData) -> Iterator[str]:
-    """The files of all instances, each relative to its own: as they were counted, else as Spark lists them."""
     if data.counted:
         yield from chain.from_iterable(one.sizes for one in data.counted)
     else:

@@ -1,4 +1,4 @@
-"""One schema for all files of an input in Avro: Spark takes that of one file, and loses columns of the others."""
+"""One schema for all files of an input: for Avro, Spark takes that of one file, and loses columns of the others."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ from falcon_assets.errors import WorkflowError
 from falcon_assets.storage.instances.data_files import is_hidden, shown
 
 _AT_ONCE = 8
-"""So many files are asked for their schema at once: of each the driver reads the beginning."""
+"""Number of files whose schema is read in parallel: the driver reads the beginning of each."""
 
 
 def avro_schema(reader: DataFrameReader, data: InputData, files: Sequence[str]) -> StructType:
-    """The columns of all files by name, each of which may be null; those of the first file come first.
+    """Returns the columns of all files by name, all nullable; those of the first file are first.
 
     Raises:
-        WorkflowError: files have a column of the same name with other types; names the first such file.
-        PySparkException: a file cannot be read.
+        WorkflowError: files have a column of the same name with different types; names the first such file.
     """
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="avro") as pool:
         schemas = pool.map(lambda file: reader.load(literal(file)).schema, files)
@@ -47,7 +46,7 @@ def avro_schema(reader: DataFrameReader, data: InputData, files: Sequence[str]) 
 
 
 def merged(before: StructType, found: StructType, above: str = "") -> tuple[StructType, list[tuple[str, str, str]]]:
-    """The fields of both by name, and of those that have different types the name and both types."""
+    """Returns the fields of both by name, and name and types of those whose types differ."""
     fields = {one.name.lower(): StructField(one.name, one.dataType) for one in before}  # files may lack it
     other: list[tuple[str, str, str]] = []
     for one in found:
@@ -73,9 +72,7 @@ def _together(before: DataType, found: DataType, name: str) -> tuple[DataType, l
 
 
 COLUMNAR = ("parquet", "orc")
-"""Formats whose files know their columns."""
 _AVRO_OWN = {"avroschema", "avroschemaurl"}
-"""Options that say the schema of Avro."""
 _NOT_MERGED = "[CANNOT_MERGE_SCHEMAS"
 _MALFORMED = ("[MALFORMED_RECORD_IN", "[INVALID_JSON_RECORD_TYPE")
 _CORRUPT, _NO_COLUMN = "_falcon_corrupt", "_falcon_none"
@@ -85,12 +82,7 @@ _SHOWN = 5
 def inferred(
     spark: SparkSession, reader: DataFrameReader, data: InputData, paths: Sequence[str], layout: Layout
 ) -> DataFrame:
-    """The input with the schema of all its files.
-
-    Raises:
-        WorkflowError: the files have no common schema, or records are broken; names the files.
-        PySparkException: they cannot be read.
-    """
+    """Returns the input with the schema of all its files; raises WorkflowError with the files if there is none."""
     own = {key.lower() for key in data.feed.options}
     try:
         frame = reader.load(list(paths))
@@ -110,22 +102,16 @@ def inferred(
 
 
 def is_unlike(error: BaseException) -> bool:
-    """Whether Spark failed because the columns of files do not go together."""
     return _NOT_MERGED in explain(error)
 
 
 def files_of(spark: SparkSession, data: InputData, layout: Layout) -> list[str]:
-    """The URLs of the files of an input, by name, with nothing escaped.
-
-    Raises:
-        PySparkException: the folders cannot be listed.
-    """
+    """Returns the URLs of the files, by name, with nothing escaped; raises as :func:`.listed_by_spark`."""
     urls = map(unquote, listed_by_spark(spark, data, layout.options))
     return sorted(url for url in urls if not is_hidden(url.rpartition("/")[2]))
 
 
 def with_texts(schema: StructType, names: Sequence[str]) -> StructType:
-    """``schema`` with these columns as texts, where it has them."""
     lowered = {name.lower() for name in names}
     return StructType(
         [StructField(one.name, StringType()) if one.name.lower() in lowered else one for one in schema.fields]
@@ -133,7 +119,7 @@ def with_texts(schema: StructType, names: Sequence[str]) -> StructType:
 
 
 def _unlike(reader: DataFrameReader, data: InputData, files: Sequence[str]) -> WorkflowError | None:
-    """Names the first file whose columns do not go with those of the files before it; few looks find it."""
+    """Names the first file whose columns are incompatible with those of the files before it, by bisection."""
     places = [literal(file) for file in files]
     fits, fails = 0, len(places)
     while fails - fits > 1:
@@ -168,7 +154,6 @@ def _schema(reader: DataFrameReader, places: Sequence[str]) -> StructType | None
 
 
 def _broken(reader: DataFrameReader, data: InputData, paths: Sequence[str]) -> WorkflowError | None:
-    """Names the files with broken records."""
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
     records = reader.options(**options).schema(f"{_NO_COLUMN} string, {_CORRUPT} string").load(list(paths))
     found = records.selectExpr("_metadata.file_path AS file", _NO_COLUMN, _CORRUPT).where(
@@ -189,7 +174,6 @@ FIXED_SCHEMAS = {
     "text": "value string",
     "binaryFile": "path string, modificationTime timestamp, length bigint, content binary",
 }
-"""Formats whose schema Spark fixes."""
 
 _WIDER = {
     "tinyint": {"smallint", "int", "bigint"},
@@ -200,11 +184,7 @@ _WIDER = {
 
 
 def parse_schema(ddl: str) -> StructType:
-    """The schema that a Spark DDL text says; needs a running session, because Spark parses it.
-
-    Raises:
-        ParseException: not legal DDL (a Spark error).
-    """
+    """Parses Spark's DDL, which needs a running session; raises PySpark's ParseException."""
     return deepcopy(_parsed(ddl))  # StructType.add changes it in place
 
 
@@ -215,13 +195,7 @@ def _parsed(ddl: str) -> StructType:
 
 
 def compare_orc(data: InputData, found: StructType, declared: StructType) -> None:
-    """Makes sure that columns which the files have are of the declared type, or of a type that fits into it.
-
-    Spark's other columnar reader, Parquet, checks this itself in every file; ORC's turns what does not fit into null.
-
-    Raises:
-        WorkflowError: names every column of another type.
-    """
+    """Raises WorkflowError for columns that do not fit into the declared type: ORC's reader would make them null."""
     types = {field.name.lower(): field.dataType.simpleString() for field in found}
     wrong = [
         f"{field.name} is {types[field.name.lower()]}, declared {field.dataType.simpleString()}"

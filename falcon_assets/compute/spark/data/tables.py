@@ -1,4 +1,4 @@
-"""Reads partitions of tables by their files: Spark knows no catalog, the partition keys are literals."""
+"""Reads partitions of tables by their files: Spark has no catalog, the partition keys are literals."""
 
 from __future__ import annotations
 
@@ -20,13 +20,10 @@ from falcon_assets.storage.tables.key_values import NO_VALUE, same
 
 
 def read_partitions(spark: SparkSession, data: InputData) -> DataFrame:
-    """All partitions of the input as one DataFrame, lazily: the columns of the table, then its partition keys.
-
-    A declared schema is enforced: those columns are read, in its order; partition keys that it leaves out come last.
+    """Returns all partitions as one DataFrame, lazily: the columns of the table or declared schema, then other keys.
 
     Raises:
         WorkflowError: the table does not have the declared schema, or is in a format that Spark does not read by path.
-        PySparkException: the files cannot be read.
     """
     layout = data.partitions[0].layout
     columns = _declared(data, layout) if data.feed.schema_ is not None else layout.columns
@@ -65,7 +62,7 @@ def _read(spark: SparkSession, data: InputData, columns: tuple[Column, ...], one
 
 
 def _check_orc(spark: SparkSession, data: InputData, places: list[str], columns: Sequence[Column]) -> None:
-    """ORC's reader rounds what has more digits, and makes null of what is of another type."""
+    """ORC's reader rounds values with more digits, and makes null of values of another type."""
     try:
         found = spark.read.format("orc").option("recursiveFileLookup", "true").load(places).schema
     except SPARK_ERRORS as error:

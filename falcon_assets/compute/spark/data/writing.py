@@ -1,4 +1,4 @@
-"""Writes an output and counts it on the way."""
+"""Writes an output and counts its records meanwhile."""
 
 from __future__ import annotations
 
@@ -19,12 +19,7 @@ _METRIC_SECONDS = 30.0
 
 
 def write_output(frame: DataFrame, data: OutputData) -> int:
-    """Writes ``frame`` into the output's folder, with the feed's format, options and partitions.
-
-    An empty frame gives an empty instance that can be read like any other.
-
-    Returns:
-        The number of records, counted while they were written.
+    """Writes ``frame``, even if it is empty; returns the number of records.
 
     Raises:
         WorkflowError: columns for the partitions are missing, or Spark cannot compute or write the data.
@@ -66,7 +61,7 @@ def _check_partitions(frame: DataFrame, data: OutputData, where: str) -> None:
 
 
 def observed(observation: Observation, frame: DataFrame, data: OutputData, seconds: float = _METRIC_SECONDS) -> int:
-    """The count that ``observation`` made; where Spark lost it, the count of what is in the output's folder.
+    """Returns the count of ``observation``; if Spark lost it, the number of records in the output's folder.
 
     Classic Spark delivers metrics over its listener bus, which drops events under pressure; waiting for one without
     a bound (``Observation.get``) could hang for ever.
@@ -84,10 +79,4 @@ def observed(observation: Observation, frame: DataFrame, data: OutputData, secon
 
 
 def count_records(spark: SparkSession, data: OutputData) -> int:
-    """The number of records in the output's folder, by reading it.
-
-    Raises:
-        WorkflowError: it cannot be read.
-        PySparkException: it cannot be computed.
-    """
     return read_input(spark, InputData(data.name, data.feed, (data.url,))).count()

@@ -1,1 +1,1 @@
-"""What a cluster's execute endpoint can be: its configuration, and whether it answers."""
+"""Kinds of execute endpoints of a cluster: their configuration, and whether they answer."""

@@ -8,20 +8,15 @@ from falcon_assets.model.registry import ICEBERG
 
 
 def is_connect(endpoint: str) -> bool:
-    """Whether the execute endpoint is a Spark Connect server."""
     return endpoint.startswith("sc://")
 
 
 def is_local(endpoint: str) -> bool:
-    """Whether the execute endpoint means this very process."""
     return endpoint.partition("[")[0] == "local"
 
 
 def cluster_confs(cluster: Cluster) -> dict[str, str]:
-    """What the cluster says about Spark itself: its ``spark.*`` properties, and what its registry wants.
-
-    Iceberg has no timestamps like those that Spark writes into Parquet by default.
-    """
+    """Returns the cluster's ``spark.*`` properties, with timestamps that Iceberg supports, if its registry is one."""
     registry = cluster.interfaces.registry
     is_iceberg = registry is not None and registry.endpoint.startswith(ICEBERG)
     wanted = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"} if is_iceberg else {}
@@ -29,17 +24,12 @@ def cluster_confs(cluster: Cluster) -> dict[str, str]:
 
 
 def executor_environ() -> dict[str, str]:
-    """What makes executors take the names of files for UTF-8, and run in UTC, whatever their machines' shells say."""
+    """Makes executors decode file names as UTF-8, and run in UTC, regardless of their machines' environment."""
     return {f"spark.executorEnv.{name}": value for name, value in spark_environ().items()}
 
 
 def session_confs(cluster: Cluster, working: str) -> dict[str, str]:
-    """The configuration of the cluster's session: our defaults, then what the cluster says.
-
-    Args:
-        cluster: Whose session it is.
-        working: The cluster's working folder, path or URL; the warehouse goes below it.
-    """
+    """Returns our defaults, overridden by the cluster's properties; the warehouse is below ``working``."""
     endpoint = cluster.interfaces.execute.endpoint
     confs = {"spark.sql.session.timeZone": "UTC"}
     if not is_connect(endpoint):  # a Connect server has its own
@@ -60,5 +50,5 @@ def session_confs(cluster: Cluster, working: str) -> dict[str, str]:
 
 
 def without_secrets(endpoint: str) -> str:
-    """The endpoint without its parameters, one of which may be a token (``sc://h:15002/;token=...``)."""
+    """Removes the endpoint's parameters, one of which may be a token (``sc://h:15002/;token=...``)."""
     return endpoint.partition("/;")[0]

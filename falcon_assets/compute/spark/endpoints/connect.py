@@ -16,17 +16,17 @@ from falcon_assets.compute.spark.endpoints.server_watch import ServerWatch
 from falcon_assets.compute.spark.jvm import spark_environ
 
 _RETRIES = 5
-"""How often a call is tried again when the server is away: for about 17 seconds."""
+"""Number of retries of a call, which take about 17 seconds."""
 OF_CLIENTS = ("SPARK_CONNECT_MODE_ENABLED", "SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_API_MODE")
-"""By these PySpark goes to another Spark than the one it is told: a shell has them, or PySpark itself has set them."""
+"""With these variables, of a shell or set by PySpark itself, PySpark connects to another Spark than configured."""
 OF_THE_DATABASE = ("FALCON_DATABASE_URL", "PGPASSWORD", "PGPASSFILE")
-"""What no program of a user inherits."""
+"""Variables that no program of a user inherits."""
 CREDENTIAL_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
-"""Where servers and clients look for the token, so that no command line has it (source: Spark's ``Connect.scala``)."""
+"""The token's variable of servers and clients, so that no command line has it (source: Spark's ``Connect.scala``)."""
 
 
 def is_ready(endpoint: str, seconds: float) -> bool:
-    """Whether a server at ``sc://host:port/;token=...;use_ssl=true`` takes a channel, encryption and all, in time."""
+    """Whether a server at ``sc://host:port/;token=...;use_ssl=true`` accepts a channel, and its encryption, in time."""
     import grpc  # noqa: PLC0415 - only clusters with a Connect server need these two, and they load pandas
     from pyspark.sql.connect.client import DefaultChannelBuilder  # noqa: PLC0415
 
@@ -41,7 +41,6 @@ def is_ready(endpoint: str, seconds: float) -> bool:
 
 
 def start_connect(endpoint: str, confs: dict[str, str]) -> SparkSession:
-    """A new session of the server; of ``confs``, what a server does not let a client set stays as the server has it."""
     builder = SparkSession.builder.remote(endpoint)
     for key, value in confs.items():
         builder = builder.config(key, value)
@@ -60,11 +59,6 @@ def start_connect(endpoint: str, confs: dict[str, str]) -> SparkSession:
 
 @contextmanager
 def connect_child(session: Any) -> Iterator[Any]:
-    """A session of the same server with its own temporary views, functions and settings.
-
-    Raises:
-        WorkflowError: the server does not answer any more.
-    """
     child = session.cloneSession()
     _limit_retries(child)  # it has Spark's own, ten minutes
     try:
@@ -75,7 +69,6 @@ def connect_child(session: Any) -> Iterator[Any]:
 
 
 def interrupt_connect(session: Any) -> None:
-    """Cancels what the session and its children compute."""
     session.falcon_watch.interrupt()
 
 
@@ -94,7 +87,7 @@ def _shown(endpoint: str) -> str:
 
 
 def _forget_refused() -> None:
-    """Closes the session that a server refused: PySpark keeps it as the active one, and would ask it for minutes."""
+    """Closes a session that a server refused: PySpark keeps it as the active one, and would retry it for minutes."""
     from pyspark.sql.connect.session import SparkSession as ConnectSession  # noqa: PLC0415 - as above
 
     for session in (ConnectSession.getActiveSession(), ConnectSession._get_default_session()):
@@ -104,7 +97,7 @@ def _forget_refused() -> None:
 
 
 def is_served(session: Any) -> bool:
-    """Whether the server is there and still knows the session; a server that was restarted, or dropped it, does not."""
+    """Whether the server answers and knows the session; after a restart, or if it dropped it, it does not."""
     if session.is_stopped or session.falcon_watch.is_gone:
         return False
     try:
@@ -115,7 +108,7 @@ def is_served(session: Any) -> bool:
 
 
 def stop_connect(session: Any, endpoint: str, seconds: float) -> None:
-    """Gives the session back to the server, and PySpark's functions back to classic sessions."""
+    """Releases the session in the server, and resets PySpark's functions to classic sessions."""
     session.falcon_watch.stop()
     session.release_session_on_close = is_ready(endpoint, seconds)
     session.stop()
@@ -123,22 +116,19 @@ def stop_connect(session: Any, endpoint: str, seconds: float) -> None:
 
 
 def token_of(session: Any) -> str | None:
-    """The token that the session shows to its server; None where the server wants none."""
+    """Returns the session's token for its server; None: the server requires none."""
     token: str | None = session.client.token
     return token
 
 
 def child_environ(token: str | None) -> dict[str, str]:
-    """This process's environment for another Spark program, which has a mode of its own and may need a token.
-
-    The database is not its business.
-    """
+    """Returns this process's environment for another Spark program: without Spark's mode and the database."""
     kept = {key: value for key, value in os.environ.items() if key not in (*OF_CLIENTS, *OF_THE_DATABASE)}
     inherited = kept | spark_environ()
     return inherited if token is None else inherited | {CREDENTIAL_VARIABLE: token}
 
 
 def leave_connect() -> None:
-    """Lets PySpark go where it is told, and its functions work on a classic session: it keeps its mode in variables."""
+    """Resets PySpark's mode, which it keeps in variables, so that its functions work on a classic session."""
     for name in OF_CLIENTS:
         os.environ.pop(name, None)

@@ -1,4 +1,4 @@
-"""Whether Spark answers at a cluster's execute endpoint, found out quickly."""
+"""Quick check whether Spark answers at a cluster's execute endpoint."""
 
 from __future__ import annotations
 
@@ -12,17 +12,10 @@ from falcon_assets.compute.spark.endpoints.standalone import is_standalone, sile
 from falcon_assets.errors import WorkflowError
 
 CONNECT_SECONDS = 5.0
-"""How long a master or a server may take to accept a connection."""
 
 
 def require_reachable(cluster: str, endpoint: str) -> None:
-    """Makes sure that a standalone master or a Connect server listens.
-
-    Spark itself would take one minute and ten, respectively, to give up. YARN and Kubernetes are left to Spark.
-
-    Raises:
-        WorkflowError: nobody does.
-    """
+    """Raises WorkflowError if no standalone master or Connect server listens, in seconds, not Spark's minutes."""
     if is_connect(endpoint):
         why = _silent(endpoint)
         if why:
@@ -34,7 +27,6 @@ def require_reachable(cluster: str, endpoint: str) -> None:
 
 
 def _silent(endpoint: str) -> str:
-    """Why no Connect server answers; "" where it does."""
     url = urlsplit(endpoint)
     try:  # a channel would try again for all of the time
         socket.create_connection((url.hostname, url.port or DEFAULT_PORT), timeout=CONNECT_SECONDS).close()
@@ -44,7 +36,6 @@ def _silent(endpoint: str) -> str:
 
 
 def _starter(endpoint: str) -> str:
-    """What to do so that a Connect server listens there."""
     port = served_port(endpoint)
     if port is None:
         return "start it"

@@ -1,4 +1,4 @@
-"""Watches what a session needs: a call to a server or cluster that was killed or cut off would wait for ever."""
+"""Watches the server or cluster of a session: calls to one that was killed or disconnected would wait for ever."""
 
 from __future__ import annotations
 
@@ -12,16 +12,13 @@ from falcon_assets.errors import WorkflowError
 _INTERVAL_SECONDS = 5.0
 _ANSWER_SECONDS = 5.0
 _MISSES = 3
-"""So often in a row nobody answers until the server counts as gone: it may just be very busy."""
+"""Number of checks in a row without an answer, after which the server counts as gone: it may just be busy."""
 
 
 class ServerWatch:
-    """Asks in the background whether a server still answers; ends all calls of its sessions when it is gone.
+    """Checks in the background whether a server still answers; ends all calls of its sessions when it is gone.
 
-    Args:
-        is_ready: Whether the server answers within so many seconds.
-        name: What to call it.
-        end_calls: Ends the calls of a session, those of other threads too.
+    ``is_ready`` receives a number of seconds; ``end_calls`` must end the calls of a session in all threads.
     """
 
     def __init__(self, is_ready: Callable[[float], bool], name: str, end_calls: Callable[[Any], object]) -> None:
@@ -29,24 +26,17 @@ class ServerWatch:
         self._sessions: set[Any] = set()
         self._over = threading.Event()
         self.is_gone = False
-        """Whether it did not answer any more."""
         threading.Thread(target=self._watch, name=f"watches {name}", daemon=True).start()
 
     def stop(self) -> None:
-        """Watches no longer."""
         self._over.set()
 
     def add(self, session: Any) -> None:
-        """Watches for that session too."""
         self._sessions.add(session)
 
     @contextmanager
     def watching(self, session: Any) -> Iterator[None]:
-        """Watches for that session within the block.
-
-        Raises:
-            WorkflowError: the server is gone; instead of the exception of Spark's client.
-        """
+        """Watches for that session; raises WorkflowError instead of Spark's error if the server is gone."""
         self.add(session)
         try:
             yield
@@ -59,7 +49,6 @@ class ServerWatch:
             session.release_session_on_close = not self.is_gone
 
     def interrupt(self) -> None:
-        """Cancels what the sessions compute."""
         for session in list(self._sessions):
             with suppress(Exception):  # it ends anyhow, and the server forgets what nobody asks for
                 session.interruptAll()

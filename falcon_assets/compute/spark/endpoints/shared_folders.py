@@ -1,4 +1,4 @@
-"""Which execute endpoints share folders with this process: where they do, a store can be staged that Spark has not."""
+"""Whether an execute endpoint shares folders with this process, so that data without a connector is staged there."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ _LOOPBACK = ("127.0.0.1", "localhost")
 
 
 def shares_folders(cluster: Cluster) -> bool:
-    """Whether driver and workers of the cluster's Spark see the folders of its working location as this process does.
+    """Whether driver and workers of the cluster's Spark see its working location as this process does.
 
-    They do where they run on this machine: ``local[N]``, the server of ``falcon spark start``, a standalone cluster
-    whose masters are on loopback. And wherever the data of the cluster lies on a mounted file system: that has to be
-    mounted for all of them anyhow.
+    They do on this machine: ``local[N]``, the server of ``falcon spark start``, a standalone cluster with all masters
+    on loopback; and where the cluster's data is on a mounted file system, which must be mounted for all of them.
     """
     endpoint = cluster.interfaces.execute.endpoint
     if is_local(endpoint) or served_port(endpoint) is not None or is_mounted(cluster.interfaces.write.endpoint):

@@ -1,4 +1,4 @@
-"""Spark's standalone clusters: sessions that live in this process, and have executors from a master."""
+"""Spark's standalone clusters: sessions that live in this process, with executors of a master."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from falcon_assets.compute.spark.failures import SPARK_ERRORS
 
 
 def is_standalone(endpoint: str) -> bool:
-    """Whether the execute endpoint is a standalone cluster."""
     return endpoint.startswith("spark://")
 
 
 def silence_of_masters(endpoint: str, seconds: float) -> str:
-    """Why no master of a standalone cluster accepts a connection in time; "" where one does."""
+    """Returns why no master of a standalone cluster accepts a connection in time; "": one does."""
     reasons = []
     for host, port in masters(endpoint):
         try:
@@ -34,15 +33,12 @@ def silence_of_masters(endpoint: str, seconds: float) -> str:
 
 
 def watch_cluster(session: SparkSession, endpoint: str) -> ServerWatch:
-    """Ends the jobs of the session when no master is there and no executor is left: they would wait for ever.
-
-    As long as it has executors, it needs no master.
-    """
+    """Ends the session's jobs when there is neither a master nor an executor: they would wait for ever."""
     return ServerWatch(partial(_can_work, session, endpoint), f"the Spark master at {endpoint}", _cancel)
 
 
 def masters(endpoint: str) -> Iterator[tuple[str, int]]:
-    """Host and port of every master (``spark://h1:7077,h2:7077`` is one cluster with a standby)."""
+    """Yields host and port of every master (``spark://h1:7077,h2:7077`` is one cluster with a standby)."""
     for master in endpoint.removeprefix("spark://").split(","):
         host, port = master.rsplit(":", 1)
         yield host, int(port)
