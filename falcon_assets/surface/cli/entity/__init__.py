@@ -21,9 +21,9 @@ MODULES = {
     "submit-and-schedule": "changing",
     "touch": "changing",
     "restore": "versions",
-    "schedule": "scheduling",
-    "suspend": "scheduling",
-    "resume": "scheduling",
+    "schedule": "changing",
+    "suspend": "changing",
+    "resume": "changing",
 }
 """Command -> its module."""
 
