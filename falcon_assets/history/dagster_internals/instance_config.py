@@ -8,21 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import dagster_postgres.run_storage.run_storage as storage
+
+# Dagster checks what dagster.yaml says only while it opens all that it names, and stops at the first fault.
 from dagster._config import process_config, resolve_to_config_type
+
+# What dagster_instance_config raises; the public errors have no list of what is wrong.
 from dagster._core.errors import DagsterInvalidConfigError
+
+# The very check that every command of Dagster's begins with.
 from dagster._core.instance.config import dagster_instance_config
 from dagster._core.storage.sql import check_alembic_revision  # what is there, and what Dagster needs
+
+# It knows under which names modules of Dagster's were declared earlier.
 from dagster._serdes import ConfigurableClassData
 from dagster_postgres.utils import pg_alembic_config  # where the migrations are
 from sqlalchemy import Connection
-
-# Dagster checks what dagster.yaml says only while it opens all that it names, and stops at the first fault.
-
-# What dagster_instance_config raises; the public errors have no list of what is wrong.
-
-# The very check that every command of Dagster's begins with.
-
-# It knows under which names modules of Dagster's were declared earlier.
 
 
 def config_errors(folder: Path) -> list[str]:

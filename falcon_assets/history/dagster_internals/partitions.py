@@ -7,21 +7,21 @@ from datetime import datetime
 from typing import Self
 
 import dagster as dg
+
+# Its functions look up the present time here; nothing public tells them another.
 from dagster._core.definitions.partitions import context
 from dagster._core.definitions.partitions.context import partition_loading_context  # by which time there are partitions
+
+# What a custom mapping returns: PartitionMapping is public, the types around it are not.
 from dagster._core.definitions.partitions.mapping.partition_mapping import UpstreamPartitionsResult
 from dagster._core.definitions.partitions.subset import PartitionsSubset  # what a mapping takes and returns
 from dagster._core.instance import DynamicPartitionsStore  # what a mapping is asked with
-from dagster._time import get_current_datetime
-from dagster_shared.serdes import whitelist_for_serdes
-
-# Its functions look up the present time here; nothing public tells them another.
-
-# What a custom mapping returns: PartitionMapping is public, the types around it are not.
 
 # What they look up by default, for whoever goes by the real time again.
+from dagster._time import get_current_datetime
 
 # The daemon and the UI get a mapping as text; Dagster reads back only the classes that are on its list.
+from dagster_shared.serdes import whitelist_for_serdes
 
 
 def partitions_exist_by(now: Callable[[], datetime] | None) -> None:
