@@ -1,5 +1,6 @@
 """Dagster resources: the Spark session of a cluster's execute interface."""
 
+# Without postponed annotations: Dagster reads those of a resource as they are.
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -16,8 +17,6 @@ from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.planning.dagster_names import op_name
 from falcon_assets.settings import load_settings
 from falcon_assets.storage.cluster_store import ClusterStore
-
-# Without postponed annotations: Dagster reads those of a resource as they are.
 
 
 class ClusterSparkResource(LazyPySparkResource):
