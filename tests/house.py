@@ -16,18 +16,11 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent.parent / "falcon_assets"
 LONGEST, SMALLEST, FIELDS = 400, 60, 8
 LAZY = "its importer loads it only where it is needed"
-TO_BE_MERGED = "to be merged with its importer"
 SMALL = {
     "catalog/checking.py": LAZY,
-    "catalog/legal_keys.py": TO_BE_MERGED,
-    "catalog/yaml_files/unquoted.py": TO_BE_MERGED,
     "compute/engines/computing/connect_client.py": "it is a program of its own",
-    "compute/spark/orphans.py": TO_BE_MERGED,
     "doctor/webserver.py": "each part that doctor looks at has a file",
-    "features/entities/hidden.py": TO_BE_MERGED,
     "features/openlineage/sending.py": LAZY,
-    "features/triage/timeout_causes.py": LAZY,
-    "history/platform/interruptible_waits.py": TO_BE_MERGED,
     "history/platform/run_worker.py": "it runs in another process, which loads nothing else of its importer",
     "storage/kinds/tables/copied_files.py": "with its importer it would be too long",
 }

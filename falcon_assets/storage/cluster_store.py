@@ -1,4 +1,4 @@
-"""Finds where an HDFS answers over HTTP, which its URL for Hadoop does not say."""
+"""A store of a cluster: its write endpoint, or a location that is a whole URL; paths never leave it."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from falcon_assets.features.entities.hidden import hidden
+from falcon_assets.features.entities.listing import hidden
 
 
 @pytest.mark.parametrize("key", ["properties", "options"])

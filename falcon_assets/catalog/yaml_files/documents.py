@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import yaml
-from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode
+from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode, SequenceNode
 
 from falcon_assets.catalog.yaml_files.definition_files import definition_files, shown_path
 from falcon_assets.catalog.yaml_files.journal import read_between_changes
@@ -20,10 +21,49 @@ from falcon_assets.catalog.yaml_files.secrets import (
     secret_properties,
     secret_values,
 )
-from falcon_assets.catalog.yaml_files.unquoted import join_unquoted
 from falcon_assets.catalog.yaml_files.yaml_nodes import TooManyDocumentsError, child, compose_documents
 from falcon_assets.catalog.yaml_files.yaml_values import PlainValues
 from falcon_assets.errors import Position, Problem
+
+_BEGUN = re.compile(r"[A-Za-z]\w*\([^()]*")
+
+
+def join_unquoted(root: Node) -> Iterator[tuple[Node, str]]:
+    pending, seen = [root], set[int]()
+    while pending:
+        node = pending.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, SequenceNode):
+            pending.extend(node.value)
+        elif isinstance(node, MappingNode):
+            if node.flow_style:
+                yield from _joined(node)
+            pending.extend(value for _, value in node.value)
+
+
+def _joined(mapping: MappingNode) -> Iterator[tuple[Node, str]]:
+    pairs: list[tuple[Node, Node]] = []
+    rest = list(mapping.value)
+    while rest:
+        key, value = rest.pop(0)
+        pairs.append((key, value))
+        if not (isinstance(value, ScalarNode) and not value.style and _BEGUN.fullmatch(value.value)):
+            continue
+        more = []
+        for piece, empty in rest:
+            if not (isinstance(piece, ScalarNode) and isinstance(empty, ScalarNode) and not empty.value):
+                break
+            more.append(piece.value)
+            if piece.value.endswith(")"):
+                value.value = ",".join([value.value, *more])
+                del rest[: len(more)]
+                name = key.value if isinstance(key, ScalarNode) else "..."
+                yield value, f'YAML ends this at the comma: quote it, {name}: "{value.value}"'
+                break
+    mapping.value = pairs
+
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.logger import PySparkLogger
@@ -34,10 +35,39 @@ from falcon_assets.compute.spark.endpoints.server_watch import ServerWatch
 from falcon_assets.compute.spark.endpoints.standalone import is_standalone, watch_cluster
 from falcon_assets.compute.spark.failures import SPARK_ERRORS, condition_of, explain
 from falcon_assets.compute.spark.jvm import jvm_starts
-from falcon_assets.compute.spark.orphans import ended_with_its_start
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.secret_values import is_secret
+
+_SHELL = "pyspark-shell"
+_KILL_SECONDS = 10
+
+
+@contextmanager
+def ended_with_its_start() -> Iterator[None]:
+    """Ends the JVM that the block was starting, if the block is left before PySpark has a handle of it.
+
+    PySpark removes the folder in which such a JVM reports its port, and forgets it; the JVM would stay for ever.
+    Only one start at a time in a process.
+    """
+    before = set(_jvms())
+    try:
+        yield
+    except BaseException:
+        if SparkContext._gateway is None:
+            for orphan in set(_jvms()) - before:
+                with suppress(psutil.Error):
+                    orphan.kill()
+                    orphan.wait(_KILL_SECONDS)
+        raise
+
+
+def _jvms() -> Iterator[psutil.Process]:
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            if _SHELL in child.cmdline():
+                yield child
+
 
 _HADOOP = "spark.hadoop."
 _FIXED = ("CANNOT_MODIFY_CONFIG", "CANNOT_MODIFY_STATIC_CONFIG")

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
 
+from falcon_assets.base.texts import STARS
+from falcon_assets.base.texts import hidden as without_secrets
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.status import Status
 from falcon_assets.errors import UnknownEntityError
-from falcon_assets.features.entities.hidden import hidden
 from falcon_assets.features.entities.results import EntityState
 from falcon_assets.features.entities.status import entity_states
 from falcon_assets.model.access import may_read
@@ -19,10 +20,38 @@ from falcon_assets.model.entity import KINDS
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
+from falcon_assets.model.secret_values import SECRET_KEY, is_secret
 from falcon_assets.operations.acting import acting
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.paging import TAG, Fields, Page, Query, require_values, select
+
+_NAMED = ("properties", "options")
+"""Keys of mappings in which the name of a value decides whether it is secret."""
+
+
+def hidden(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: _stars(item) if key == SECRET_KEY else _properties(item) if key in _NAMED else hidden(item)
+            for key, item in value.items()
+        }
+    if isinstance(value, str):
+        return without_secrets(value)
+    return [hidden(item) for item in value] if isinstance(value, list) else value
+
+
+def _stars(value: Any) -> Any:
+    if isinstance(value, dict):
+        return value if set(value) == {"env"} else {key: _stars(item) for key, item in value.items()}
+    return None if value is None else STARS
+
+
+def _properties(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {key: STARS if is_secret(str(key)) and item is not None else hidden(item) for key, item in value.items()}
+
 
 AnyEntity: TypeAlias = "Cluster | Feed | Process"
 

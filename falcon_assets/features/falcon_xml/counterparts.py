@@ -1,4 +1,7 @@
-"""Conversion of notifications: receivers of mail."""
+"""The tables of counterparts of all elements and attributes of Falcon's clusters, feeds and processes.
+
+Source: the schemas of Apache Falcon 0.3 to 0.11, and of Ivory before it.
+"""
 
 from __future__ import annotations
 

@@ -19,6 +19,6 @@ if TYPE_CHECKING:
 def timeout_causes(
     ledger: Ledger, store: EntityStore, settings: Settings, workload: Workload, nominals: Iterable[datetime]
 ) -> Mapping[datetime, str]:
-    from falcon_assets.features.triage.timeout_causes import timeout_causes
+    from falcon_assets.features.triage.operations import timeout_causes
 
     return timeout_causes(ledger, store, settings, workload, nominals)

@@ -1,4 +1,4 @@
-"""The objects of Azure and of Google, where asking whether a container is there differs."""
+"""Chooses the access to the files of a file system: the one place where that is decided."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Features of Iceberg tables that are lost when Spark reads their data files by path."""
+"""The tables of an Iceberg catalog, by pyiceberg."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalog of a cluster, by its registry's endpoint: the one place where its kind is decided."""
+"""The tables of a cluster, as a store: the paths of instances are their URIs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How commands are used, where their arguments do not say it."""
+"""Groups of commands whose help is told in whole: what each command is for, and an example of its use."""
 
 from __future__ import annotations
 

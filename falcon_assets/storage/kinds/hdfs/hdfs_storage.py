@@ -1,4 +1,4 @@
-"""Removing on HDFS: out of the place at once, flag and all; off the disks a while later."""
+"""Instances on HDFS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The etag that S3 gives to an object: it proves, without reading back, that the store holds what was sent."""
+"""Copying one file to an object store, which says itself what it holds."""
 
 from __future__ import annotations
 

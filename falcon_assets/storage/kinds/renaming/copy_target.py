@@ -1,4 +1,9 @@
-"""Records of a copy on a mounted file system: appended, so that each one outlives the process at once."""
+"""Copies to file systems whose rename is atomic: made in the staging location, and swapped in.
+
+Beside what :mod:`falcon_assets.storage.copying.copy_target` names, there is ``ATTEMPT/data`` with the files. The next
+attempt takes the folder of a crashed one over by giving it another name, so that tasks which are still running find
+their paths gone instead of writing among files that were verified meanwhile.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Restores a kept version: an ordinary publication of its files."""
+"""Instances on file systems whose rename is atomic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Written files of an output in a table, on their way to the folder of its version."""
+"""Publishing into tables: a folder per version, and the calls that make it the partitions of the instance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the instance of a table feed at a place: partitions may be outside of the folder of their table."""
+"""Instances that are partitions of the tables of a catalog."""
 
 from __future__ import annotations
 

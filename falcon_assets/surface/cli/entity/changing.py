@@ -1,4 +1,4 @@
-"""``falcon entity schedule|suspend|resume``."""
+"""``falcon entity submit|update|delete|submit-and-schedule|schedule|suspend|resume``."""
 
 from __future__ import annotations
 
