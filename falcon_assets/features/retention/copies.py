@@ -17,7 +17,7 @@ from falcon_assets.planning.reasons_to_keep import Need
 from falcon_assets.planning.workloads import ReplicationWorkload, replication_name
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import driver_explained
-from falcon_assets.storage.eviction.archiving import abandon_archive
+from falcon_assets.storage.eviction.evicting import abandon_archive
 from falcon_assets.storage.eviction.unfinished_copies import UnfinishedCopy, remove_unfinished
 
 

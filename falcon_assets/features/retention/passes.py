@@ -30,8 +30,7 @@ from falcon_assets.planning.eviction import Verdict, VersionVerdict, cadence
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.eviction.evicting import evict, is_untouched, measure
-from falcon_assets.storage.eviction.versions import evict_versions
+from falcon_assets.storage.eviction.evicting import evict, evict_versions, is_untouched, measure
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS
 

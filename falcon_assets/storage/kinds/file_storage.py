@@ -10,12 +10,11 @@ from datetime import datetime
 from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.data_usage import normal_place
-from falcon_assets.planning.eviction import StoredInstance
+from falcon_assets.planning.eviction import StoredInstance, StoredLocation
 from falcon_assets.planning.instance_paths import FolderSpans, InstancePaths
 from falcon_assets.planning.old_folders import FolderPass
 from falcon_assets.storage.copying.listed_files import SourceFiles, list_files
 from falcon_assets.storage.errors import driver_explained, explained
-from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion, count_files, fingerprint
 from falcon_assets.storage.instances.instance_files import Listing, list_instance
 from falcon_assets.storage.instances.old_folders import Visit, visits
@@ -30,10 +29,6 @@ _NO_PLACE = (errno.ELOOP, errno.ENAMETOOLONG)
 
 
 class FileStorage(StorageKind):
-    @property
-    def cannot(self) -> frozenset[Ability]:
-        return self.store.files.cannot
-
     def require_there(self) -> None:
         self.store.require_root()
         root = self.store.path("")
@@ -117,6 +112,9 @@ class FileStorage(StorageKind):
 
     def has(self, path: str) -> bool:
         return bool(self.store.fs.exists(self.store.path(path)))
+
+    def is_untouched(self, location: StoredLocation, flag: str | None) -> bool:
+        return bool(self.store.fs.lexists(self.store.path(location.path)))  # it goes in one step
 
     def source_files(self, path: str, flag: str | None, left_out: Callable[[str], bool]) -> SourceFiles | None:
         if not self.store.fs.exists(self.store.path(f"{path}/{flag}" if flag else path)):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Protocol
 
+from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.eviction import StoredInstance, StoredLocation, StoredVersion
+from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.old_folders import FolderPass
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules, CopyTarget
@@ -39,6 +41,7 @@ class InstancePublication(Protocol):
 
 READERS_SECONDS = 60.0
 """How long a reader may take to list one folder."""
+_NEVER = datetime.max.replace(tzinfo=UTC)
 KEEPS_NONE = "the feed keeps no versions: declare `versions` to keep those that come"
 
 
@@ -55,8 +58,8 @@ class StorageKind(ABC):
         self.store = store
 
     @property
-    @abstractmethod
-    def cannot(self) -> frozenset[Ability]: ...
+    def cannot(self) -> frozenset[Ability]:
+        return self.store.files.cannot
 
     @property
     def connector(self) -> str | None:
@@ -68,8 +71,7 @@ class StorageKind(ABC):
         """The object store with its files, for which Spark needs a connector or copies; None: it needs neither."""
         return self.store if Ability.WITHOUT_CONNECTOR in self.cannot else None
 
-    @abstractmethod
-    def require_there(self) -> None:
+    def require_there(self) -> None:  # noqa: B027 - a store may answer nothing while it is away
         """Raises UnreachableError if the store, which is known to have had instances, is not there."""
 
     @abstractmethod
@@ -87,36 +89,42 @@ class StorageKind(ABC):
         """Passes on instances for which other methods will be called; a store may ask for many at once."""
         return iter(found)
 
-    @abstractmethod
     def stored(self, feed: Feed) -> list[StoredInstance]:
         """Returns every instance in the feed's locations that retention may remove, oldest first."""
+        paths = InstancePaths(feed, self.store.cluster)
+        if paths.template.missing_for(feed.frequency):
+            raise StorageError(f"{paths.template.text!r} is coarser than the frequency {feed.frequency}")
+        found = sorted(self.instances(feed, [(paths.timeline.start, _NEVER)]))
+        return [StoredInstance(instance, (StoredLocation("data", path, paths.prefix),)) for instance, path in found]
 
     @property
-    @abstractmethod
     def tells_changes(self) -> bool:
         """Whether the store knows when an entry was added or deleted, so that not all is listed again."""
+        return False
 
-    @abstractmethod
     def visits(self, feed: Feed, now: datetime, folder_pass: FolderPass) -> Iterator[Visit]:
         """Visits all places that can hold instances up to ``now`` on the falcon clock, in order, from where a pass is.
 
         Yields after each request, and for each unchanged place. A place that is refused is a ``problem``, not raised.
         """
+        paths = InstancePaths(feed, self.store.cluster)
+        if paths.timeline.start <= now:
+            yield Visit(paths.prefix, tuple(self.instances(feed, [(paths.timeline.start, now)])))
 
     @abstractmethod
     def has(self, path: str) -> bool: ...
 
-    @abstractmethod
     def is_available(self, feed: Feed, path: str) -> bool:
         """Whether the instance at ``path`` is complete; raises StorageError if that is unknown."""
+        return self.has(path)
 
     @abstractmethod
     def why_unavailable(self, feed: Feed, path: str) -> tuple[bool, str]:
         """Returns whether anything is there of an instance that is not complete, and what it lacks."""
 
-    @abstractmethod
     def listing(self, path: str, flag: str | None) -> Listing:
         """Shows, without reading it, whether the instance at ``path`` may be another one than before."""
+        return Listing(self.version(path, flag).version, None)
 
     @abstractmethod
     def version(self, path: str, flag: str | None) -> DataVersion:
@@ -166,23 +174,22 @@ class StorageKind(ABC):
         After a StorageError the instance is unchanged.
         """
 
-    @abstractmethod
     def move(self, path: str, target: StorageKind, target_path: str) -> bool:
         """Moves an instance at once to a free place; False, and nothing done, if that is impossible."""
+        return False
 
     @abstractmethod
     def removal(self, flag: str | None) -> Removal: ...
 
-    @abstractmethod
     def is_untouched(self, location: StoredLocation, flag: str | None) -> bool:
         """Whether nothing was removed yet of an instance with this first location; False if unknown."""
+        return self.has(location.path)  # it goes in one step
 
-    @abstractmethod
-    def purge(self, patience: float = READERS_SECONDS) -> None:
+    def purge(self, patience: float = READERS_SECONDS) -> None:  # noqa: B027 - a store may free space at once
         """Frees the space of everything that was set aside so far, by this pass or one that was killed.
 
         Waits until the last of it has been out of place for ``patience`` seconds; the next call retries what failed.
         """
 
-    @abstractmethod
-    def is_purged(self) -> bool: ...
+    def is_purged(self) -> bool:
+        return True

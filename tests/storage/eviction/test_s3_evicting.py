@@ -16,8 +16,7 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.eviction import StoredInstance, Verdict, plan_eviction
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.eviction.archiving import abandon_archive
-from falcon_assets.storage.eviction.evicting import Evicted, evict, is_untouched
+from falcon_assets.storage.eviction.evicting import Evicted, abandon_archive, evict, is_untouched
 from falcon_assets.storage.instances.data_version import fingerprint
 from falcon_assets.storage.instances.stored_instances import stored_instances
 from falcon_assets.storage.kinds.kind_of import kind_of

@@ -16,8 +16,7 @@ from falcon_assets.planning.old_folders import FolderPass
 from falcon_assets.planning.replication import ReplicationOptions
 from falcon_assets.storage.copying.copy_publication import publish_if_complete
 from falcon_assets.storage.copying.instance_copy import InstanceCopy
-from falcon_assets.storage.eviction.evicting import evict
-from falcon_assets.storage.eviction.versions import evict_versions
+from falcon_assets.storage.eviction.evicting import evict, evict_versions
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_files import is_hidden
 from falcon_assets.storage.kinds.available_instances import AvailableInstances

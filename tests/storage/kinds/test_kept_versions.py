@@ -11,7 +11,7 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.eviction import StoredVersion, VersionVerdict
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.eviction.versions import evict_versions
+from falcon_assets.storage.eviction.evicting import evict_versions
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.output_target import OutputTarget, output_target
 from falcon_assets.storage.staging import copies_folder

@@ -15,7 +15,7 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.eviction import VersionVerdict
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.eviction.versions import evict_versions
+from falcon_assets.storage.eviction.evicting import evict_versions
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.output_target import output_target
 from tests.builders import make_cluster, make_feed

@@ -21,8 +21,7 @@ from falcon_assets.planning.replication import ReplicationOptions
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_publication import publish_copies
 from falcon_assets.storage.copying.instance_copy import InstanceCopy
-from falcon_assets.storage.eviction.archiving import archive
-from falcon_assets.storage.eviction.versions import evict_versions
+from falcon_assets.storage.eviction.evicting import archive, evict_versions
 from falcon_assets.storage.instances.version_pointer import VersionPointer
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.objects import conditional_writes, ownership

@@ -12,7 +12,7 @@ import pytest
 from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.planning.eviction import StoredVersion, VersionVerdict
 from falcon_assets.planning.instance_paths import InstancePaths
-from falcon_assets.storage.eviction.versions import evict_versions
+from falcon_assets.storage.eviction.evicting import evict_versions
 from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions
 from falcon_assets.storage.kinds.tables.version_folders import GRACE_SECONDS, VersionFolders
 from falcon_assets.storage.output_target import KeptAs

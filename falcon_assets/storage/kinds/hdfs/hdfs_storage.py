@@ -2,72 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from datetime import datetime
-from functools import cached_property
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.eviction import StoredLocation, StoredVersion
-from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.planning.eviction import StoredVersion
 from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules
 from falcon_assets.storage.errors import driver_explained
-from falcon_assets.storage.instances.data_files import is_side_file
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.file_storage import FileStorage
 from falcon_assets.storage.kinds.hdfs.copy_target import HdfsCopyTarget
 from falcon_assets.storage.kinds.hdfs.kept_versions import HdfsVersions
 from falcon_assets.storage.kinds.hdfs.publication import HdfsPublication
 from falcon_assets.storage.kinds.hdfs.set_aside import evicted
-from falcon_assets.storage.kinds.removing import Removal, parent_and_name
+from falcon_assets.storage.kinds.removing import FileRemoval, Removal
 from falcon_assets.storage.kinds.storage_kind import KEEPS_NONE, READERS_SECONDS, InstancePublication, StorageKind
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import copies_folder
 
 
-class HdfsRemoval:
-    def __init__(self, store: ClusterStore, flag: str | None) -> None:
-        self._store, self._fs, self._flag, self._area = store, store.fs, flag, evicted(store)
-
-    def place(self, location: StoredLocation) -> str:
-        parent_and_name(self._store, location)
-        return self._store.path(location.path)
-
-    @contextmanager
-    def held(self, location: StoredLocation) -> Iterator[str]:
-        """Keeps no run away: a run that writes there puts its instance into the place afterwards."""
-        yield self.place(location)
-
-    def measure(self, place: str) -> tuple[int, int]:
-        sizes = [
-            entry["size"]
-            for name, entry in self._fs.find(place, detail=True).items()
-            if name != f"{place}/{self._flag}" and not any(map(is_side_file, name[len(place) + 1 :].split("/")))
-        ]
-        return len(sizes), sum(sizes)
-
-    def remove(self, location: StoredLocation, place: str) -> None:
-        self.set_aside(place)
-        if location.kind == "data" and self._has_copies:
-            self.set_aside(copies_folder(self._store, location.path))
-        folder = place
-        for _ in range(location.path[len(location.prefix) :].count("/") - 1):
-            folder = folder.rpartition("/")[0]
-            try:
-                self._fs.rmdir(folder)  # which is refused where something is in it
-            except FileNotFoundError:
-                continue
-            except OSError:
-                return
+class HdfsRemoval(FileRemoval):
+    """Moves data aside in one step; a run that writes there puts its instance into the place afterwards."""
 
     def set_aside(self, place: str) -> None:
-        if not self._area.take(place):
+        if not evicted(self._store).take(place):
             self._store.require_root(afresh=True)  # else nobody knows whether it went
 
-    @cached_property
-    def _has_copies(self) -> bool:
-        return bool(self._fs.exists(f"{self._store.staging}/copies"))
+    def _is_pruned(self, folder: str) -> bool:
+        try:
+            self._fs.rmdir(folder)  # which is refused where something is in it
+        except FileNotFoundError:
+            raise
+        except OSError:
+            return False
+        return True
 
 
 _OUTPUT = "version"
@@ -135,9 +105,6 @@ class HdfsStorage(FileStorage):
 
     def removal(self, flag: str | None) -> Removal:
         return HdfsRemoval(self.store, flag)
-
-    def is_untouched(self, location: StoredLocation, flag: str | None) -> bool:
-        return bool(self.store.fs.exists(self.store.path(location.path)))  # it goes in one step
 
     def purge(self, patience: float = READERS_SECONDS) -> None:
         evicted(self.store).purge(patience, waits=True)

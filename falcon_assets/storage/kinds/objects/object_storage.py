@@ -22,7 +22,7 @@ from falcon_assets.storage.kinds.objects.spark_urls import connector_scheme, spa
 from falcon_assets.storage.kinds.objects.staged_input import staged_input
 from falcon_assets.storage.kinds.reading import ReadableInstance
 from falcon_assets.storage.kinds.removing import Removal
-from falcon_assets.storage.kinds.storage_kind import KEEPS_NONE, READERS_SECONDS, InstancePublication, StorageKind
+from falcon_assets.storage.kinds.storage_kind import KEEPS_NONE, InstancePublication
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
 
@@ -77,9 +77,6 @@ class ObjectStorage(FileStorage):
         with ObjectPublication(self.store, key, {"version": output}, None) as publication:
             return publication.restore("version", version, dry_run=dry_run)
 
-    def move(self, path: str, target: StorageKind, target_path: str) -> bool:
-        return False
-
     def removal(self, flag: str | None) -> Removal:
         return ObjectRemoval(self.store, flag)
 
@@ -91,9 +88,3 @@ class ObjectStorage(FileStorage):
             and flag is not None
             and bool(self.store.fs.exists(f"{self.store.path(location.path)}/{flag}"))
         )
-
-    def purge(self, patience: float = READERS_SECONDS) -> None:
-        pass  # what goes is removed at once
-
-    def is_purged(self) -> bool:
-        return True

@@ -2,42 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.eviction import StoredLocation
-from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.instances.data_files import is_side_file
 from falcon_assets.storage.kinds.objects.pointer_store import PointerStore
-from falcon_assets.storage.kinds.removing import parent_and_name
-from falcon_assets.storage.staging import copies_folder
+from falcon_assets.storage.kinds.removing import FileRemoval
 
 
-class ObjectRemoval:
-    def __init__(self, store: ClusterStore, flag: str | None) -> None:
-        self._store, self._fs, self._flag = store, store.fs, flag
-        self._pointers = PointerStore(store)
-
-    def place(self, location: StoredLocation) -> str:
-        parent_and_name(self._store, location)
-        return self._store.path(location.path)
-
-    @contextmanager
-    def held(self, location: StoredLocation) -> Iterator[str]:
-        self._store.files.refresh()
-        yield self.place(location)
-
-    def measure(self, place: str) -> tuple[int, int]:
-        sizes = [
-            entry["size"]
-            for name, entry in self._fs.find(place, detail=True).items()
-            if name != f"{place}/{self._flag}" and not any(map(is_side_file, name[len(place) + 1 :].split("/")))
-        ]
-        return len(sizes), sum(sizes)
-
+class ObjectRemoval(FileRemoval):
     def remove(self, location: StoredLocation, place: str) -> None:
         if self._flag and location.kind == "version":
             self._remove_version(location, place, self._flag)
@@ -47,16 +22,13 @@ class ObjectRemoval:
                 self._pointers.forget(pointer.keeps)
             with suppress(FileNotFoundError):
                 self._fs.rm_file(f"{place}/{self._flag}")
-        self.set_aside(place)
-        if location.kind == "data" and self._has_copies:
-            self.set_aside(copies_folder(self._store, location.path))
-        folder = place.rpartition("/")[0]
-        for _ in range(location.path[len(location.prefix) :].count("/") - 1):
-            with suppress(FileNotFoundError):
-                if self._fs.ls(folder, detail=False):
-                    return
-                self._fs.rmdir(folder)
-            folder = folder.rpartition("/")[0]
+        super().remove(location, place)
+
+    def _is_pruned(self, folder: str) -> bool:
+        if self._fs.ls(folder, detail=False):
+            return False
+        self._fs.rmdir(folder)
+        return True
 
     def set_aside(self, place: str) -> None:
         try:
@@ -83,5 +55,5 @@ class ObjectRemoval:
         return bool(self._fs.exists(f"{self._store.staging}/versions"))
 
     @cached_property
-    def _has_copies(self) -> bool:
-        return bool(self._fs.exists(f"{self._store.staging}/copies"))
+    def _pointers(self) -> PointerStore:
+        return PointerStore(self._store)

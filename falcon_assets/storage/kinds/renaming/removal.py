@@ -24,7 +24,7 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import DISK_FULL
 from falcon_assets.storage.files.path_lock import acquire, path_lock, release
 from falcon_assets.storage.instances.data_files import is_side_file
-from falcon_assets.storage.kinds.removing import parent_and_name
+from falcon_assets.storage.kinds.removing import FileRemoval, parent_and_name
 from falcon_assets.storage.kinds.renaming.output_swap import OutputSwap
 from falcon_assets.storage.kinds.renaming.set_aside import BATCH_LOCK, evicted
 from falcon_assets.storage.output_target import OutputTarget
@@ -36,12 +36,12 @@ _LINKS_OF_EMPTY = 2
 # Paths are texts here: a pass removes many thousands of small instances, and must be about as fast as rm -rf.
 
 
-class RenameRemoval:
+class RenameRemoval(FileRemoval):
     def __init__(self, store: ClusterStore, flag: str | None) -> None:
-        self._store, self._flag, self._area = store, flag, evicted(store)
+        super().__init__(store, flag)
+        self._area = evicted(store)
         self._root, self._staging = store.path(""), store.staging
         self._area.make()
-        self._has_copies = Path(self._staging, "copies").exists()
         self._last_parent: tuple[str, str, str] | None = None
         self._batch: str | None = None
         self._moved = 0
@@ -89,21 +89,16 @@ class RenameRemoval:
         except NotADirectoryError:
             return 1, os.lstat(place).st_size
 
-    def remove(self, location: StoredLocation, place: str) -> None:
-        self.set_aside(place)
-        if location.kind == "data" and self._has_copies:
-            self.set_aside(copies_folder(self._store, location.path))
-        folder = place
-        for _ in range(location.path[len(location.prefix) :].count("/") - 1):
-            folder = folder.rpartition("/")[0]
-            try:
-                if os.stat(folder).st_nlink > _LINKS_OF_EMPTY:  # noqa: PTH116 - see above
-                    return
-                os.rmdir(folder)  # noqa: PTH106 - see above
-            except FileNotFoundError:
-                continue  # went in a pass that was killed, or with another instance
-            except OSError:
-                return  # something else is in it
+    def _is_pruned(self, folder: str) -> bool:
+        try:
+            if os.stat(folder).st_nlink > _LINKS_OF_EMPTY:  # noqa: PTH116 - see above
+                return False
+            os.rmdir(folder)  # noqa: PTH106 - see above
+        except FileNotFoundError:
+            raise
+        except OSError:
+            return False  # something else is in it
+        return True
 
     def _acquired(self, lock: str) -> Callable[[], None] | None:
         """Takes a lock and returns its release; None if others hold it.

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from falcon_assets.errors import StorageError
-from falcon_assets.planning.eviction import StoredLocation, StoredVersion
+from falcon_assets.planning.eviction import StoredVersion
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules
 from falcon_assets.storage.errors import explained
@@ -93,9 +93,6 @@ class RenamingStorage(FileStorage):
 
     def removal(self, flag: str | None) -> Removal:
         return RenameRemoval(self.store, flag)
-
-    def is_untouched(self, location: StoredLocation, flag: str | None) -> bool:
-        return os.path.lexists(self.store.path(location.path))  # it goes in one step
 
     def purge(self, patience: float = READERS_SECONDS) -> None:
         evicted(self.store).purge(patience, waits=True)

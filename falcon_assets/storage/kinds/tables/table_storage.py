@@ -13,9 +13,8 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.store_url import is_hdfs, is_object_store
 from falcon_assets.model.table_uri import TableUri
 from falcon_assets.planning.data_usage import normal_place
-from falcon_assets.planning.eviction import StoredInstance, StoredLocation, StoredVersion
+from falcon_assets.planning.eviction import StoredVersion
 from falcon_assets.planning.instance_paths import InstancePaths
-from falcon_assets.planning.old_folders import FolderPass
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules, CopyTarget
 from falcon_assets.storage.copying.listed_files import SourceFiles
@@ -24,7 +23,6 @@ from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.files.web_hdfs import WebHdfsFileSystem
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.instances.instance_files import Listing
-from falcon_assets.storage.instances.old_folders import Visit
 from falcon_assets.storage.kinds.reading import ReadableInstance, ReadablePartition
 from falcon_assets.storage.kinds.removing import Removal
 from falcon_assets.storage.kinds.storage_kind import KEEPS_NONE, READERS_SECONDS, InstancePublication, StorageKind
@@ -134,9 +132,6 @@ class TableStorage(StorageKind):
         folder = self._folder_of(layout)
         return folder.store if folder else None
 
-    def require_there(self) -> None:
-        pass  # a catalog that is not there answers nothing
-
     def instances(self, feed: Feed, spans: Sequence[tuple[datetime, datetime]]) -> Iterator[tuple[datetime, str]]:
         if not spans:
             return
@@ -169,26 +164,7 @@ class TableStorage(StorageKind):
             self._look.ask([path for _, path in part])
             yield from part
 
-    def stored(self, feed: Feed) -> list[StoredInstance]:
-        paths = InstancePaths(feed, self.store.cluster)
-        if paths.template.missing_for(feed.frequency):
-            raise StorageError(f"{paths.template.text!r} is coarser than the frequency {feed.frequency}")
-        found = sorted((instance, path) for path in self._look.list(paths) if (instance := paths.instance(path)))
-        return [StoredInstance(instance, (StoredLocation("data", path, paths.prefix),)) for instance, path in found]
-
-    @property
-    def tells_changes(self) -> bool:
-        return False
-
-    def visits(self, feed: Feed, now: datetime, folder_pass: FolderPass) -> Iterator[Visit]:
-        paths = InstancePaths(feed, self.store.cluster)
-        if paths.timeline.start <= now:
-            yield Visit(paths.prefix, tuple(self.instances(feed, [(paths.timeline.start, now)])))
-
     def has(self, path: str) -> bool:
-        return bool(self._look.partitions(path))
-
-    def is_available(self, feed: Feed, path: str) -> bool:
         return bool(self._look.partitions(path))
 
     def why_unavailable(self, feed: Feed, path: str) -> tuple[bool, str]:
@@ -203,7 +179,7 @@ class TableStorage(StorageKind):
     def listing(self, path: str, flag: str | None) -> Listing:
         uri = TableUri.parse(path)
         if not uri.is_whole:
-            return Listing(self.version(path, flag).version, None)
+            return super().listing(path, flag)
         changed = self._catalog.changed_at(uri.database, uri.table)
         version = TableStorage(self._tables).version(path, flag).version
         if changed != self._catalog.changed_at(uri.database, uri.table):
@@ -290,15 +266,8 @@ class TableStorage(StorageKind):
         present = TableLook(self._tables).partitions(output.path)
         return restored(self._tables, key, output, version, present, dry_run=dry_run)
 
-    def move(self, path: str, target: StorageKind, target_path: str) -> bool:
-        return False
-
     def removal(self, flag: str | None) -> Removal:
         return TableRemoval(self._tables, self._look.partitions)
-
-    def is_untouched(self, location: StoredLocation, flag: str | None) -> bool:
-        """All partitions are dropped in one call; a killed drop of more than Hive takes is decided anew."""
-        return bool(self._look.partitions(location.path))
 
     def purge(self, patience: float = READERS_SECONDS) -> None:
         """Removes what was replaced or dropped a day ago; waits for nothing."""
