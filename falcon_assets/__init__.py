@@ -46,8 +46,7 @@ def build_definitions(path: str | Path | None = None) -> Definitions:
     from falcon_assets.catalog.store import load_entities
     from falcon_assets.settings import load_settings
     from falcon_assets.surface.dagster.code_location import definitions_of
-    from falcon_assets.surface.jobs.entity_operation import falcon_entity_operation
-    from falcon_assets.surface.jobs.instance_operation import falcon_instance_operation
+    from falcon_assets.surface.jobs.operation_jobs import falcon_entity_operation, falcon_instance_operation
 
     settings = load_settings()
     root = settings.entity_defs if path is None else Path(path).expanduser().absolute()

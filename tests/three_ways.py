@@ -25,8 +25,7 @@ from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.surface.cli.main import falcon
-from falcon_assets.surface.jobs.entity_operation import falcon_entity_operation
-from falcon_assets.surface.jobs.instance_operation import falcon_instance_operation
+from falcon_assets.surface.jobs.operation_jobs import falcon_entity_operation, falcon_instance_operation
 
 JOBS = {"entity": falcon_entity_operation, "instance": falcon_instance_operation}
 OF_ENTITIES: Mapping[str, Callable[[Installation, Request], OperationResult]] = {

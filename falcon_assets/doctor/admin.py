@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Any
 
 from sqlalchemy.exc import OperationalError
 
@@ -26,13 +25,14 @@ from falcon_assets.operations.acting import require_change
 from falcon_assets.operations.auditing import PlainRequest, audited
 from falcon_assets.operations.data_roots import known_roots, roots_of
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Operation, Result
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.roots import why_away
 
 
 @dataclass(frozen=True)
-class RootState:
+class RootState(Result):
     """A root of a store, in use or formerly.
 
     Attributes:
@@ -46,9 +46,6 @@ class RootState:
     mark: str | None
     since: str | None
     problem: str | None
-
-    def as_data(self) -> dict[str, Any]:
-        return {**self.__dict__}
 
 
 def list_roots(installation: Installation) -> list[RootState]:
@@ -135,7 +132,7 @@ _ASKED = {"definitions", "database"}
 
 
 @dataclass(frozen=True)
-class InstallationStatus:
+class InstallationStatus(Result):
     """The status of an installation.
 
     Attributes:
@@ -150,21 +147,37 @@ class InstallationStatus:
     colo: str | None
     entities: Mapping[str, int] | None
     behind: int | None
+    keys = ("ok", "checks=findings", "clock=now", "colo", "entities", "behind")
 
     @property
     def ok(self) -> bool:
         """Whether all of it works; a part that does not run counts as not working, required or not."""
         return all(one.judgement.status is Severity.OK for one in self.findings)
 
-    def as_data(self) -> dict[str, Any]:
-        return {
-            "ok": self.ok,
-            "checks": [one.as_data() for one in self.findings],
-            "clock": self.now,
-            "colo": self.colo,
-            "entities": self.entities,
-            "behind": self.behind,
-        }
+    @property
+    def failed(self) -> bool:
+        return not self.ok
+
+
+class ShowStatus(Operation):
+    """Say whether definitions, database, Dagster's daemon and webserver, and the code location work.
+
+    The exit code is 1 where something does not work or run. What else may be wrong: falcon doctor.
+    """
+
+    command = "admin status"
+
+    def run(self, installation: Installation) -> InstallationStatus:
+        return installation_status(installation)
+
+
+class ShowVersions(Operation):
+    """Show the versions of this package, Dagster, PySpark and Python, and the revision of the ledger's tables."""
+
+    command = "admin version"
+
+    def run(self, installation: Installation) -> Versions:
+        return installed_versions(installation)
 
 
 def installation_status(installation: Installation) -> InstallationStatus:
@@ -184,7 +197,7 @@ def _behind(installation: Installation) -> int:
 
 
 @dataclass(frozen=True)
-class Versions:
+class Versions(Result):
     falcon_assets: str
     dagster: str
     pyspark: str

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from importlib import import_module
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from falcon_assets.doctor import (
     automation,
@@ -29,6 +29,7 @@ from falcon_assets.doctor import stores as registries
 from falcon_assets.doctor.check import CheckContext, Judgement, Severity, problem
 from falcon_assets.doctor.side_by_side import side_by_side
 from falcon_assets.errors import FalconError, SettingsError
+from falcon_assets.operations.operation import Result
 from falcon_assets.settings import load_settings
 
 Check: TypeAlias = Callable[[CheckContext], Iterable[Judgement]]
@@ -77,13 +78,10 @@ _NEEDED = (
 
 
 @dataclass(frozen=True)
-class CheckResult:
+class CheckResult(Result):
     check: str
     judgement: Judgement
-
-    def as_data(self) -> dict[str, Any]:
-        judgement = self.judgement
-        return {"check": self.check, "status": judgement.status.value, "text": judgement.text, "fix": judgement.fix}
+    keys = ("check", *(f"{name}=judgement.{name}" for name in ("status", "text", "fix")))
 
 
 def examine(now: datetime, names: Collection[str] = ()) -> tuple[CheckResult, ...]:

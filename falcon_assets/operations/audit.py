@@ -13,11 +13,12 @@ from falcon_assets.base.texts import recorded
 from falcon_assets.errors import printable
 from falcon_assets.history.tables import AUDIT
 from falcon_assets.model.entity import Key
-from falcon_assets.model.instant import format_instant
+from falcon_assets.model.instant import Instant
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.paging import Page, Query, known_field
+from falcon_assets.operations.operation import Result
+from falcon_assets.operations.paging import ListOperation, Page, Query, known_field
 
-Result: TypeAlias = Literal["done", "unchanged", "denied", "failed"]
+Outcome: TypeAlias = Literal["done", "unchanged", "denied", "failed"]
 _COLUMNS = {
     "at": AUDIT.c.at,
     "principal": AUDIT.c.principal,
@@ -31,7 +32,7 @@ ORDERS = dict.fromkeys(_COLUMNS)
 
 
 @dataclass(frozen=True)
-class AuditEntry:
+class AuditEntry(Result):
     """An entry of the audit; ``at`` is on the falcon clock, ``recorded`` in real time.
 
     ``os_user`` is the user of the process, who may act for ``principal``. ``instances`` is their number, None: it was
@@ -46,11 +47,19 @@ class AuditEntry:
     operation: str
     entities: Sequence[Key]
     instances: int | None
-    first: datetime | None
-    last: datetime | None
+    first: Instant | None
+    last: Instant | None
     reason: str
-    result: Result
+    result: Outcome
     message: str
+    keys = (
+        *("at", "recorded", "principal", "user=os_user", "way", "operation", "entities=named"),
+        *("instances", "first", "last", "reason", "result", "message"),
+    )
+
+    @property
+    def named(self) -> list[dict[str, str]]:
+        return [{"kind": kind, "name": name} for kind, name in self.entities]
 
 
 def write_audit(connection: Connection, entry: AuditEntry) -> None:
@@ -111,19 +120,16 @@ def list_audit(installation: Installation, query: Query | None = None) -> Page[A
     return Page(tuple(found), total, end if found and end < total else None)
 
 
-def audit_data(entry: AuditEntry) -> dict[str, Any]:
-    return {
-        "at": entry.at.isoformat(),
-        "recorded": entry.recorded.isoformat(),
-        "principal": entry.principal,
-        "user": entry.os_user,
-        "way": entry.way,
-        "operation": entry.operation,
-        "entities": [{"kind": kind, "name": name} for kind, name in entry.entities],
-        "instances": entry.instances,
-        "first": entry.first and format_instant(entry.first),
-        "last": entry.last and format_instant(entry.last),
-        "reason": entry.reason,
-        "result": entry.result,
-        "message": entry.message,
-    }
+class ListAudit(ListOperation):
+    """List the operations that somebody asked for, the latest first: who, when, what, with what result.
+
+    Of several filters with one field any may fit, of different fields all must: --filter entity=raw
+    --filter result=denied. A list has 100 entries unless --limit says otherwise.
+    """
+
+    command = "admin audit"
+    fields = FILTERS
+    orders = ORDERS
+
+    def run(self, installation: Installation) -> Page[AuditEntry]:
+        return list_audit(installation, self.query)

@@ -16,7 +16,7 @@ from falcon_assets.errors import DeniedError, FalconError, InvalidDefinitionsErr
 from falcon_assets.model.access import Principal
 from falcon_assets.model.entity import Key
 from falcon_assets.operations.acting import Owned, acting, require_read
-from falcon_assets.operations.audit import AuditEntry, Result, write_audit
+from falcon_assets.operations.audit import AuditEntry, Outcome, write_audit
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.ways import present_refusal, present_way
 
@@ -55,10 +55,10 @@ class Audit:
         """Records success in the transaction of ``connection``; None: the change is not in the database."""
         self._write("done" if changed else "unchanged", "", connection)
 
-    def refused(self, result: Result, message: str) -> None:
+    def refused(self, result: Outcome, message: str) -> None:
         self._write(result, message, None)
 
-    def _write(self, result: Result, message: str, connection: Connection | None) -> None:
+    def _write(self, result: Outcome, message: str, connection: Connection | None) -> None:
         if self.request.dry_run and result != "denied":
             return
         settings, instances = self.installation.settings, self.instances

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Generic, TypeAlias, TypeVar
 
 from falcon_assets.errors import QueryError
 from falcon_assets.model.expression import nearest
+from falcon_assets.operations.operation import Operation, Result
 
 T = TypeVar("T")
 MOST = 2**31 - 1
@@ -36,15 +37,32 @@ class Query:
 
 
 @dataclass(frozen=True)
-class Page(Generic[T]):
+class Page(Result, Generic[T]):
     """``total`` counts all pages; ``next`` is the next offset, None: this is the last page."""
 
-    items: tuple[T, ...]
+    items: Sequence[T]
     total: int
     next: int | None
 
-    def as_data(self, item: Callable[[T], Any]) -> dict[str, Any]:
-        return {"items": [item(one) for one in self.items], "total": self.total, "next": self.next}
+
+class ListOperation(Operation):
+    """An operation that lists in pages, filtered and sorted."""
+
+    fields: ClassVar[Mapping[str, object]]
+    orders: ClassVar[Mapping[str, object] | None] = None
+    """None: :attr:`fields`."""
+    filters: tuple[tuple[str, str], ...] = ()
+    sort: str | None = None
+    offset: int = 0
+    limit: int | None = None
+
+    @property
+    def query(self) -> Query:
+        return Query(self.filters, self.sort, self.offset, self.limit)
+
+    def query_with(self, **more: str | None) -> Query:
+        """The query with filters for what is given besides."""
+        return replace(self.query, filters=(*self.filters, *((name, one) for name, one in more.items() if one)))
 
 
 def require_part(offset: int, limit: int | None, *, least: int) -> None:

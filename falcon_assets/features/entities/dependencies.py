@@ -12,6 +12,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.process import Process
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Result
 
 Users: TypeAlias = "Mapping[tuple[str, str], Sequence[tuple[AnyEntity, tuple[str, ...]]]]"
 """Kind and name of an entity -> those that need it, and their roles."""
@@ -27,21 +28,28 @@ class Need:
 
 
 @dataclass(frozen=True)
-class DependencyTree:
+class DependencyTree(Result):
     """An entity with all that it needs, or all that need it; ``roles`` are of the edge above it, empty at the root."""
 
     kind: str
     name: str
     roles: tuple[str, ...]
     below: tuple[DependencyTree, ...]
+    keys = ("kind", "name", "roles", "entities")
+
+    @property
+    def entities(self) -> tuple[DependencyTree, ...]:
+        return self.below
+
+
+@dataclass(frozen=True)
+class Dependencies(Result):
+    needs: DependencyTree
+    needed_by: DependencyTree
 
     def as_data(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "name": self.name,
-            "roles": list(self.roles),
-            "entities": [one.as_data() for one in self.below],
-        }
+        below = {name: tree["entities"] for name, tree in super().as_data().items()}
+        return {"kind": self.needs.kind, "name": self.needs.name, **below}
 
 
 def needs_of(entity: AnyEntity) -> Iterator[Need]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
@@ -24,6 +24,7 @@ from falcon_assets.model.secret_values import SECRET_KEY, is_secret
 from falcon_assets.operations.acting import acting
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Result
 from falcon_assets.operations.paging import TAG, Fields, Page, Query, require_values, select
 
 _NAMED = ("properties", "options")
@@ -57,7 +58,7 @@ AnyEntity: TypeAlias = "Cluster | Feed | Process"
 
 
 @dataclass(frozen=True)
-class Entity:
+class Entity(Result):
     """An entity and its status.
 
     Attributes:
@@ -70,6 +71,7 @@ class Entity:
     status: str = "SUBMITTED"
     since: datetime | None = None
     commanded: bool = False
+    keys = ("name", "kind", "status", "clusters", "pipelines", "tags", "owner", "definition")
 
     @property
     def kind(self) -> str:
@@ -91,17 +93,13 @@ class Entity:
     def owner(self) -> str | None:
         return self.declared.acl.owner if self.declared.acl else None
 
-    def as_data(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "status": self.status,
-            "clusters": list(self.clusters),
-            "pipelines": list(self.pipelines),
-            "tags": self.declared.tags,
-            "owner": self.owner,
-            "definition": definition_data(self.declared),
-        }
+    @property
+    def tags(self) -> Mapping[str, str]:
+        return self.declared.tags
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        return definition_data(self.declared)
 
 
 def _tags(one: Entity) -> Iterable[str]:

@@ -15,30 +15,23 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import SettingsError
 from falcon_assets.instances.store.newest_instances import newest_recorded
 from falcon_assets.model.access import may_read
-from falcon_assets.model.instant import format_instant
+from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.model.store_url import store_url
 from falcon_assets.operations.acting import acting
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Result
 from falcon_assets.operations.paging import Fields, Page, Query, select
 from falcon_assets.planning.instance_paths import InstancePaths
 
 
 @dataclass(frozen=True)
-class PathOwner:
+class PathOwner(Result):
     """An instance of a feed that a path belongs to; ``location`` is ``data``, ``stats`` or ``meta``."""
 
     feed: str
     cluster: str
     location: str
-    instance: datetime
-
-    def as_data(self) -> dict[str, str]:
-        return {
-            "feed": self.feed,
-            "cluster": self.cluster,
-            "location": self.location,
-            "instance": format_instant(self.instance),
-        }
+    instance: Instant
 
 
 FIELDS: Fields[PathOwner] = {

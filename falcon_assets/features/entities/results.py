@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
 from falcon_assets.errors import Problem
+from falcon_assets.operations.operation import Result
 
 Action: TypeAlias = Literal["submitted", "updated", "deleted", "touched", "unchanged"]
 
@@ -72,7 +73,7 @@ class Touched:
 
 
 @dataclass(frozen=True)
-class OperationResult:
+class OperationResult(Result):
     """The result of a command on entities; fit to be recorded.
 
     Attributes:
@@ -94,6 +95,10 @@ class OperationResult:
     statuses: tuple[tuple[EntityState, EntityState], ...] = ()
     reload: str = ""
     touches: tuple[Touched, ...] = ()
+    keys = (
+        *("operation", "actor", "reason", "at", "dry_run", "changed", "entities", "diff"),
+        *("warnings", "statuses", "reload", "touches"),
+    )
 
     @property
     def changed(self) -> bool:
@@ -101,20 +106,8 @@ class OperationResult:
         return touched or bool(self.diff) or any(before != after for before, after in self.statuses)
 
     def as_data(self) -> dict[str, Any]:
-        return {
-            "operation": self.operation,
-            "actor": self.actor,
-            "reason": self.reason,
-            "at": self.at.isoformat(),
-            "dry_run": self.dry_run,
-            "changed": self.changed,
-            "entities": [asdict(one) for one in self.entities],
-            "diff": self.diff,
-            "warnings": [str(one) for one in self.warnings],
-            "statuses": [
-                {"kind": after.kind, "name": after.name, "before": before.status, "status": after.status}
-                for before, after in self.statuses
-            ],
-            "reload": self.reload,
-            "touches": [{**asdict(one), "clusters": list(one.clusters)} for one in self.touches],
-        }
+        statuses = [
+            {"kind": after.kind, "name": after.name, "before": before.status, "status": after.status}
+            for before, after in self.statuses
+        ]
+        return {**super().as_data(), "warnings": [str(one) for one in self.warnings], "statuses": statuses}

@@ -34,6 +34,8 @@ from falcon_assets.features.entities.results import OperationResult, Request
 from falcon_assets.operations.acting import acting, require_read
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Result
+from falcon_assets.operations.paging import Page
 
 
 def old_workflows(
@@ -87,12 +89,11 @@ class History:
         return bool(self.versions) and self.versions[-1].text == self.present
 
     def as_data(self) -> dict[str, Any]:
-        items = [{**vars(one), "since": one.since.isoformat()} for one in self.versions]
-        return {"items": items, "total": len(items), "next": None, "recorded": self.is_recorded}
+        return {**Page(self.versions, len(self.versions), None).as_data(), "recorded": self.is_recorded}
 
 
 @dataclass(frozen=True)
-class VersionDiff:
+class VersionDiff(Result):
     """A unified diff from a version to the present definition and workflows; empty where they are equal."""
 
     kind: str

@@ -11,6 +11,8 @@ from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
 from falcon_assets.features.notification.store import NotificationState
 from falcon_assets.history.tables import NOTIFICATION_RECEIVERS, NOTIFICATIONS
+from falcon_assets.model.instant import Instant
+from falcon_assets.operations.operation import Result
 
 _TABLE, _RECEIVERS = NOTIFICATIONS.c, NOTIFICATION_RECEIVERS.c
 _COLUMNS: Mapping[str, ColumnElement[Any]] = {
@@ -22,7 +24,7 @@ ORDERS = ("at", *_COLUMNS)
 
 
 @dataclass(frozen=True)
-class NotificationRow:
+class NotificationRow(Result):
     """A notification and the state of its receiver; ``at`` is on the falcon clock, ``settled_at`` in real time.
 
     Attributes:
@@ -36,7 +38,7 @@ class NotificationRow:
     kind: str
     entity: str
     cluster: str
-    instance: datetime
+    instance: Instant
     at: datetime
     reason: str
     state: NotificationState
@@ -45,6 +47,10 @@ class NotificationRow:
     failures: int
     problem: str
     retry_at: datetime | None
+    keys = (
+        *("state", "event", "kind", "entity", "cluster", "instance", "at", "reason", "receiver", "message"),
+        *("settled=settled_at", "failures", "problem", "retry=retry_at"),
+    )
 
 
 def listed_notifications(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from falcon_assets.errors import SettingsError, UnknownEntityError, printable
 from falcon_assets.features.notification import lists as notification_lists
 from falcon_assets.features.notification.delivery import send
@@ -13,13 +11,12 @@ from falcon_assets.features.notification.store import NotificationState
 from falcon_assets.model.access import may_read
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed
-from falcon_assets.model.instant import format_instant
 from falcon_assets.model.notification import EventKind
 from falcon_assets.model.process import Process
 from falcon_assets.operations.acting import acting
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.paging import Page, Query, known_field, require_values
+from falcon_assets.operations.paging import ListOperation, Page, Query, known_field, require_values
 
 FIELDS = dict.fromkeys(notification_lists.FIELDS)
 ORDERS = dict.fromkeys(notification_lists.ORDERS)
@@ -56,23 +53,22 @@ def list_notifications(installation: Installation, query: Query) -> Page[Notific
 _KINDS = ("feed", "process")
 
 
-def notification_data(one: NotificationRow) -> dict[str, Any]:
-    return {
-        "state": one.state.value,
-        "event": one.event,
-        "kind": one.kind,
-        "entity": one.entity,
-        "cluster": one.cluster,
-        "instance": format_instant(one.instance),
-        "at": one.at.isoformat(),
-        "reason": one.reason,
-        "receiver": one.receiver,
-        "message": one.message,
-        "settled": one.settled_at and one.settled_at.isoformat(),
-        "failures": one.failures,
-        "problem": one.problem,
-        "retry": one.retry_at and one.retry_at.isoformat(),
-    }
+class ListNotifications(ListOperation):
+    """List what receivers are still to be told, and what they could not be told, the latest first.
+
+    PENDING: it is part of the next message. SENDING: it is being sent. GIVEN_UP: the receiver could not be told for
+    three days. With --filter state=SENT what they were told in the last week, with --filter message=KEY what a message
+    tells.
+
+    A receiver is shown by the name of the environment variable that holds its URL.
+    """
+
+    command = "notification list"
+    fields = FIELDS
+    orders = ORDERS
+
+    def run(self, installation: Installation) -> Page[NotificationRow]:
+        return list_notifications(installation, self.query)
 
 
 def try_receivers(installation: Installation, name: str) -> dict[str, str]:

@@ -26,7 +26,9 @@ from sqlalchemy import (
 
 from falcon_assets.features.sla.store import BreachState
 from falcon_assets.history.tables import SLA_BREACHES, SLA_EVALUATIONS
+from falcon_assets.model.instant import Instant
 from falcon_assets.model.sla import SlaLevel
+from falcon_assets.operations.operation import Result
 
 InstanceKey: TypeAlias = tuple[str, str, str, datetime]
 """Kind, entity, cluster, instance."""
@@ -41,15 +43,19 @@ _COLUMNS: Mapping[str, ColumnElement[Any]] = {
 
 
 @dataclass(frozen=True)
-class BreachRow:
+class BreachRow(Result):
     kind: str
     entity: str
     cluster: str
-    instance: datetime
+    instance: Instant
     level: SlaLevel
     deadline: datetime
     state: BreachState
     cleared_at: datetime | None
+    keys = (
+        *("kind", "entity", "cluster", "instance", "level", "severity=level.severity"),
+        *("deadline", "state", "cleared=cleared_at"),
+    )
 
 
 def listed_breaches(

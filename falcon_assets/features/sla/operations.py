@@ -1,19 +1,20 @@
-"""The operation that lists recorded breaches of SLAs."""
+"""Lists of breaches of SLAs: recorded, and imminent."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from falcon_assets.errors import QueryError, printable
 from falcon_assets.features.sla.lists import BreachRow, last_evaluations, listed_breaches
+from falcon_assets.features.sla.pending import FIELDS as PENDING_FIELDS
+from falcon_assets.features.sla.pending import PendingBreach, sla_pending
 from falcon_assets.features.sla.readable_deadlines import readable_deadlines
 from falcon_assets.features.sla.store import BreachState
-from falcon_assets.model.instant import format_instant
 from falcon_assets.model.sla import SlaLevel
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.paging import Page, Query, known_field
+from falcon_assets.operations.paging import ListOperation, Page, Query, known_field
 
 FIELDS = dict.fromkeys(("kind", "entity", "cluster", "level", "severity", "state"))
 ORDERS = dict.fromkeys(("deadline", "instance", *FIELDS))
@@ -26,29 +27,40 @@ _LEGAL = {
 
 
 @dataclass(frozen=True)
-class SlaAlerts:
+class SlaAlerts(Page[BreachRow]):
     """A part of the breaches; ``evaluated`` is cluster -> last evaluation on the falcon clock, None: never."""
 
-    page: Page[BreachRow]
-    evaluated: dict[str, datetime | None]
-
-    def as_data(self) -> dict[str, Any]:
-        evaluated = {name: at and at.isoformat() for name, at in self.evaluated.items()}
-        return {**self.page.as_data(breach_data), "evaluated": evaluated}
+    evaluated: Mapping[str, datetime | None]
 
 
-def breach_data(one: BreachRow) -> dict[str, Any]:
-    return {
-        "kind": one.kind,
-        "entity": one.entity,
-        "cluster": one.cluster,
-        "instance": format_instant(one.instance),
-        "level": one.level.value,
-        "severity": one.level.severity,
-        "deadline": one.deadline.isoformat(),
-        "state": one.state.value,
-        "cleared": one.cleared_at and one.cleared_at.isoformat(),
-    }
+class ListAlerts(ListOperation):
+    """List the breaches that are open, the newest first.
+
+    WARN: the first level of the SLA is breached (low, should_start_in). ERROR: the SLA is missed (high, should_end_in).
+
+    With --filter state=MET those that came late, with --filter state=WITHDRAWN those that nobody expects any more.
+    """
+
+    command = "sla alerts"
+    fields = FIELDS
+    orders = ORDERS
+
+    def run(self, installation: Installation) -> SlaAlerts:
+        return sla_alerts(installation, self.query)
+
+
+class ListPending(ListOperation):
+    """List the instances that soon breach a level of their SLA unless they come, the first of them first.
+
+    A breach of the first level is pending from a quarter of an hour before it on, one of the second level from the
+    time of the first level on.
+    """
+
+    command = "sla pending"
+    fields = PENDING_FIELDS
+
+    def run(self, installation: Installation) -> Page[PendingBreach]:
+        return sla_pending(installation, self.query)
 
 
 def sla_alerts(installation: Installation, query: Query) -> SlaAlerts:
@@ -72,9 +84,8 @@ def sla_alerts(installation: Installation, query: Query) -> SlaAlerts:
         )
         last = last_evaluations(connection, clusters)
     end = query.offset + len(found)
-    return SlaAlerts(
-        Page(tuple(found), total, end if end < total else None), {name: last.get(name) for name in clusters}
-    )
+    evaluated = {name: last.get(name) for name in clusters}
+    return SlaAlerts(tuple(found), total, end if end < total else None, evaluated)
 
 
 def wanted_values(query: Query) -> dict[str, set[str]]:

@@ -4,40 +4,36 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from falcon_assets.entities.status import Status, statuses
 from falcon_assets.features.sla.readable_deadlines import readable_deadlines
 from falcon_assets.features.sla.rules import UNKNOWN, Deadline, announced
 from falcon_assets.features.sla.store import JudgedSpan, known_in
-from falcon_assets.model.instant import format_instant
+from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Result
 from falcon_assets.operations.paging import Fields, Page, Query, select
 
 
 @dataclass(frozen=True)
-class PendingBreach:
+class PendingBreach(Result):
     """A breach that happens unless the instance is in time; ``left`` is the time until then."""
 
     deadline: Deadline
-    instance: datetime
+    instance: Instant
     left: timedelta
+    keys = (
+        *(f"{name}=deadline.{name}" for name in ("kind", "entity", "cluster")),
+        *("instance", "level=deadline.level", "severity=deadline.level.severity", "deadline=at", "left_seconds"),
+    )
 
     @property
     def at(self) -> datetime:
         return self.deadline.of(self.instance)
 
-    def as_data(self) -> dict[str, Any]:
-        return {
-            "kind": self.deadline.kind,
-            "entity": self.deadline.entity,
-            "cluster": self.deadline.cluster,
-            "instance": format_instant(self.instance),
-            "level": self.deadline.level.value,
-            "severity": self.deadline.level.severity,
-            "deadline": self.at.isoformat(),
-            "left_seconds": int(self.left.total_seconds()),
-        }
+    @property
+    def left_seconds(self) -> int:
+        return int(self.left.total_seconds())
 
 
 FIELDS: Fields[PendingBreach] = {

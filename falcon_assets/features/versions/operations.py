@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import Field
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import QueryError, StorageError
@@ -23,11 +25,13 @@ from falcon_assets.instances.views.details import find_subject
 from falcon_assets.instances.views.feed_writers import writers_of
 from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.feed import Feed
-from falcon_assets.model.instant import format_instant
+from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.operations.acting import require_change
 from falcon_assets.operations.auditing import audited, require_readable
 from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Change, Given, Operation, Result
+from falcon_assets.operations.paging import Page
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.version_columns import VersionStatus
 from falcon_assets.settings import Settings
@@ -82,9 +86,8 @@ class InstanceVersions:
     versions: tuple[InstanceVersion, ...]
 
     def as_data(self) -> dict[str, Any]:
-        items = [one.as_data() for one in self.versions]
         own = {"feed": self.feed, "cluster": self.cluster, "instance": format_instant(self.instance)}
-        return {**own, "items": items, "total": len(items), "next": None}
+        return {**own, **Page(self.versions, len(self.versions), None).as_data()}
 
 
 def find_feed_instance(
@@ -127,7 +130,7 @@ def instance_versions(
 
 
 @dataclass(frozen=True)
-class RestoreResult:
+class RestoreResult(Result):
     """The result of restoring a version; ``before`` is the present one before, as far as the ledger knows.
 
     ``changed``: whether another version was present before, or is until it is done; ``at`` is on the falcon clock.
@@ -140,14 +143,52 @@ class RestoreResult:
     changed: bool
     feed: str
     cluster: str
-    instance: datetime
+    instance: Instant
     version: str
     before: str | None
     path: str
+    operation = "restore"
+    keys = (
+        *("operation", "actor", "reason", "at", "dry_run", "changed"),
+        *("feed", "cluster", "instance", "version", "before", "path"),
+    )
 
-    def as_data(self) -> dict[str, Any]:
-        times = {"at": self.at.isoformat(), "instance": format_instant(self.instance)}
-        return {"operation": "restore", **asdict(self), **times}
+
+class RestoreInstance(Change):
+    """Publish a version of the INSTANCE (YYYY-MM-DDTHH:MMZ) of FEED again that was replaced and is kept.
+
+    What it replaces is kept in its turn. Who has read the instance finds late data, as after any publication. Nothing
+    is done while a run writes the instance.
+    """
+
+    command = "instance restore"
+    needs = "name, start and version"
+    name: Annotated[str, Given("FEED")] = Field(description="A feed.")
+    start: Annotated[Instant, Given("INSTANCE")] = Field(description="Its instance (YYYY-MM-DDTHH:MMZ).")
+    version: str = Field(
+        description="The version that is to be there again, as `falcon instance versions` lists it, or its beginning."
+    )
+    cluster: str | None = Field(None, description="Which cluster, where it is on several.")
+
+    def run(self, installation: Installation) -> RestoreResult:
+        query = InstanceQuery(self.name, "feed", start=self.start, cluster=self.cluster)
+        request = InstanceRequest(query, self.actor, self.reason, self.dry_run)
+        return restore_instance(installation, self.version, request)
+
+
+class InstanceVersionsList(Operation):
+    """List the versions that the INSTANCE (YYYY-MM-DDTHH:MMZ) of FEED has had on a cluster, the last first.
+
+    AVAILABLE is what readers see, KEPT was replaced and can be restored, REPLACED and EVICTED went.
+    """
+
+    command = "instance versions"
+    feed: Annotated[str, Given("FEED")]
+    instance: Annotated[Instant, Given("INSTANCE")]
+    cluster: str | None = Field(None, description="Which cluster, where it is on several.")
+
+    def run(self, installation: Installation) -> InstanceVersions:
+        return instance_versions(installation, self.feed, self.instance, self.cluster)
 
 
 def restore_instance(installation: Installation, version: str, request: InstanceRequest) -> RestoreResult:

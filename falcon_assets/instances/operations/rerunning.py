@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 
+from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
 from falcon_assets.base.texts import hidden
@@ -19,6 +20,7 @@ from falcon_assets.instances.operations.downstream import downstream_of
 from falcon_assets.instances.operations.rerun_notes import rerun_notes
 from falcon_assets.instances.operations.selection import (
     CommandResult,
+    InstanceChange,
     InstanceRequest,
     Outcome,
     Selected,
@@ -76,30 +78,46 @@ def _note(process: str, number: int | None, many: int, known: EntityVersions, *,
     return f"{what} {with_it}, as before, not with the latest, {known.present}{changed}: --use-latest takes that one"
 
 
-@dataclass(frozen=True)
-class RerunOptions:
-    """Options of a rerun.
+class RerunOptions(BaseModel):
+    """Options of a rerun. Reruns ``downstream`` wait for their inputs, and have no ``properties``."""
 
-    Attributes:
-        force: Compute those that succeeded once more.
-        late: Run the workflow for late data: of the changed late inputs, or where these are unknown, of the first that
-            declares one.
-        from_failed: Only those that failed, timed out or were killed.
-        use_latest: Run the present definition, not the version that they had.
-        downstream: Rerun the readers of their outputs too, directly or not; each waits for its inputs.
-        properties: Override declared ones, retries included; not downstream.
-    """
-
-    force: bool = False
-    late: bool = False
-    from_failed: bool = False
-    use_latest: bool = False
-    downstream: bool = False
-    properties: Mapping[str, str] = field(default_factory=dict)
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    force: bool = Field(False, description="Instances that succeeded, too.")
+    late: bool = Field(False, description="With the workflow that late data has.")
+    from_failed: bool = Field(
+        False,
+        description="Only what failed, timed out or was killed. A replication goes on with what it has copied; a "
+        "process computes such an instance from its start, and those that succeeded not at all.",
+    )
+    use_latest: bool = Field(False, description="With the present definition, not with the version that it had.")
+    downstream: bool = Field(
+        False,
+        description="What reads their outputs, too, over processes and replications, and what reads theirs. Shows the "
+        "plan first.",
+    )
+    properties: dict[str, str] = Field(
+        {},
+        description="KEY=VALUE, or a file of such lines: properties over those that are declared, for this time only, "
+        "retries included; may be given several times. A secret is named: 'KEY={env: NAME}' is a variable where it "
+        "runs.",
+    )
 
     @property
     def asked(self) -> AskedProperties:
         return tuple(sorted(self.properties.items()))
+
+
+class RerunInstances(RerunOptions, InstanceChange):
+    """Run instances of NAME again that are over: failed, timed out, killed or skipped.
+
+    NAME is a process, or a feed: then its replications. --start alone is that one instance; without --start and --end,
+    --status says which. They are launched as `parallel` allows. Asked for twice, they run once.
+    """
+
+    command = "instance rerun"
+
+    def run(self, installation: Installation) -> CommandResult:
+        return rerun_instances(installation, self.request, self)
 
 
 def rerun_instances(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, Self
 
+from pydantic import BeforeValidator, Field, model_validator
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
@@ -21,10 +22,11 @@ from falcon_assets.instances.views.instance_definition import versions_for
 from falcon_assets.instances.views.listing import process_info, to_run_again
 from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
 from falcon_assets.model.entity import Key as Entity
-from falcon_assets.model.instant import format_instant
+from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.operations.acting import require_change
 from falcon_assets.operations.auditing import Audit
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Change, Given, Result
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, RerunRequest
 from falcon_assets.planning.reason import Reason
 from falcon_assets.planning.workloads import Workload
@@ -46,14 +48,50 @@ class InstanceRequest:
     dry_run: bool = False
 
 
+def _state(text: str) -> str:
+    if (state := text.upper()) not in (known := [one.value for one in InstanceState]):
+        raise QueryError(f"there is no state {text}; there is: {', '.join(known)}")
+    return state
+
+
+class InstanceChange(Change):
+    """Fields of commands on instances."""
+
+    name: Annotated[str, Given("NAME")] = Field(description="A process, or a feed: then its replications.")
+    start: Instant | None = Field(None, description="The first (YYYY-MM-DDTHH:MMZ); alone: only it.")
+    end: Instant | None = Field(None, description="The last; it is included.")
+    cluster: str | None = Field(None, description="Only on that cluster.")
+    colo: str | None = Field(None, description="Only on the clusters of that colo.")
+    status: tuple[Annotated[InstanceState, BeforeValidator(_state)], ...] = Field(
+        (), description="Only those in that state; may be given several times."
+    )
+    needs = "name"
+
+    @model_validator(mode="after")
+    def _say_which(self) -> Self:
+        if not (self.status or self.start or self.end):
+            raise QueryError("Say which instances: give --start, --start and --end, or --status.")
+        return self
+
+    @property
+    def request(self) -> InstanceRequest:
+        states = tuple(("state", state.value) for state in self.status)
+        where = (self.start, self.end, self.cluster, self.colo)
+        query = InstanceQuery(self.name, "process", None, *where, filters=states)
+        return InstanceRequest(query, self.actor, self.reason, self.dry_run)
+
+
 @dataclass(frozen=True)
 class Outcome:
     instance: InstanceInfo
     changed: bool
 
+    def as_data(self) -> dict[str, Any]:
+        return {**self.instance.as_data(), "changed": self.changed}
+
 
 @dataclass(frozen=True)
-class CommandResult:
+class CommandResult(Result):
     """The result of a command; ``at`` is on the falcon clock, ``items`` are by entity, cluster and time."""
 
     operation: str
@@ -63,24 +101,16 @@ class CommandResult:
     dry_run: bool
     items: tuple[Outcome, ...]
     notes: tuple[str, ...] = ()
+    next = None
+    keys = ("operation", "actor", "reason", "at", "dry_run", "changed", "items", "total", "next", "notes")
 
     @property
     def changed(self) -> int:
         return sum(one.changed for one in self.items)
 
-    def as_data(self) -> dict[str, Any]:
-        return {
-            "operation": self.operation,
-            "actor": self.actor,
-            "reason": self.reason,
-            "at": self.at.isoformat(),
-            "dry_run": self.dry_run,
-            "changed": self.changed,
-            "items": [{**one.instance.as_data(), "changed": one.changed} for one in self.items],
-            "total": len(self.items),
-            "next": None,
-            "notes": list(self.notes),
-        }
+    @property
+    def total(self) -> int:
+        return len(self.items)
 
 
 _CHUNK = 5_000

@@ -14,6 +14,7 @@ from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping.partitions import key_of
 from falcon_assets.instances.operations.selection import (
     CommandResult,
+    InstanceChange,
     InstanceRequest,
     Outcome,
     Selected,
@@ -49,6 +50,40 @@ def suspend_instances(installation: Installation, request: InstanceRequest) -> C
 def resume_instances(installation: Installation, request: InstanceRequest) -> CommandResult:
     """Lets suspended instances wait again, with their timeout from now on; raises as :func:`kill_instances`."""
     return _tell(InstanceCommand.RESUME, installation, request)
+
+
+class KillInstances(InstanceChange):
+    """End instances of NAME that wait, run or are suspended; they do not run by themselves any more.
+
+    A run that computes one of them stops it within seconds, with its siblings going on; what is being published already
+    is published. What is over stays as it is. `falcon instance rerun` runs killed instances again.
+    """
+
+    command = "instance kill"
+
+    def run(self, installation: Installation) -> CommandResult:
+        return kill_instances(installation, self.request)
+
+
+class SuspendInstances(InstanceChange):
+    """Hold back instances of NAME that wait or run, until they are resumed.
+
+    What runs is stopped as by `kill`, and computed anew after `falcon instance resume`. What is over stays as it is.
+    """
+
+    command = "instance suspend"
+
+    def run(self, installation: Installation) -> CommandResult:
+        return suspend_instances(installation, self.request)
+
+
+class ResumeInstances(InstanceChange):
+    """Let suspended instances of NAME run again, with their timeout from now."""
+
+    command = "instance resume"
+
+    def run(self, installation: Installation) -> CommandResult:
+        return resume_instances(installation, self.request)
 
 
 def _tell(command: InstanceCommand, installation: Installation, request: InstanceRequest) -> CommandResult:

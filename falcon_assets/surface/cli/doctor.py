@@ -36,7 +36,7 @@ def doctor(names: tuple[str, ...], as_json: bool) -> None:
     """
     found = examine(datetime.now(UTC), names)
     if as_json:
-        print_json(Page(found, len(found), None).as_data(CheckResult.as_data))
+        print_json(Page(found, len(found), None).as_data())
     else:
         say(found)
         click.echo(_in_all(found))

@@ -8,13 +8,15 @@ import click
 from rich.table import Table
 
 from falcon_assets.features.notification.lists import NotificationRow
-from falcon_assets.features.notification.operations import FIELDS, ORDERS, list_notifications, notification_data
+from falcon_assets.features.notification.operations import ListNotifications
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
+from falcon_assets.operations.paging import Page
 from falcon_assets.surface.cli.console import print_table, shown
+from falcon_assets.surface.cli.declared import command
 from falcon_assets.surface.cli.entity.words import moment
 from falcon_assets.surface.cli.help import FullHelpGroup
-from falcon_assets.surface.cli.listing import list_options, print_json, query_of, say_rest
+from falcon_assets.surface.cli.listing import say_rest
 
 
 @click.group(cls=FullHelpGroup)
@@ -22,24 +24,7 @@ def notification() -> None:
     """List what receivers are told of instances; send them a test."""
 
 
-@notification.command("list")
-@list_options(FIELDS, ORDERS)
-def list_(
-    filters: tuple[tuple[str, str], ...], sort: str | None, offset: int, limit: int | None, as_json: bool
-) -> None:
-    """List what receivers are still to be told, and what they could not be told, the latest first.
-
-    PENDING: it is part of the next message. SENDING: it is being sent. GIVEN_UP: the receiver could not be told for
-    three days. With --filter state=SENT what they were told in the last week, with --filter message=KEY what a message
-    tells.
-
-    A receiver is shown by the name of the environment variable that holds its URL.
-    """
-    with open_installation() as installation:
-        found = list_notifications(installation, query_of(filters, sort, offset, limit))
-    if as_json:
-        print_json(found.as_data(notification_data))
-        return
+def _show(found: Page[NotificationRow]) -> None:
     table = Table("state", "event")
     table.add_column("entity", overflow="fold")
     for column in ("cluster", "instance"):
@@ -51,6 +36,9 @@ def list_(
         table.add_row(*about, shown(one.receiver), shown(one.reason), shown(_fate(one)))
     print_table(table, nothing="no notification fits")
     say_rest(found)
+
+
+notification.add_command(command(ListNotifications, _show))
 
 
 @notification.command()

@@ -118,17 +118,18 @@ ANY_PATH = _AnyPath(path_type=Path)
 _START = f"{__name__}.start"
 
 
-def one_instance(command: _Command) -> _Command:
+def one_instance(command: _Command, name: str = "instance") -> _Command:
     """The argument INSTANCE of a command about one instance, which Apache Falcon's users write ``--start``."""
     start = click.option(
         "--start",
+        "start_instead",
         type=INSTANT,
         is_eager=True,  # it is known when the argument is read
         expose_value=False,
         callback=lambda ctx, _, value: ctx.meta.__setitem__(_START, value),
         help="The same as INSTANCE.",
     )
-    named = click.argument("instance", metavar="INSTANCE", type=INSTANT, required=False, callback=_instance_or_start)
+    named = click.argument(name, metavar="INSTANCE", type=INSTANT, required=False, callback=_instance_or_start)
     return named(start(command))
 
 

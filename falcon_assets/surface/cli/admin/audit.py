@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-import click
 from rich.table import Table
 
 from falcon_assets.errors import count_of
 from falcon_assets.model.instant import format_instant
-from falcon_assets.operations.audit import FILTERS, ORDERS, AuditEntry, audit_data, list_audit
-from falcon_assets.operations.installation import open_installation
+from falcon_assets.operations.audit import AuditEntry, ListAudit
+from falcon_assets.operations.paging import Page
 from falcon_assets.surface.cli.console import print_table, shown
+from falcon_assets.surface.cli.declared import command
 from falcon_assets.surface.cli.entity.words import moment
-from falcon_assets.surface.cli.listing import list_options, print_json, query_of, say_rest
+from falcon_assets.surface.cli.listing import say_rest
 
 _COLORS = {"done": "green", "unchanged": "default", "denied": "red", "failed": "yellow"}
 _SHOWN = 3
 
 
-@click.command()
-@list_options(FILTERS, ORDERS)
-def audit(
-    filters: tuple[tuple[str, str], ...], sort: str | None, offset: int, limit: int | None, as_json: bool
-) -> None:
-    """List the operations that somebody asked for, the latest first: who, when, what, with what result.
-
-    Of several filters with one field any may fit, of different fields all must: --filter entity=raw
-    --filter result=denied. A list has 100 entries unless --limit says otherwise.
-    """
-    with open_installation() as installation:
-        found = list_audit(installation, query_of(filters, sort, offset, limit))
-    if as_json:
-        print_json(found.as_data(audit_data))
-        return
+def _show(found: Page[AuditEntry]) -> None:
     table = Table("at", "who", "operation")
     for column in ("entities", "instances"):
         table.add_column(column, overflow="fold")
@@ -63,3 +49,6 @@ def _instances(one: AuditEntry) -> str:
     if one.first == one.last:
         return f"{count_of(one.instances, 'instance')}: {first}"
     return f"{count_of(one.instances, 'instance')}: {first} to {format_instant(one.last)}"
+
+
+audit = command(ListAudit, _show)

@@ -20,7 +20,7 @@ MODULES = {
     "delete": "changing",
     "submit-and-schedule": "changing",
     "touch": "changing",
-    "restore": "versions",
+    "restore": "changing",
     "schedule": "changing",
     "suspend": "changing",
     "resume": "changing",

@@ -4,12 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-import click
-
-from falcon_assets.model.entity import KINDS
-
-KIND = click.Choice(list(KINDS))
-
 
 def commanded_or_declared(commanded: bool) -> str:
     """Whether a status comes from a command or from the definition, in a word."""
