@@ -19,9 +19,9 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.process_instance import OutputPlan, ProcessInstance
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files.ability import Ability
+from falcon_assets.storage.instances.publication import InstancePublication
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.reading import ReadableInstance
-from falcon_assets.storage.kinds.storage_kind import InstancePublication
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget, output_target
 

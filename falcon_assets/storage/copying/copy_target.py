@@ -20,17 +20,21 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
-from falcon_assets.errors import BeingWrittenError
+from falcon_assets.errors import BeingWrittenError, StorageError, UnreachableError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_plan import CopyRecord, FileStep, ListedFile
 from falcon_assets.storage.copying.copy_records import RecordLog, from_lines, read_records, to_lines
 from falcon_assets.storage.copying.file_copy import FileCopy
 from falcon_assets.storage.copying.listed_files import list_files
-from falcon_assets.storage.instances.data_files import is_hidden, is_side_file
+from falcon_assets.storage.files.file_access import is_side_file
+from falcon_assets.storage.instances.data_files import is_hidden
 from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
+from falcon_assets.storage.instances.publication import InstancePublication
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import copies_folder, place_key, unfinished_note
 
+COPY = "copy"
+"""The output of a publication that a copy writes into."""
 _LOCK_SECONDS = 3.0
 
 
@@ -227,6 +231,47 @@ class CopyTarget(ABC):
     @property
     def _finished(self) -> str:
         return f"{self.attempt}/finished.json"
+
+
+class StagedCopyTarget(CopyTarget):
+    """Stages a copy, which writes it into a publication as workflows write theirs."""
+
+    in_place = False
+
+    @abstractmethod
+    def publication(
+        self, key: str, records: Mapping[str, CopyRecord | None]
+    ) -> AbstractContextManager[InstancePublication]:
+        """Publishes what was assembled, with these records, as output ``COPY``."""
+
+    @abstractmethod
+    def assemble(
+        self, parts: Sequence[CopiedPart], published: Mapping[str, ListedFile]
+    ) -> Mapping[str, CopyRecord | None]:
+        """Puts the new instance together where this part is written; returns the records (None: never verified)."""
+
+    def publish(
+        self, key: str, parts: Sequence[CopiedPart], published: Mapping[str, ListedFile], flag: bytes
+    ) -> DataVersion | None:
+        records = self.assemble(parts, published)
+        if flag and self.output.flag:
+            self.write(f"{self.written}/{self.output.flag}", flag)
+        with self.publication(key, records) as publication:
+            staging = publication.staging(COPY)
+            if staging == self.written:
+                return publication.commit(COPY)
+            self.move(self.written, staging)
+            try:
+                return publication.commit(COPY)
+            except UnreachableError:
+                raise  # it may be published
+            except StorageError:
+                if self.fs.lexists(staging):  # what was copied is not to be copied again
+                    self.move(staging, self.written)
+                raise
+
+    def move(self, path: str, place: str) -> None:
+        self.store.files.move(path, place)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -112,3 +113,86 @@ class FileAccess(ABC):
 
     def copy(self, source: str, target: str, size: int) -> None:
         self.fs.cp_file(source, target)
+
+    def discard(self, path: str) -> None:
+        """Removes as much of what is there as it can; nobody else may use it."""
+        with suppress(OSError):
+            self.remove_tree(path)
+
+    def entries(self, folder: str) -> list[str]:
+        """Returns the paths in a folder, in the order that is fastest to remove; none if it is missing."""
+        try:
+            return [str(path) for path in self.fs.ls(folder, detail=False)]
+        except FileNotFoundError:
+            return []
+
+    def is_link(self, path: str) -> bool:
+        return False
+
+    def has_links(self, path: str) -> bool:
+        """Whether a move might make links lead elsewhere."""
+        return False
+
+    # The rest is for stores that can rename.
+
+    def locked(self, path: str, seconds: float) -> AbstractContextManager[bool]:
+        """Holds a lock that dies with its holder; gives False if others hold it so long. True if there are no locks."""
+        return nullcontext(True)
+
+    def move(self, path: str, place: str) -> None:
+        """Renames in one step; FileExistsError: something is there."""
+        self.fs.mv(path, place)
+
+    def require_moves(self, path: str, place: str) -> None:  # noqa: B027 - most stores are one file system
+        """Raises OSError if nothing can be moved from ``path`` to ``place``, whose folder may be missing."""
+
+    def link(self, path: str, place: str) -> None:
+        """Gives a file another place, with the folders above it, by a copy where the store has no links."""
+        self.fs.cp_file(path, place)
+
+    def write(self, path: str, content: bytes) -> None:
+        """Writes a small file, with the folders above it."""
+        self.fs.pipe_file(path, content)
+
+    def make_folder(self, path: str) -> None:
+        """Makes a folder, with those above it, that survive a power cut."""
+        self.fs.makedirs(path, exist_ok=True)
+
+    def sync(self, path: str) -> None:  # noqa: B027 - servers keep what they have answered
+        """Makes a file, or the names in a folder, survive a power cut."""
+
+    def sync_tree(self, path: str) -> None:  # noqa: B027 - as above
+        """Makes a file or folder survive a power cut, with everything in it."""
+
+    def set_permission(self, path: str, permission: str | None) -> None:
+        """Gives ``path`` and everything in it the octal mode ``permission``; None and ``*`` change nothing.
+
+        As in Hadoop, files get no execute bits. The owner keeps all rights to folders, and may read and write files.
+        """
+        if permission is None or permission == "*":
+            return
+        found = {path: self.fs.info(path)}
+        if found[path]["type"] == "directory":
+            found |= self.fs.find(path, withdirs=True, detail=True)
+        for name, entry in found.items():
+            self.fs.chmod(name, mode_of(permission, is_folder=entry["type"] == "directory"))
+
+    def remove_side_files(self, folder: str, keep: str | None) -> None:
+        folders = [folder]
+        while folders:
+            for entry in self.fs.ls(folders.pop(), detail=True):
+                path, name = str(entry["name"]), str(entry["name"]).rpartition("/")[2]
+                if is_side_file(name) and path != f"{folder}/{keep}":
+                    self.fs.rm(path, recursive=True)
+                elif entry["type"] == "directory":
+                    folders.append(path)
+
+
+def is_side_file(name: str) -> bool:
+    """Whether it is one of Hadoop's: ``ChecksumFileSystem`` (``.NAME.crc``), ``FileOutputCommitter`` (the others)."""
+    return name in ("_SUCCESS", "_temporary") or (name.startswith(".") and name.endswith(".crc"))
+
+
+def mode_of(permission: str, *, is_folder: bool) -> int:
+    mode = int(permission, 8)
+    return mode | 0o700 if is_folder else mode & 0o666 | 0o600

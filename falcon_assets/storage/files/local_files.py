@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import stat
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+from falcon_assets.base.durable import make_folders, sync, sync_tree
 from falcon_assets.storage.files.entry import modified_at
-from falcon_assets.storage.files.file_access import FileAccess
+from falcon_assets.storage.files.file_access import FileAccess, is_side_file, mode_of
+from falcon_assets.storage.files.path_lock import path_lock
 
 LOCAL_BLOCK = 128 << 10
 """A processor's own cache holds three, so that a block is read, hashed and written before it leaves the cache."""
@@ -135,6 +140,90 @@ class LocalFiles(FileAccess):
 
     def remove_tree(self, path: str) -> None:
         self.fs.rm(path, recursive=True)
+
+    def discard(self, path: str) -> None:
+        """Removes without :func:`shutil.rmtree`'s costly guard against links, as no other process knows the paths."""
+        with suppress(OSError):
+            if not stat.S_ISDIR(os.lstat(path).st_mode):
+                os.unlink(path)  # noqa: PTH108 - called for many thousands
+                return
+            for entry in self.entries(path):
+                self.discard(entry)
+            os.rmdir(path)  # noqa: PTH106 - as above
+
+    def entries(self, folder: str) -> list[str]:
+        """Returns them in their order on the disk: in another one, removing takes a fifth longer on ext4."""
+        try:
+            with os.scandir(folder) as entries:
+                return [entry.path for entry in sorted(entries, key=os.DirEntry.inode)]
+        except FileNotFoundError:
+            return []
+
+    def is_link(self, path: str) -> bool:
+        return os.path.islink(path)  # noqa: PTH114 - a text
+
+    def has_links(self, path: str) -> bool:
+        return any(
+            self.is_link(f"{parent}/{name}") for parent, folders, files in os.walk(path) for name in [*folders, *files]
+        )
+
+    def locked(self, path: str, seconds: float) -> AbstractContextManager[bool]:
+        return path_lock(path, seconds)
+
+    def move(self, path: str, place: str) -> None:
+        if os.path.lexists(place):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), place)
+        os.rename(path, place)  # noqa: PTH104 - a text
+
+    def require_moves(self, path: str, place: str) -> None:
+        above = next(parent for parent in Path(place).parents if parent.exists())
+        if above.stat().st_dev != os.stat(path).st_dev:  # noqa: PTH116 - a text
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path)
+        if not above.is_dir():
+            raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(above))
+
+    def link(self, path: str, place: str) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(place)  # noqa: PTH108 - a text
+        try:
+            os.link(path, place)
+        except OSError:  # the folder is missing, or this file system has no links
+            os.makedirs(place.rpartition("/")[0], exist_ok=True)  # noqa: PTH103 - a text
+            try:
+                os.link(path, place)
+            except OSError:
+                shutil.copy2(path, place)
+
+    def write(self, path: str, content: bytes) -> None:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_bytes(content)
+
+    def make_folder(self, path: str) -> None:
+        make_folders(Path(path))
+
+    def sync(self, path: str) -> None:
+        sync(Path(path))
+
+    def sync_tree(self, path: str) -> None:
+        sync_tree(Path(path))
+
+    def set_permission(self, path: str, permission: str | None) -> None:
+        if permission is None or permission == "*":
+            return
+        below = ((parent, name) for parent, folders, files in os.walk(path) for name in [*folders, *files])
+        for one in [path, *(f"{parent}/{name}" for parent, name in below)]:
+            if not self.is_link(one):
+                is_folder = os.path.isdir(one)  # noqa: PTH112 - a text
+                os.chmod(one, mode_of(permission, is_folder=is_folder))  # noqa: PTH101 - a text
+
+    def remove_side_files(self, folder: str, keep: str | None) -> None:
+        for parent, folders, files in os.walk(folder):
+            for name in list(filter(is_side_file, folders)):
+                folders.remove(name)
+                shutil.rmtree(f"{parent}/{name}")
+            for name in filter(is_side_file, files):
+                if not (name == keep and parent == folder):
+                    os.unlink(f"{parent}/{name}")  # noqa: PTH108 - a text
 
 
 def stat_version(status: os.stat_result) -> str:

@@ -7,8 +7,6 @@ the top, and hidden files and those in hidden folders.
 from __future__ import annotations
 
 import os
-import shutil
-from pathlib import Path
 
 
 def is_hidden(name: str) -> bool:
@@ -27,18 +25,3 @@ def shown(name: str) -> str:
     r"""Makes a file's name readable, and fit for every log: bytes that are not UTF-8 are shown as ``\xff``."""
     text = os.fsencode(name).decode("utf-8", "backslashreplace")
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)
-
-
-def is_side_file(name: str) -> bool:
-    """Whether it is one of Hadoop's: ``ChecksumFileSystem`` (``.NAME.crc``), ``FileOutputCommitter`` (the others)."""
-    return name in ("_SUCCESS", "_temporary") or (name.startswith(".") and name.endswith(".crc"))
-
-
-def remove_side_files(folder: Path, keep: str | None) -> None:
-    for parent, folders, files in os.walk(folder):
-        for name in list(filter(is_side_file, folders)):
-            folders.remove(name)
-            shutil.rmtree(Path(parent, name))
-        for name in filter(is_side_file, files):
-            if not (name == keep and Path(parent) == folder):
-                Path(parent, name).unlink()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files.ability import Ability
-from falcon_assets.storage.kinds.hdfs.hdfs_storage import HdfsStorage
 from falcon_assets.storage.kinds.objects.object_storage import ObjectStorage
 from falcon_assets.storage.kinds.renaming.renaming_storage import RenamingStorage
 from falcon_assets.storage.kinds.storage_kind import StorageKind
@@ -17,4 +16,4 @@ def kind_of(store: ClusterStore) -> StorageKind:
         return TableStorage(store)
     if Ability.RENAME in store.files.cannot:
         return ObjectStorage(store)
-    return HdfsStorage(store) if Ability.LOCK in store.files.cannot else RenamingStorage(store)
+    return RenamingStorage(store)

@@ -11,7 +11,7 @@ from typing import Protocol
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.eviction import StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.instances.data_files import is_side_file
+from falcon_assets.storage.files.file_access import is_side_file
 from falcon_assets.storage.staging import copies_folder
 
 _STEPS = frozenset(("", ".", ".."))

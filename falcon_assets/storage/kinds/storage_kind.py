@@ -1,4 +1,4 @@
-"""The protocol of all kinds of storage, and of publications on them."""
+"""The protocol of all kinds of storage."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from typing import Protocol
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
@@ -20,24 +19,11 @@ from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.instances.instance_files import Listing
 from falcon_assets.storage.instances.old_folders import Visit
+from falcon_assets.storage.instances.publication import InstancePublication
 from falcon_assets.storage.kinds.reading import ReadableInstance
 from falcon_assets.storage.kinds.removing import Removal
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
-
-
-class InstancePublication(Protocol):
-    def staging(self, name: str) -> str:
-        """Absolute path for output ``name``; nothing is there yet."""
-
-    def staging_url(self, name: str) -> str: ...
-
-    def commit(self, name: str) -> DataVersion:
-        """Puts output ``name``, complete and with its flag, in place of its old instance.
-
-        After a StorageError the old instance is unchanged; on object stores it may be unavailable until the next run.
-        """
-
 
 READERS_SECONDS = 60.0
 """How long a reader may take to list one folder."""

@@ -365,7 +365,7 @@ def test_space_is_freed_when_no_reader_can_be_listing_any_more(
     land_instance(store, feed, OLD)
     list(evict(store, verdicts_of(store, feed), "_SUCCESS"))
     assert len([path for path in left(store) if not path.endswith("/lock")]) == 5
-    own = OwnTime(max(path.stat().st_mtime for path in set_aside.evicted(store).folder.iterdir()))
+    own = OwnTime(max(path.stat().st_mtime for path in Path(set_aside.evicted(store).folder).iterdir()))
     monkeypatch.setattr(set_aside, "time", own)
     kind_of(store).purge(patience=300)
     assert sum(own.slept) == pytest.approx(300)

@@ -15,8 +15,9 @@ from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import explained
 from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
+from falcon_assets.storage.instances.publication import InstancePublication
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS, InstancePublication
+from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS
 from falcon_assets.storage.output_target import OutputTarget
 from tests.builders import make_cluster
 from tests.full_disk import on_a_full_disk

@@ -14,6 +14,7 @@ from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules
 from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion
+from falcon_assets.storage.instances.publication import InstancePublication
 from falcon_assets.storage.instances.version_pointer import data_path
 from falcon_assets.storage.kinds.file_storage import FileStorage
 from falcon_assets.storage.kinds.objects.copy_target import ObjectCopyTarget
@@ -23,7 +24,7 @@ from falcon_assets.storage.kinds.objects.spark_urls import connector_scheme, spa
 from falcon_assets.storage.kinds.objects.staged_input import staged_input
 from falcon_assets.storage.kinds.reading import ReadableInstance
 from falcon_assets.storage.kinds.removing import FileRemoval, Removal
-from falcon_assets.storage.kinds.storage_kind import KEEPS_NONE, InstancePublication
+from falcon_assets.storage.kinds.storage_kind import KEEPS_NONE
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
 

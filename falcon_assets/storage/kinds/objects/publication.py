@@ -15,7 +15,8 @@ from types import TracebackType
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import driver_explained
-from falcon_assets.storage.instances.data_files import is_data, is_side_file, shown
+from falcon_assets.storage.files.file_access import is_side_file
+from falcon_assets.storage.instances.data_files import is_data, shown
 from falcon_assets.storage.instances.data_version import DataVersion, version_of_entries
 from falcon_assets.storage.kinds.objects.ownership import Ownership
 from falcon_assets.storage.kinds.objects.version_switch import VersionSwitch

@@ -1,9 +1,9 @@
-"""Copying one file to a mounted file system, read back while it is written."""
+"""Copying one file to a file system: to a mounted one, read back while it is written, or to HDFS."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,6 +15,10 @@ from falcon_assets.storage.kinds.renaming.bulk_sync import start_writing
 
 _WRITTEN_AT_ONCE = 16 << 20
 """Bytes that the disk gets while the rest is copied: publishing then has little to wait for."""
+_GIVING = (
+    "HDFS lets only its superuser give a file to another owner, and an owner to groups that he is in: copy as that "
+    "user, or take preserveUser and preserveGroup out"
+)
 
 
 class MountedFileCopy(FileCopy):
@@ -87,6 +91,40 @@ class MountedFileCopy(FileCopy):
         except FileExistsError:
             os.unlink(target)  # noqa: PTH108 - as above
             return os.open(target, flags, 0o666)
+
+
+class HdfsFileCopy(FileCopy):
+    def copy(self, source: str, target: str, size: int) -> CopiedFile:
+        proof = self.proof(size)
+
+        def blocks() -> Iterator[bytes]:
+            for block in self.read(source, size):
+                proof.update(block)
+                yield bytes(block)
+
+        self.target.fs.pipe_file(target, blocks())
+        copied = self.verified(proof, target, size)
+        if copied is None:
+            raise StorageError(COPY_DIFFERS)
+        if self.attributes:  # when it was read back: it may be nothing for us to read any more
+            self._keep_attributes(self.source.fs.info(source), target)
+            copied = copied._replace(version=self.target.version(target))
+        return copied
+
+    def _keep_attributes(self, kept: Mapping[str, Any], target: str) -> None:
+        fs, asked = self.target.fs, self.attributes
+        if asked.permission:
+            fs.chmod(target, kept["mode"])
+        if asked.times:
+            fs.utime(target, kept["modificationTime"])
+        if asked.user or asked.group:  # last: what is given away cannot be changed any more
+            owner, group = (kept["owner"] if asked.user else None), (kept["group"] if asked.group else None)
+            try:
+                fs.chown(target, owner, group)
+            except PermissionError:
+                raise StorageError(
+                    f"cannot give it to {' and '.join(filter(None, (owner, group)))}: {_GIVING}"
+                ) from None
 
 
 def _read_back(descriptor: int, start: int, size: int, buffer: memoryview) -> Iterator[memoryview]:

@@ -9,10 +9,8 @@ It arrives by one rename, after its successor is in place, and leaves by one.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
 
 from falcon_assets.planning.eviction import StoredVersion
 from falcon_assets.storage.cluster_store import ClusterStore
@@ -21,26 +19,20 @@ from falcon_assets.storage.output_target import KeptAs
 
 class KeptVersions:
     def __init__(self, store: ClusterStore) -> None:
-        self._folder = Path(store.staging) / "versions" / store.cluster.name
-        self._below = f"/{os.path.relpath(self._folder, store.path(''))}"
+        self._files, self._folder = store.files, f"{store.staging}/versions/{store.cluster.name}"
+        self._root = store.path("").rstrip("/")
 
     def name(self, of: KeptAs, version: str) -> str:
         return f"{of.name}/{version}"
 
-    def place(self, name: str) -> Path:
-        return self._folder / name
+    def place(self, name: str) -> str:
+        return f"{self._folder}/{name}"
 
     def of_feed(self, feed: str, instance: datetime | None = None) -> Iterator[StoredVersion]:
-        own = self._folder / feed
-        for folder in [self._folder / KeptAs(feed, instance).name] if instance else _entries(own):
-            if of := KeptAs.named(f"{feed}/{folder.name}"):
-                below = f"{self._below}/{feed}"
-                for version in _entries(folder):
-                    yield StoredVersion(of.instance, version.name, f"{below}/{folder.name}/{version.name}", below)
-
-
-def _entries(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.iterdir())
-    except FileNotFoundError:
-        return []
+        own = f"{self._folder}/{feed}"
+        folders = [self.place(KeptAs(feed, instance).name)] if instance else sorted(self._files.entries(own))
+        for folder in folders:
+            if of := KeptAs.named(f"{feed}/{folder.rpartition('/')[2]}"):
+                for version in sorted(self._files.entries(folder)):
+                    name = version.rpartition("/")[2]
+                    yield StoredVersion(of.instance, name, version[len(self._root) :], own[len(self._root) :])

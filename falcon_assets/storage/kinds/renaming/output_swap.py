@@ -3,30 +3,29 @@
 Each final path has a folder of its own in the staging location, and each attempt to publish there a folder in that::
 
     STAGING/KEY/ATTEMPT/written    what the workflow writes
-    STAGING/KEY/ATTEMPT/ready      the same, sealed: only the publisher knows this path
-    STAGING/KEY/ATTEMPT/old        the old instance, moved out of its place
-    STAGING/KEY/ATTEMPT/kept-as    the name of the version that the old instance is kept as, if it is
+    STAGING/KEY/SEALED/ready       the same: the folder of the attempt got a name that only the publisher knows
+    STAGING/KEY/SEALED/old         the old instance, moved out of its place
+    STAGING/KEY/SEALED/kept-as     the name of the version that the old instance is kept as, if it is
+    STAGING/KEY/SEALED/from        the name of the version that ``ready`` was, if one is restored
 
 ``ready`` leaves by the rename into the final path. So ``ready`` beside ``old`` means: the crash happened between the
 two renames, and the old instance is moved back. ``old`` alone has its successor: it becomes a kept version, or its
-attempt is set aside, as a whole because that needs no space on a full disk. Attempts have unique names because Spark
-tasks of a killed run may go on writing for a while.
+attempt is set aside, as a whole because that needs no space on a full disk.
+
+A store without locks that die with their holder needs none: the database gives an instance to one run; a run that
+begins renames the folders of all attempts before it, and a run that was taken for dead finds its folder gone: of two
+renames the store lets one happen, and the other one fails. A task of Spark that makes such a folder again makes another
+one: it has another number.
 """
 
 from __future__ import annotations
 
 import errno
-import os
-import shutil
 import uuid
 from contextlib import suppress
-from pathlib import Path
 
-from falcon_assets.base.durable import make_folders, sync, sync_tree
-from falcon_assets.errors import StorageError
+from falcon_assets.errors import BeingWrittenError, StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.files.permissions import apply_permission
-from falcon_assets.storage.instances.data_files import remove_side_files
 from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
 from falcon_assets.storage.kinds.renaming.kept_versions import KeptVersions
 from falcon_assets.storage.kinds.renaming.set_aside import replaced
@@ -37,145 +36,200 @@ _REMOVE_ATTEMPTS = 3
 
 
 class OutputSwap:
-    """All methods are to be called with the lock of :attr:`key` held."""
+    """All methods are to be called with the lock of :attr:`key` held, where the store has locks."""
 
-    def __init__(self, store: ClusterStore, target: OutputTarget) -> None:
-        self.target = target
-        self.final = Path(store.path(target.path))
+    def __init__(self, store: ClusterStore, target: OutputTarget, where: str) -> None:
+        self.target, self._store, self._fs, self._files, self._where = target, store, store.fs, store.files, where
+        self.final = store.path(target.path)
+        folder, _, name = self.final.rpartition("/")
         # However a path is spelt: through a link to its parent it is the same instance.
-        self.place = self.final.parent.resolve() / self.final.name
-        self.key = place_key(os.path.relpath(self.place, store.path("")))
-        self._store = store
-        self._replaced = replaced(store)
-        self._versions = KeptVersions(store)
-        self._folder = Path(store.staging) / self.key
-        self._attempt = self._folder / uuid.uuid4().hex
-        self._ready = self._attempt / "ready"
-        self.written = self._attempt / "written"
+        self.place = f"{self._files.real(folder or '/').rstrip('/')}/{name}"
+        self._root = store.path("").rstrip("/")
+        self.key = place_key(self.place[len(self._root) :].strip("/"))
+        self._replaced, self._versions = replaced(store), KeptVersions(store)
+        self.folder = f"{store.staging}/{self.key}"
+        self._attempt = f"{self.folder}/{uuid.uuid4().hex}"
+        self._number: object = None
+        self._sealed: str | None = None
+        self.written = f"{self._attempt}/written"
 
     def prepare(self) -> None:
-        """Makes the folder of the attempt, and raises now what would make :meth:`publish` fail hours later."""
-        self._check_place(is_folder=True if self.target.flag else None)
-        make_folders(self._attempt)
-        above = next(parent for parent in self.final.parents if parent.exists())
-        if above.stat().st_dev != self._attempt.stat().st_dev:
-            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), str(self._attempt))
-        if not above.is_dir():
-            raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(above))
+        """Takes over from earlier attempts, and raises now what would make :meth:`publish` fail hours later."""
+        self.recover()
+        self._check_place("directory" if self.target.flag else None)
+        self._files.make_folder(self._attempt)
+        self._files.require_moves(self._attempt, self.final)
+        self._number = self._fs.info(self._attempt)["ino"]
 
-    def publish(self, version: DataVersion | None = None) -> DataVersion:
+    def publish(self, verified: DataVersion | None = None) -> DataVersion:
         """Seals and completes what was written, then swaps it in; on any error the old instance stays.
 
-        ``version`` is from a writer that has verified it and made sure that it is on disk.
+        ``verified`` is from a writer that has verified it and made sure that it is on disk.
         """
-        if not os.path.lexists(self.written):
+        sealed = self._seal()
+        if not self._fs.lexists(f"{sealed}/written"):
             raise self._error(f"nothing was written to {self.written}")
-        self.written.rename(self._ready)
-        version = self._complete(version)
-        self._note_version(version)
-        make_folders(self.final.parent)
-        try:
-            if os.path.lexists(self.final):
-                self.final.rename(self._attempt / "old")
-            self._ready.rename(self.final)
-        except BaseException:
-            self._restore(self._attempt)
-            raise
-        sync(self.final.parent)
-        self._drop(self._attempt)
-        if self.target.keeps:
-            again = self._versions.place(self._versions.name(self.target.keeps, version.version))
-            if os.path.lexists(again):
-                self._replaced.take(again)  # it is the present one now
+        self._files.move(f"{sealed}/written", f"{sealed}/ready")
+        version = self._completed(f"{sealed}/ready", verified)
+        self._swap(sealed, version)
         return version
+
+    def publish_kept(self, name: str, version: DataVersion) -> None:
+        """Swaps in a kept version, which is removed from the kept ones."""
+        sealed = self._seal()
+        self._note(f"{sealed}/from", name)
+        try:
+            self._files.move(self._versions.place(name), f"{sealed}/ready")
+        except FileNotFoundError:
+            raise self._overtaken() from None
+        self._swap(sealed, version)
 
     def recover(self) -> None:
-        """Puts an old instance back that a crash left without its successor, and removes all attempts."""
-        attempts = list(self._folder.iterdir()) if self._folder.exists() else []
-        for attempt in attempts:
-            self._restore(attempt)
-            self._drop(attempt)
+        """Ends all attempts: puts an old instance back that one left without its successor."""
+        for attempt in self._files.entries(self.folder):
+            mine = f"{self.folder}/{uuid.uuid4().hex}"
+            with suppress(FileNotFoundError):  # others are doing the same
+                self._files.move(attempt, mine)  # from here on whoever had it is overtaken
+                self._restore(mine)
+                self._drop(mine)
         with suppress(OSError):  # the tasks of a killed run may still write there; the next run cleans up again
-            self._folder.rmdir()
+            self._fs.rmdir(self.folder)
 
-    def _restore(self, attempt: Path) -> None:
-        old = attempt / "old"
-        if os.path.lexists(old) and os.path.lexists(attempt / "ready") and not os.path.lexists(self.final):
-            make_folders(self.final.parent)
-            old.rename(self.final)
-            sync(self.final.parent)
+    def give_up(self) -> None:
+        """Ends this attempt, and no other; does nothing if it was completed."""
+        for attempt in filter(None, (self._sealed, self._attempt)):
+            with suppress(FileNotFoundError):
+                if self._fs.exists(attempt):
+                    self._restore(attempt)
+                    self._drop(attempt)
+        with suppress(OSError):
+            self._fs.rmdir(self.folder)
 
-    def _note_version(self, new: DataVersion) -> None:
+    def _seal(self) -> str:
+        sealed = f"{self.folder}/{uuid.uuid4().hex}"
+        try:
+            self._files.move(self._attempt, sealed)
+        except FileNotFoundError:
+            raise self._overtaken() from None
+        if self._fs.info(sealed)["ino"] != self._number:
+            raise self._overtaken()  # it is what tasks of this run have made again
+        self._sealed = sealed
+        return sealed
+
+    def _swap(self, sealed: str, version: DataVersion) -> None:
+        try:
+            self._note_version(sealed, version)
+            with suppress(FileNotFoundError):
+                self._files.move(self.final, f"{sealed}/old")
+            self._bring(f"{sealed}/ready", self.final)
+        except BaseException as error:
+            self._restore(sealed)
+            if isinstance(error, FileExistsError) or not self._fs.exists(sealed):
+                raise self._overtaken() from None
+            raise
+        self._drop(sealed)
+        if self.target.keeps:  # it is the present one now
+            again = self._versions.place(self._versions.name(self.target.keeps, version.version))
+            if self._fs.lexists(again):
+                self._replaced.take(again)
+
+    def _bring(self, path: str, place: str) -> None:
+        """Moves it, and makes the folder for it: retention may be removing an empty one at that moment."""
+        folder = place.rpartition("/")[0]
+        for tries_left in (2, 1, 0):
+            try:
+                self._files.move(path, place)
+            except FileNotFoundError:
+                if not tries_left or not self._fs.lexists(path):
+                    raise
+                self._files.make_folder(folder)
+            else:
+                self._files.sync(folder)
+                return
+
+    def _restore(self, attempt: str) -> None:
+        if not self._fs.lexists(f"{attempt}/ready"):
+            return
+        if self._fs.lexists(f"{attempt}/old"):
+            with suppress(FileExistsError):
+                self._bring(f"{attempt}/old", self.final)
+        if self._fs.exists(f"{attempt}/from"):
+            place = self._versions.place(self._fs.cat_file(f"{attempt}/from").decode())
+            with suppress(FileExistsError):
+                self._bring(f"{attempt}/ready", place)
+
+    def _drop(self, attempt: str) -> None:
+        old = f"{attempt}/old"
+        if self._fs.lexists(old):
+            with suppress(FileNotFoundError):
+                place = self._versions.place(self._fs.cat_file(f"{attempt}/kept-as").decode())
+                with suppress(FileExistsError):
+                    self._bring(old, place)
+                    self._remove(attempt)
+                    return
+            self._replaced.take_folder(attempt)
+        else:
+            self._remove(attempt)
+
+    def _remove(self, attempt: str) -> None:
+        for _ in range(_REMOVE_ATTEMPTS):
+            try:
+                self._files.remove_tree(attempt)
+            except OSError as error:
+                # The tasks of a killed run still write there: harmless, and gone with the next run at the latest.
+                if error.errno not in (errno.ENOTEMPTY, errno.ENOENT):
+                    raise
+            if not self._fs.lexists(attempt):
+                return
+
+    def _note_version(self, sealed: str, new: DataVersion) -> None:
         """Notes what the old instance is kept as, before anything moves: recovery after a crash does the rest."""
         keeps, flag = self.target.keeps, self.target.flag
-        if keeps is None or not (self.final / flag if flag else self.final).exists():
+        if keeps is None or not self._fs.exists(f"{self.final}/{flag}" if flag else self.final):
             return  # what is no whole instance is no version
-        old = fingerprint(self._store, os.path.relpath(self.final, self._store.path("")), flag)
+        old = fingerprint(self._store, self.final[len(self._root) :], flag)
         if old.version != new.version:
             name = self._versions.name(keeps, old.version)
-            make_folders(self._versions.place(name).parent)
-            note = self._attempt / "kept-as"
-            note.write_text(name)
-            sync(note)
+            self._files.make_folder(self._versions.place(name).rpartition("/")[0])
+            self._note(f"{sealed}/kept-as", name)
 
-    def _drop(self, attempt: Path) -> None:
-        if os.path.lexists(attempt / "old"):
-            self._keep(attempt)
-        if os.path.lexists(attempt / "old"):
-            self._replaced.make()
-            self._replaced.take(attempt)
-        else:
-            _remove(attempt)
+    def _note(self, path: str, name: str) -> None:
+        self._fs.pipe_file(path, name.encode())
+        self._files.sync(path)
 
-    def _keep(self, attempt: Path) -> None:
-        note = attempt / "kept-as"
-        if not note.exists():
-            return
-        place = self._versions.place(note.read_text())
-        if not os.path.lexists(place):
-            make_folders(place.parent)
-            (attempt / "old").rename(place)
-            sync(place.parent)
-
-    def _complete(self, version: DataVersion | None) -> DataVersion:
-        ready, flag = self._ready, self.target.flag
-        if ready.is_symlink():
+    def _completed(self, ready: str, verified: DataVersion | None) -> DataVersion:
+        flag = self.target.flag
+        if self._files.is_link(ready):
             raise self._error(f"the output is a symbolic link: write a file or a folder to {self.written}")
-        self._check_place(is_folder=ready.is_dir())
-        if ready.is_dir():
-            remove_side_files(ready, keep=flag)
-            if flag is not None:
-                (ready / flag).touch()
+        is_folder = self._fs.isdir(ready)
+        self._check_place("directory" if is_folder else "file")
+        if is_folder:
+            self._files.remove_side_files(ready, flag)
+            if flag is not None and not self._fs.exists(f"{ready}/{flag}"):
+                self._fs.pipe_file(f"{ready}/{flag}", b"")
         elif flag is not None:
             raise self._error(f"the output is a single file, which cannot hold the availability flag {flag}")
-        apply_permission(ready, self.target.permission)
-        if version is not None:
-            sync(ready)
-            return version
-        version = fingerprint(self._store, os.path.relpath(ready, self._store.path("")), flag)
-        sync_tree(ready)
+        self._files.set_permission(ready, self.target.permission)
+        if verified is not None:
+            self._files.sync(ready)
+            return verified
+        version = fingerprint(self._store, ready[len(self._root) :], flag)
+        self._files.sync_tree(ready)
         return version
 
-    def _check_place(self, is_folder: bool | None) -> None:
-        if self.final.is_symlink():
+    def _check_place(self, kind: str | None) -> None:
+        if self._files.is_link(self.final):
             raise self._error(f"{self.final} is a symbolic link: move it away")
-        if self.final.exists() and is_folder is not None and self.final.is_dir() != is_folder:
-            here, new = ("a file", "a folder") if is_folder else ("a folder", "a single file")
+        try:
+            present = str(self._fs.info(self.final)["type"])
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        if kind is not None and present != kind:
+            here, new = ("a file", "a folder") if kind == "directory" else ("a folder", "a single file")
             raise self._error(f"{self.final} is {here}, but the output is {new}: move it away")
 
     def _error(self, why: str) -> StorageError:
         return StorageError(f"cluster {self._store.cluster.name!r}: cannot publish {self.target.path}: {why}")
 
-
-def _remove(path: Path) -> None:
-    for _ in range(_REMOVE_ATTEMPTS):
-        try:
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink(missing_ok=True)
-            return
-        except OSError as error:
-            # The tasks of a killed run still write there: harmless, and gone with the next run at the latest.
-            if error.errno not in (errno.ENOTEMPTY, errno.ENOENT):
-                raise
+    def _overtaken(self) -> BeingWrittenError:
+        return BeingWrittenError(f"{self._where} is being written by another run meanwhile")

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 from itertools import permutations, product
-from pathlib import Path
 from types import TracebackType
 
 from falcon_assets.errors import BeingWrittenError, StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.errors import explained
-from falcon_assets.storage.files.path_lock import path_lock
+from falcon_assets.storage.errors import driver_explained
+from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.renaming.output_swap import OutputSwap
 from falcon_assets.storage.kinds.renaming.set_aside import replaced
@@ -24,39 +23,46 @@ _LOCK_SECONDS = 3.0
 class RenamePublication:
     """Publishes by two renames per output: the old instance out of its place, the new one into it.
 
-    Raises StorageError if outputs are within one another, or in the staging or working location.
+    Raises StorageError if outputs are within one another, or in the staging or working location. ``verified`` is the
+    version of the only output, from a writer that has verified it and made sure that it is on disk.
     """
 
-    def __init__(self, store: ClusterStore, process_key: str, outputs: Mapping[str, OutputTarget]) -> None:
-        self._cluster, self._staging, self._process_key = store.cluster.name, Path(store.staging), process_key
-        self._store = store
-        self._swaps = {name: OutputSwap(store, target) for name, target in outputs.items()}
-        self._replaced = replaced(store)
-        self._held = ExitStack()
+    def __init__(
+        self,
+        store: ClusterStore,
+        process_key: str,
+        outputs: Mapping[str, OutputTarget],
+        verified: DataVersion | None = None,
+    ) -> None:
+        self._cluster, self._process_key, self._store = store.cluster.name, process_key, store
+        self._verified = verified
+        self._swaps = {name: OutputSwap(store, one, f"{process_key}: {one.path}") for name, one in outputs.items()}
+        self._replaced, self._held = replaced(store), ExitStack()
         self._check_apart(store)
 
     @classmethod
     def recover(cls, store: ClusterStore, process_key: str, target: OutputTarget) -> None:
         """Repairs an output that a crash left between its old and its new instance."""
-        folder = f"{store.staging}/{OutputSwap(store, target).key}"
-        if Path(folder).exists() or Path(f"{folder}.lock").exists():  # a killed one leaves its lock's file
+        folder = OutputSwap(store, target, process_key).folder
+        if store.fs.exists(folder) or store.fs.exists(f"{folder}.lock"):  # a killed one leaves its lock's file
             with cls(store, process_key, {"output": target}):
                 pass  # entering it does that
 
     def __enter__(self) -> RenamePublication:
-        # Always in the same order: two runs that share outputs must not wait for each other.
-        self._replaced.purge(READERS_SECONDS, waits=False)  # before it needs space, and not only after
+        self._store.require_root(claims=True, afresh=True)
+        with driver_explained(self._cluster, "remove what was replaced"):  # before it needs space, and not only after
+            self._replaced.purge(READERS_SECONDS, waits=False)
         with ExitStack() as held:
+            # Always in the same order: two runs that share outputs must not wait for each other.
             for swap in sorted(self._swaps.values(), key=lambda swap: swap.key):
-                with explained(self._cluster, f"prepare {swap.target.path}"):
+                with driver_explained(self._cluster, f"prepare {swap.target.path}"):
                     self._replaced.make()
-                    if not held.enter_context(path_lock(self._staging / f"{swap.key}.lock", _LOCK_SECONDS)):
+                    if not held.enter_context(self._store.files.locked(f"{swap.folder}.lock", _LOCK_SECONDS)):
                         raise BeingWrittenError(
                             f"{self._process_key}: {swap.target.path} on cluster {self._cluster!r} is being written "
                             "by another run: let it end, or end it, and run this again"
                         )
-                    swap.recover()
-                    held.callback(self._recover, swap)
+                    held.callback(self._give_up, swap)
                     swap.prepare()
             self._held = held.pop_all()
         return self
@@ -65,37 +71,48 @@ class RenamePublication:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._held.close()
-        self._replaced.purge(READERS_SECONDS, waits=False)
+        with driver_explained(self._cluster, "remove what was replaced"):
+            self._replaced.purge(READERS_SECONDS, waits=False)
 
     def staging(self, name: str) -> str:
-        return str(self._swaps[name].written)
+        return self._swaps[name].written
 
     def staging_url(self, name: str) -> str:
-        return f"file://{self.staging(name)}"
+        return str(self._store.fs.unstrip_protocol(self.staging(name)))
 
-    def commit(self, name: str, version: DataVersion | None = None) -> DataVersion:
-        """Publishes output ``name``; ``version`` as for :meth:`OutputSwap.publish`."""
+    def commit(self, name: str) -> DataVersion:
         swap = self._swaps[name]
         # Who wrote to the path of a root that went away made its folders anew, in an empty mount point. Where it goes
         # after this, what was written goes with it.
-        self._store.require_root()
-        with explained(self._cluster, f"publish {swap.target.path}"):
-            return swap.publish(version)
+        self._store.require_root(afresh=True)
+        with driver_explained(self._cluster, f"publish {swap.target.path}"):
+            return swap.publish(self._verified)
 
-    def _recover(self, swap: OutputSwap) -> None:
-        with explained(self._cluster, f"clean up after {swap.target.path}"):
-            swap.recover()
+    def commit_kept(self, name: str, version: str, found: DataVersion) -> None:
+        """Puts the kept version of that name in :class:`.KeptVersions` in place of the old instance."""
+        swap = self._swaps[name]
+        with driver_explained(self._cluster, f"restore {swap.target.path}"):
+            swap.publish_kept(version, found)
+
+    def _give_up(self, swap: OutputSwap) -> None:
+        with driver_explained(self._cluster, f"clean up after {swap.target.path}"):
+            if Ability.LOCK in self._store.files.cannot:
+                swap.give_up()
+            else:
+                swap.recover()  # nobody else has the lock, and tasks of a killed run may have written meanwhile
 
     def _check_apart(self, store: ClusterStore) -> None:
-        own = [(store.staging, "the staging location"), (store.working, "the working location")]
-        places = [(Path(path).resolve(), what) for path, what in own]
+        own = [(store.staging, "the staging location")]
+        if Ability.LOCK not in store.files.cannot:  # else it is on this machine, and the outputs are not
+            own.append((store.working, "the working location"))
+        places = [(store.files.real(path), what) for path, what in own]
         finals = [(swap.place, f"output {name!r}") for name, swap in self._swaps.items()]
         for (path, output), (other, what) in [
             *permutations(finals, 2),
             *product(finals, places),
             *product(places, finals),
         ]:
-            if path.is_relative_to(other):
+            if f"{path}/".startswith(f"{other}/"):
                 raise StorageError(
                     f"{self._process_key}: {output} ({path}) must not be within {what} ({other}) "
                     f"on cluster {self._cluster!r}"

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import os
 import stat
-import uuid
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
-from pathlib import Path
 
 from filelock import lock_descriptor
 
@@ -22,8 +20,8 @@ from falcon_assets.errors import StorageError
 from falcon_assets.planning.eviction import StoredLocation
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import DISK_FULL
+from falcon_assets.storage.files.file_access import is_side_file
 from falcon_assets.storage.files.path_lock import acquire, path_lock, release
-from falcon_assets.storage.instances.data_files import is_side_file
 from falcon_assets.storage.kinds.removing import FileRemoval, parent_and_name
 from falcon_assets.storage.kinds.renaming.output_swap import OutputSwap
 from falcon_assets.storage.kinds.renaming.set_aside import BATCH_LOCK, evicted
@@ -37,14 +35,50 @@ _LINKS_OF_EMPTY = 2
 
 
 class RenameRemoval(FileRemoval):
+    """Moves data aside in one step; a run that writes there puts its instance into the place afterwards."""
+
     def __init__(self, store: ClusterStore, flag: str | None) -> None:
         super().__init__(store, flag)
-        self._area = evicted(store)
+        self._files, self._area = store.files, evicted(store)
+        self._batch: str | None = None
+        self._moved = 0
+
+    def set_aside(self, place: str) -> None:
+        while True:
+            try:
+                if self._batch is None:
+                    self._batch = self._new_batch()
+                self._files.move(place, f"{self._batch}/{self._moved}")
+            except FileNotFoundError:
+                if not self._fs.lexists(place):
+                    self._store.require_root(afresh=True)  # else nobody knows whether it went
+                    return
+                self._batch = None  # another pass purged the batch of this one while it slept
+            else:
+                self._moved += 1
+                return
+
+    def _new_batch(self) -> str:
+        return self._area.new_batch()
+
+    def _is_pruned(self, folder: str) -> bool:
+        try:
+            self._fs.rmdir(folder)  # which is refused where something is in it
+        except FileNotFoundError:
+            raise
+        except OSError:
+            return False
+        return True
+
+
+class LockingRemoval(RenameRemoval):
+    """Keeps runs away by their locks."""
+
+    def __init__(self, store: ClusterStore, flag: str | None) -> None:
+        super().__init__(store, flag)
         self._root, self._staging = store.path(""), store.staging
         self._area.make()
         self._last_parent: tuple[str, str, str] | None = None
-        self._batch: str | None = None
-        self._moved = 0
 
     def place(self, location: StoredLocation) -> str:
         """Returns the absolute path, below the real folder of its prefix without a link in between."""
@@ -74,7 +108,7 @@ class RenameRemoval(FileRemoval):
             raise self._error(location, "it is being written by a run; it goes when that has ended")
         try:
             if os.path.exists(f"{self._staging}/{key}"):  # noqa: PTH110 - see above
-                OutputSwap(self._store, OutputTarget(location.path, self._flag)).recover()
+                OutputSwap(self._store, OutputTarget(location.path, self._flag), location.place).recover()
             with self._copies_held(location) if self._has_copies else nullcontext():
                 yield place
         finally:
@@ -90,15 +124,7 @@ class RenameRemoval(FileRemoval):
             return 1, os.lstat(place).st_size
 
     def _is_pruned(self, folder: str) -> bool:
-        try:
-            if os.stat(folder).st_nlink > _LINKS_OF_EMPTY:  # noqa: PTH116 - see above
-                return False
-            os.rmdir(folder)  # noqa: PTH106 - see above
-        except FileNotFoundError:
-            raise
-        except OSError:
-            return False  # something else is in it
-        return True
+        return os.stat(folder).st_nlink <= _LINKS_OF_EMPTY and super()._is_pruned(folder)  # noqa: PTH116 - see above
 
     def _acquired(self, lock: str) -> Callable[[], None] | None:
         """Takes a lock and returns its release; None if others hold it.
@@ -116,8 +142,7 @@ class RenameRemoval(FileRemoval):
         return partial(_remove_name, lock)
 
     def _new_batch(self) -> str:
-        batch = str(self._area.folder / uuid.uuid4().hex)
-        Path(batch).mkdir(parents=True)
+        batch = super()._new_batch()
         descriptor = opened(f"{batch}/{BATCH_LOCK}", new=True)
         weakref.finalize(self, os.close, descriptor)  # no sooner: it may have another name while the next batch is made
         lock_descriptor(descriptor, blocking=False)
@@ -135,29 +160,14 @@ class RenameRemoval(FileRemoval):
             yield
 
     def set_aside(self, place: str) -> None:
-        while True:
-            try:
-                if self._batch is None:
-                    self._batch = self._new_batch()
-                os.rename(place, f"{self._batch}/{self._moved}")  # noqa: PTH104 - see above
-            except FileNotFoundError:
-                if not os.path.lexists(place):
-                    self._store.require_root()  # else nobody knows whether it went
-                    return
-                self._batch = None  # another pass purged the batch of this one while it slept
-            except OSError as error:
-                if error.errno not in DISK_FULL:
-                    raise
-                self._set_aside_alone(place)
-                return
-            else:
-                self._moved += 1
-                return
-
-    def _set_aside_alone(self, place: str) -> None:
-        """Makes it a batch of its own: a full disk has no space for a new folder, and this is to free it."""
-        os.utime(place, follow_symlinks=False)  # how long readers may still list it counts from here
-        self._area.take(place)
+        try:
+            super().set_aside(place)
+        except OSError as error:
+            if error.errno not in DISK_FULL:
+                raise
+            # It is a batch of its own: a full disk has no space for a new folder, and this is to free it.
+            os.utime(place, follow_symlinks=False)  # how long readers may still list it counts from here
+            self._area.take_folder(place)
 
     def _error(self, location: StoredLocation, why: str) -> StorageError:
         return StorageError(f"cluster {self._store.cluster.name!r}: cannot evict {location.place}: {why}")

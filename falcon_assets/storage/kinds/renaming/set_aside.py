@@ -11,69 +11,75 @@ The time of the enclosing folder says since when.
 
 from __future__ import annotations
 
-import os
 import time
 import uuid
+from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
+from typing import Any
 
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.files.entry import modified_at
 
 BATCH_LOCK = "lock"
 
 
 class SetAside:
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, store: ClusterStore, name: str) -> None:
+        self._files, self._fs, self.folder = store.files, store.fs, f"{store.staging}/{name}"
 
     def make(self) -> None:
-        """Makes the folder: :meth:`take` needs no space on the disk then."""
-        self.folder.parent.mkdir(parents=True, exist_ok=True)  # who is in the way is named
-        self.folder.mkdir(exist_ok=True)
+        """Makes the folder: :meth:`take_folder` needs no space on the disk then."""
+        try:
+            self._fs.makedirs(self.folder, exist_ok=True)
+        except NotADirectoryError:
+            self._fs.makedirs(self.folder.rpartition("/")[0], exist_ok=True)  # names what is in the way
+            raise
 
-    def take(self, place: str | Path) -> None:
-        os.rename(place, self.folder / uuid.uuid4().hex)  # noqa: PTH104 - called for many thousands
+    def new_batch(self) -> str:
+        batch = f"{self.folder}/{uuid.uuid4().hex}"
+        self._fs.makedirs(batch, exist_ok=True)
+        return batch
+
+    def take(self, place: str) -> None:
+        self._files.move(place, f"{self.new_batch()}/old")
+
+    def take_folder(self, attempt: str) -> None:
+        """Takes a folder that was changed when what is in it was moved there."""
+        self._files.move(attempt, f"{self.folder}/{uuid.uuid4().hex}")
 
     def purge(self, patience: float, *, waits: bool) -> None:
         """Removes what has been out of its place for ``patience`` seconds; ``waits`` until all of it has."""
-        for entry in sorted(self.folder.iterdir()) if self.folder.exists() else ():
+        for listed in self._entries():
+            if not waits and _left(listed, patience):
+                continue
             with suppress(OSError):  # others are faster, have put more into it, or have not given the permission
-                is_folder = entry.is_dir()  # or a file that a full disk had no room to put into one
-                places = _entries(entry) if is_folder else []
-                if [place.name for place in places] != [BATCH_LOCK]:
-                    left = min(max(entry.stat().st_mtime + patience - time.time(), 0.0), patience)
-                    if left and not waits:
-                        continue
-                    time.sleep(left)
+                entry, is_folder = str(listed["name"]), listed["type"] == "directory"  # or of a full disk
+                places = self._files.entries(entry) if is_folder else []
+                if waits and [place.rpartition("/")[2] for place in places] != [BATCH_LOCK]:
+                    time.sleep(_left(self._fs.info(entry), patience))
                 for place in places:
-                    _remove_all(place)
-                entry.rmdir() if is_folder else entry.unlink()
+                    self._files.discard(place)
+                self._fs.rmdir(entry) if is_folder else self._fs.rm_file(entry)
 
     @property
     def is_empty(self) -> bool:
-        return not self.folder.exists() or next(self.folder.iterdir(), None) is None
+        return not self._entries()
+
+    def _entries(self) -> list[Mapping[str, Any]]:
+        try:
+            return sorted(self._fs.ls(self.folder, detail=True), key=lambda entry: str(entry["name"]))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+
+def _left(entry: Mapping[str, Any], patience: float) -> float:
+    taken = modified_at(entry)
+    return min(max(taken.timestamp() + patience - time.time(), 0.0), patience) if taken else 0.0
 
 
 def replaced(store: ClusterStore) -> SetAside:
-    return SetAside(Path(store.staging) / "replaced")
+    return SetAside(store, "replaced")
 
 
 def evicted(store: ClusterStore) -> SetAside:
-    return SetAside(Path(store.staging) / "evicted")
-
-
-def _remove_all(place: os.DirEntry[str]) -> None:
-    """Removes without :func:`shutil.rmtree`'s costly guard against links, as no other process knows the paths."""
-    with suppress(OSError):
-        if not place.is_dir(follow_symlinks=False):
-            os.unlink(place)  # noqa: PTH108 - see above
-            return
-        for entry in _entries(place):
-            _remove_all(entry)
-        os.rmdir(place)  # noqa: PTH106 - see above
-
-
-def _entries(folder: str | os.PathLike[str]) -> list[os.DirEntry[str]]:
-    """Returns the entries in their order on the disk: in another one, removing takes a fifth longer on ext4."""
-    with os.scandir(folder) as entries:
-        return sorted(entries, key=os.DirEntry.inode)
+    return SetAside(store, "evicted")

@@ -5,17 +5,19 @@ from __future__ import annotations
 import errno
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from falcon_assets.errors import StorageError, UnreachableError
-from falcon_assets.storage.copying.copy_plan import ListedFile
-from falcon_assets.storage.copying.copy_target import CopiedPart, CopyRules, CopyTarget
+from falcon_assets.errors import StorageError
+from falcon_assets.storage.copying.copy_plan import CopyRecord, ListedFile
+from falcon_assets.storage.copying.copy_target import COPY, CopiedPart, CopyRules, StagedCopyTarget
 from falcon_assets.storage.copying.listed_files import list_folder
+from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion
-from falcon_assets.storage.kinds.hdfs.copy_target import HdfsCopyTarget
+from falcon_assets.storage.instances.publication import InstancePublication
 from falcon_assets.storage.kinds.objects.copy_target import ObjectCopyTarget
-from falcon_assets.storage.kinds.renaming.copy_target import RenamingCopyTarget
+from falcon_assets.storage.kinds.renaming.copy_target import MountedCopyTarget, RenamingCopyTarget
 from falcon_assets.storage.kinds.tables.instance_version import version_of
 from falcon_assets.storage.kinds.tables.publication import TablePublication
 from falcon_assets.storage.kinds.tables.table_folder import mounted_path
@@ -23,10 +25,8 @@ from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.tables.catalog import Partition
 from falcon_assets.storage.tables.table_store import TableStore
 
-_OUTPUT = "copy"
 
-
-class _IntoTable(CopyTarget):
+class _IntoTable(StagedCopyTarget):
     """Makes the staged files a version of the instance as those of a publication: see :class:`TablePublication`.
 
     ``look`` asks the catalog for the partitions of the instance, by the folder of each in a copy; empty: it is not
@@ -45,7 +45,7 @@ class _IntoTable(CopyTarget):
         self._tables, self._look, self._partitions = store, look, look()
         self.place = self._present()
 
-    def fresh(self) -> CopyTarget:
+    def fresh(self) -> StagedCopyTarget:
         return type(self)(self._tables, self.output, self.source, self.rules, self._look)
 
     def version(self) -> DataVersion:
@@ -65,87 +65,54 @@ class _IntoTable(CopyTarget):
     def is_published(self) -> bool:
         return bool(self._partitions)
 
-    def _require_one(self, key: str, parts: Sequence[CopiedPart]) -> CopiedPart:
+    def published_files(self) -> dict[str, ListedFile]:
+        return {}  # they have another folder each time
+
+    def publication(
+        self, key: str, records: Mapping[str, CopyRecord | None]
+    ) -> AbstractContextManager[InstancePublication]:
+        there = self.written if Ability.RENAME in self.store.files.cannot else None
+        return TablePublication(self._tables, key, {COPY: self.output}, there=there, is_copy=True)
+
+    def publish(self, key: str, parts: Sequence[CopiedPart], *others: Any) -> DataVersion | None:
         if len(parts) > 1:
             raise StorageError(f"{key}: {self.output.path} is in a table, and several sources bring it")
-        return parts[0]
+        return super().publish(key, parts, *others)
 
 
 class ObjectTableCopyTarget(_IntoTable, ObjectCopyTarget):
     """Stages all of an instance on the object store, which copies it to its place in the table."""
 
-    in_place = False
-
-    def published_files(self) -> dict[str, ListedFile]:
-        return {}  # they have another folder each time
-
-    def publish(
-        self, key: str, parts: Sequence[CopiedPart], published: Mapping[str, ListedFile], flag: bytes
-    ) -> DataVersion | None:
-        part = self._require_one(key, parts)
-        self.store.files.remove(f"{self.written}/{name}" for name in self.staged_files().keys() - part.copied.keys())
-        with TablePublication(
-            self._tables, key, {_OUTPUT: self.output}, there=self.written, is_copy=True
-        ) as publication:
-            return publication.commit(_OUTPUT)
+    def assemble(
+        self, parts: Sequence[CopiedPart], published: Mapping[str, ListedFile]
+    ) -> Mapping[str, CopyRecord | None]:
+        unverified = self.staged_files().keys() - parts[0].copied.keys()
+        self.store.files.remove(f"{self.written}/{name}" for name in unverified)
+        return {}
 
 
-class HdfsTableCopyTarget(_IntoTable, HdfsCopyTarget):
-    def published_files(self) -> dict[str, ListedFile]:
-        return {}  # they have another folder each time
-
-    def publish(
-        self, key: str, parts: Sequence[CopiedPart], published: Mapping[str, ListedFile], flag: bytes
-    ) -> DataVersion | None:
-        part = self._require_one(key, parts)
-        for name in self.staged_files().keys() - part.copied.keys():
-            self.fs.rm(f"{self.written}/{name}")  # not verified
-        with TablePublication(self._tables, key, {_OUTPUT: self.output}, is_copy=True) as publication:
-            staging = publication.staging(_OUTPUT)
-            self.fs.mv(self.written, staging)
-            try:
-                return publication.commit(_OUTPUT)
-            except UnreachableError:
-                raise  # it may be the partition
-            except StorageError:
-                self.fs.mv(staging, self.written)  # what was copied is not to be copied again
-                raise
+class HdfsTableCopyTarget(_IntoTable, RenamingCopyTarget):
+    pass
 
 
-class TableCopyTarget(_IntoTable, RenamingCopyTarget):
+class TableCopyTarget(_IntoTable, MountedCopyTarget):
     def _present(self) -> str:
         return _common_folder(self._partitions) or super()._present()
 
     def published_files(self) -> dict[str, ListedFile]:
         return list_folder(self.store, self.place, None, self.rules.left_out)
 
-    def publish(
-        self, key: str, parts: Sequence[CopiedPart], published: Mapping[str, ListedFile], flag: bytes
-    ) -> DataVersion | None:
-        self._require_one(key, parts)
-        self.assemble(parts, published)
-        with TablePublication(self._tables, key, {_OUTPUT: self.output}, is_copy=True) as publication:
-            folder = publication.staging(_OUTPUT)
-            self._move(self.written, folder)
-            try:
-                return publication.commit(_OUTPUT)
-            except UnreachableError:
-                raise  # it may be the partition
-            except StorageError:
-                self._move(folder, self.written)  # what was copied is not to be copied again
-                raise
-
     def discard(self, *args: Any) -> None:
         super().discard()  # what is staged is no partition: nobody reads it
 
-    def _move(self, source: str, target: str) -> None:
+    def move(self, path: str, place: str) -> None:
         try:
-            Path(source).rename(target)
+            super().move(path, place)
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
-            shutil.copytree(source, target)
-            shutil.rmtree(source)
+            shutil.copytree(path, place)
+            shutil.rmtree(path)
 
 
 def _common_folder(partitions: Mapping[str, Partition]) -> str | None:

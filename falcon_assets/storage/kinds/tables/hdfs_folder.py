@@ -12,8 +12,8 @@ from fsspec.spec import AbstractBufferedFile
 
 from falcon_assets.model.store_url import canonical_url
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.files.files_on import files_on
 from falcon_assets.storage.files.web_hdfs import WebHdfsFileSystem
-from falcon_assets.storage.kinds.hdfs.whole_folders import apply_permission_on_hdfs, remove_side_files_on_hdfs
 from falcon_assets.storage.kinds.objects.written import Written
 from falcon_assets.storage.kinds.tables.table_folder import TableFolder
 
@@ -72,7 +72,7 @@ class HdfsFolder(TableFolder):
             self.fs.rmdir(path)
 
     def settle(self, path: str, permission: str | None) -> None:
-        apply_permission_on_hdfs(self.fs, path, permission)
+        files_on(self.fs).set_permission(path, permission)
 
 
 class HdfsWritten(Written):
@@ -87,7 +87,7 @@ class HdfsWritten(Written):
 
     def files(self, name: str) -> list[str]:
         with suppress(FileNotFoundError):  # nothing was written
-            remove_side_files_on_hdfs(self._folder.fs, self._place, None)
+            files_on(self._folder.fs).remove_side_files(self._place, None)
         return [one[len(self._place) + 1 :] for one in self._folder.fs.find(self._place)]
 
     def open(self, name: str, file: str) -> AbstractContextManager[IO[bytes]]:

@@ -12,11 +12,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
+from fsspec.implementations.local import LocalFileSystem
+
 from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.model.table_uri import ANY, TableUri
 from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.files.ability import Ability
-from falcon_assets.storage.instances.data_files import remove_side_files
+from falcon_assets.storage.files.files_on import files_on
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.objects.spark_urls import spark_url
 from falcon_assets.storage.kinds.objects.written import LocalWritten, StoreWritten, Written
@@ -45,7 +47,7 @@ class MountedWritten(Written):
         return f"file://{self._place}"
 
     def files(self, name: str) -> list[str]:
-        remove_side_files(Path(self._place), keep=None)
+        files_on(LocalFileSystem()).remove_side_files(self._place, None)
         return sorted(str(one.relative_to(self._place)) for one in Path(self._place).rglob("*") if one.is_file())
 
     def open(self, name: str, file: str) -> AbstractContextManager[IO[bytes]]:

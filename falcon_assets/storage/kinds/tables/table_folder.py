@@ -16,7 +16,7 @@ from falcon_assets.model.store_url import canonical_url
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.files.entry import modified_at
-from falcon_assets.storage.files.permissions import apply_permission
+from falcon_assets.storage.files.files_on import files_on
 
 
 class TableFolder(ABC):
@@ -130,7 +130,7 @@ class MountedFolder(TableFolder):
             Path(path).rmdir()
 
     def settle(self, path: str, permission: str | None) -> None:
-        apply_permission(Path(path), permission)
+        files_on(LocalFileSystem()).set_permission(path, permission)
         sync_tree(Path(path))
 
 

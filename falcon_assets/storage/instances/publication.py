@@ -1,0 +1,20 @@
+"""The publication of outputs, by a workflow or by a copy."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from falcon_assets.storage.instances.data_version import DataVersion
+
+
+class InstancePublication(Protocol):
+    def staging(self, name: str) -> str:
+        """Absolute path for output ``name``; nothing is there yet."""
+
+    def staging_url(self, name: str) -> str: ...
+
+    def commit(self, name: str) -> DataVersion:
+        """Puts output ``name``, complete and with its flag, in place of its old instance.
+
+        After a StorageError the old instance is unchanged; on object stores it may be unavailable until the next run.
+        """
