@@ -6,8 +6,8 @@ What it gives is a :class:`Result`, whose data ``--json`` prints.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import Enum
 from functools import cache
@@ -91,28 +91,33 @@ class Result:
 
 
 def _fields(value: Any, keys: tuple[str, ...] = ()) -> dict[str, Any]:
-    known, instants = _declared(type(value))  # type: ignore[arg-type]  # every class can be hashed
-    pairs = ((key, source or key) for key, _, source in (name.partition("=") for name in keys or known))
-    return {key: _plain(attrgetter(source)(value), is_instant=source in instants) for key, source in pairs}
+    shape = _shape(type(value), keys)  # type: ignore[arg-type]  # every class can be hashed
+    return {key: data_of(read(value), is_instant=is_instant) for key, read, is_instant in shape}
 
 
 @cache
-def _declared(result: type[Any]) -> tuple[tuple[str, ...], frozenset[str]]:
-    """The fields, and those that are instants."""
+def _shape(result: type[Any], keys: tuple[str, ...]) -> tuple[tuple[str, Callable[[Any], Any], bool], ...]:
+    """Each key, how its value is read, and whether that is an instant."""
     hints = get_type_hints(result, include_extras=True)
-    instants = (name for name, hint in hints.items() if Instant in (hint, *get_args(hint)))
-    return tuple(one.name for one in fields(result)), frozenset(instants)
+    instants = {name for name, hint in hints.items() if Instant in (hint, *get_args(hint))}
+    parts = (name.partition("=") for name in keys or [one.name for one in fields(result)])
+    pairs = ((key, source or key) for key, _, source in parts)
+    return tuple((key, attrgetter(source), source in instants) for key, source in pairs)
 
 
-def _plain(value: Any, *, is_instant: bool = False) -> Any:
-    if hasattr(value, "as_data"):
-        return value.as_data()
+def data_of(value: Any, *, is_instant: bool = False) -> Any:
+    """What an operation gives, or a part of it, for JSON."""
     if isinstance(value, datetime):
         return format_instant(value) if is_instant else value.isoformat()
     if isinstance(value, Enum):
         return value.value
+    if type(value) in _SCALARS:
+        return value
     if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    return _fields(value) if is_dataclass(value) else value
+        return {data_of(key): data_of(one) for key, one in value.items()}
+    if isinstance(value, list | tuple) and not hasattr(value, "as_data"):
+        return [data_of(one, is_instant=is_instant) for one in value]
+    return value.as_data() if hasattr(value, "as_data") else _fields(value)
+
+
+_SCALARS = frozenset({str, int, float, bool, type(None)})

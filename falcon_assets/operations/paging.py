@@ -65,6 +65,17 @@ class ListOperation(Operation):
         return replace(self.query, filters=(*self.filters, *((name, one) for name, one in more.items() if one)))
 
 
+class LongList(Operation):
+    """An operation that lists what is too long to be counted through: after each part there is a next one."""
+
+    fields: ClassVar[Mapping[str, object]]
+    orders: ClassVar[Mapping[str, object]]
+    filters: tuple[tuple[str, str], ...] = ()
+    sort: str
+    after: str | None = None
+    limit: int = 100
+
+
 def require_part(offset: int, limit: int | None, *, least: int) -> None:
     if not 0 <= offset <= MOST:
         raise QueryError(f"offset {offset} is none from 0 to {MOST}")

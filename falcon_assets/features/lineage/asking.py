@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
+from pydantic import Field
 from sqlalchemy import Connection
 
 from falcon_assets.errors import UnknownInstanceError, printable
@@ -25,13 +26,16 @@ from falcon_assets.features.lineage.lifecycle_operations import VersionLifecycle
 from falcon_assets.features.lineage.metadata import Relation, relations
 from falcon_assets.features.lineage.places import PlaceEdge, places_read, places_written
 from falcon_assets.features.lineage.store import graph_of, reached, readers_of_places, same_snapshot, writers_of
-from falcon_assets.features.lineage.subject import VersionQuery, find_version, find_versions
+from falcon_assets.features.lineage.subject import OfOneVersion, VersionQuery, find_version, find_versions
 from falcon_assets.history.folding.version_rows import columns_of_plans
 from falcon_assets.model.access import may_read
-from falcon_assets.model.instant import format_instant
+from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.operations.acting import acting
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Change, Given, Operation, Result
 from falcon_assets.planning.version_columns import OutputColumns
+
+METADATA = "With feeds, processes and clusters, and their owners, tags, groups, pipelines and colos."
 
 
 @dataclass(frozen=True)
@@ -222,6 +226,89 @@ def lineage_diff(
         both = (columns.get(old.plan or ""), columns.get(new.plan or ""))
         definitions = changed_definitions(installation, connection, *map(Compared, (old, new), inputs))
     return difference((old, new), (inputs[0], inputs[1]), (codes[0], codes[1]), both, definitions)
+
+
+class ShowLineage(OfOneVersion):
+    """Show what a version of an instance came from.
+
+    INSTANCE is a time, YYYY-MM-DDTHH:MMZ.
+    """
+
+    command = "lineage show"
+    direction: Annotated[Literal["up", "down", "both"], Given(shows_default=True)] = Field(
+        "up", description="up: what it came from; down: what was made from it."
+    )
+    depth: int | None = Field(
+        None, ge=1, le=100, description="Over how many steps; without it all, and as a tree 5 (at most 100)."
+    )
+    metadata: bool = Field(False, description=METADATA)
+
+    def run(self, installation: Installation) -> Lineage:
+        up, down = self.direction != "down", self.direction != "up"
+        found = show_lineage(installation, self.query, up=up, down=down, depth=self.depth)
+        return with_metadata(installation, found) if self.metadata else found
+
+
+class ImpactOfVersion(OfOneVersion, Change):
+    """Show everything that was made from a version, or from a column of it.
+
+    Directly or not; and which instances have to run again to make anew what is there of it. INSTANCE is a time,
+    YYYY-MM-DDTHH:MMZ.
+    """
+
+    command = "lineage impact"
+    column: str | None = Field(None, description="Only what depends on this column of it.")
+    rerun: bool = Field(False, description="Ask that what has to run again does, each after what it reads.")
+    reason: str = Field("", description="With --rerun: why; it is recorded.")
+    dry_run: bool = Field(False, description="With --rerun: only say what would change.")
+    metadata: bool = Field(False, description=METADATA)
+
+    def run(self, installation: Installation) -> Impact | Result:
+        found = lineage_impact(installation, self.query, self.column)
+        if self.rerun:
+            from falcon_assets.features.lineage.searching import rerun_impact  # noqa: PLC0415 - takes seconds
+
+            return rerun_impact(installation, found, self)
+        return with_metadata(installation, found) if self.metadata else found
+
+
+class LineagePath(Operation):
+    """Show how one version was made from another: all that lies between them.
+
+    Both are written as [CLUSTER/]FEED/INSTANCE[@VERSION]. Exit code 1: TO was not made from FROM.
+    """
+
+    command = "lineage path"
+    origin: Annotated[VersionQuery, Given("FROM")]
+    result: Annotated[VersionQuery, Given("TO")]
+    metadata: bool = Field(False, description=METADATA)
+
+    def run(self, installation: Installation) -> Lineage:
+        found = lineage_path(installation, self.origin, self.result)
+        return with_metadata(installation, found) if self.metadata else found
+
+
+class DiffVersions(Operation):
+    """Show why two versions of an instance differ.
+
+    By their inputs, the definitions of the process, its cluster and the feeds, with the keys that differ; workflow,
+    columns and environment (Python, packages). INSTANCE is a time, YYYY-MM-DDTHH:MMZ.
+    """
+
+    command = "lineage diff"
+    feed: Annotated[str, Given("FEED")]
+    instance: Annotated[Instant, Given("INSTANCE")]
+    cluster: str | None = Field(None, description="Where it is, if versions of it are on several clusters.")
+    before: Annotated[str | None, Given(flags=("--from",), metavar="VERSION")] = Field(
+        None, description="One version (default: the one before the other)."
+    )
+    after: Annotated[str | None, Given(flags=("--to",), metavar="VERSION")] = Field(
+        None, description="The other (default: the present one, else the last)."
+    )
+
+    def run(self, installation: Installation) -> Difference:
+        query = VersionQuery(self.feed, self.instance, self.cluster)
+        return lineage_diff(installation, query, self.before, self.after)
 
 
 def _same(installation: Installation, connection: Connection, version: Version) -> set[int]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import Field
 from sqlalchemy import Connection
 
 from falcon_assets.entities.workflow_contents import without_files
@@ -25,33 +25,51 @@ from falcon_assets.features.lineage.stored_lifecycle import (
     set_status,
     status_set,
 )
-from falcon_assets.features.lineage.subject import VersionQuery, find_version
+from falcon_assets.features.lineage.subject import OfOneVersion, VersionQuery, find_version
 from falcon_assets.model.access import may_read
 from falcon_assets.model.feed import LifecycleStatus
-from falcon_assets.model.instant import format_instant
+from falcon_assets.model.instant import Instant
 from falcon_assets.operations.acting import acting, require_change
-from falcon_assets.operations.auditing import PlainRequest, audited
+from falcon_assets.operations.auditing import AuditedRequest, audited
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Change, Given, Operation, Result
 from falcon_assets.planning.eviction import before as time_before
 
 
 @dataclass(frozen=True)
-class ExpireResult:
-    before: datetime
+class ExpireResult(Result):
+    before: Instant
     dry_run: bool
     versions: Sequence[Version]
 
+    operation = "lineage expire"
+    keys = ("operation", "before", "dry_run", "versions=number", "feeds")
+
     @property
-    def by_feed(self) -> dict[tuple[str, str], int]:
-        return dict(sorted(Counter((one.cluster, one.feed) for one in self.versions).items()))
+    def number(self) -> int:
+        return len(self.versions)
 
-    def as_data(self) -> dict[str, Any]:
-        feeds = [{"cluster": key[0], "feed": key[1], "versions": count} for key, count in self.by_feed.items()]
-        told = {"before": format_instant(self.before), "dry_run": self.dry_run, "versions": len(self.versions)}
-        return {"operation": "lineage expire", **told, "feeds": feeds}
+    @property
+    def feeds(self) -> list[dict[str, Any]]:
+        counted = sorted(Counter((one.cluster, one.feed) for one in self.versions).items())
+        return [{"cluster": cluster, "feed": feed, "versions": count} for (cluster, feed), count in counted]
 
 
-def expire_lineage(installation: Installation, request: PlainRequest) -> ExpireResult:
+class ExpireLineage(Change):
+    """Forget versions whose data has been gone for longer than FALCON_LINEAGE_RETENTION.
+
+    Shows the plan first. No data is touched. What is there or in an archive stays known, and so does what is critical
+    or was made into something critical. `falcon ledger rebuild` brings back what Dagster's history still says.
+    """
+
+    command = "lineage expire"
+    dry_run: bool = Field(False, description="Only say what would be forgotten.")
+
+    def run(self, installation: Installation) -> ExpireResult:
+        return expire_lineage(installation, self)
+
+
+def expire_lineage(installation: Installation, request: AuditedRequest) -> ExpireResult:
     """Forgets versions whose data has been deleted for longer than FALCON_LINEAGE_RETENTION.
 
     Data that exists or is archived, and versions that are critical or led to a critical one, are never forgotten.
@@ -94,7 +112,7 @@ class VersionLifecycle:
 
 
 @dataclass(frozen=True)
-class LifecycleResult:
+class LifecycleResult(Result):
     """The result of setting a status; a critical version protects its ``ancestors``, others have none here."""
 
     version: Version
@@ -104,15 +122,32 @@ class LifecycleResult:
     dry_run: bool
     ancestors: tuple[Version, ...]
 
-    def as_data(self) -> dict[str, Any]:
-        return {
-            "operation": "lineage status",
-            "changed": self.changed,
-            "dry_run": self.dry_run,
-            "before": self.before,
-            "version": {**self.version.as_data(), **self.lifecycle.as_data()},
-            "protects": [one.as_node() for one in self.ancestors],
-        }
+    operation = "lineage status"
+    keys = ("operation", "changed", "dry_run", "before", "version=described", "protects")
+
+    @property
+    def described(self) -> dict[str, Any]:
+        return {**self.version.as_data(), **self.lifecycle.as_data()}
+
+    @property
+    def protects(self) -> list[dict[str, Any]]:
+        return [one.as_node() for one in self.ancestors]
+
+
+class SetLifecycle(OfOneVersion, Change):
+    """Set the lifecycle status of a version.
+
+    STATUS is initial, test, validated or critical. Retention never deletes or archives a critical version, nor any
+    version that it was made from, however far. Without this command a version has the status that its feed declares.
+    INSTANCE is a time, YYYY-MM-DDTHH:MMZ.
+    """
+
+    command = "lineage status"
+    status: Annotated[LifecycleStatus, Given("STATUS")]
+    reason: str = Field(description="Why; it is recorded.")
+
+    def run(self, installation: Installation) -> LifecycleResult:
+        return set_lifecycle(installation, self.query, self.status, self)
 
 
 def lifecycle_of(installation: Installation, connection: Connection, version: Version) -> VersionLifecycle:
@@ -122,7 +157,7 @@ def lifecycle_of(installation: Installation, connection: Connection, version: Ve
 
 
 def set_lifecycle(
-    installation: Installation, query: VersionQuery, status: LifecycleStatus, request: PlainRequest
+    installation: Installation, query: VersionQuery, status: LifecycleStatus, request: AuditedRequest
 ) -> LifecycleResult:
     """Sets the lifecycle status of a version; it holds until another is set, and overrides that of the feed.
 
@@ -184,6 +219,20 @@ class PrunePlan:
         names = ("wanted", "impossible", "needed", "protected", "goes")
         listed = {name: [{**one.as_node(), "bytes": one.bytes} for one in getattr(self, name)] for name in names}
         return {**listed, "bytes": self.bytes, "hidden": self.hidden}
+
+
+class PlanPruning(Operation):
+    """List what data can go, and how much that frees. Changes nothing.
+
+    Without losing the ability to make each VERSION again, written as [CLUSTER/]FEED/INSTANCE[@VERSION]; without any,
+    all that are critical. What critical versions were made from stays in any case, and so does each VERSION.
+    """
+
+    command = "lineage prune-plan"
+    versions: Annotated[tuple[VersionQuery, ...], Given("[VERSION]...")] = ()
+
+    def run(self, installation: Installation) -> PrunePlan:
+        return prune_plan(installation, self.versions)
 
 
 def prune_plan(installation: Installation, queries: Sequence[VersionQuery] = ()) -> PrunePlan:

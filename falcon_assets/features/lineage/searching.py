@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Annotated, get_args
+
+from pydantic import Field
 
 from falcon_assets.errors import ExpressionError, QueryError, UnknownEntityError, UnknownInstanceError, printable
 from falcon_assets.features.lineage.asking import Impact
@@ -27,28 +29,27 @@ from falcon_assets.model.access import may_read
 from falcon_assets.model.feed import Feed, LifecycleStatus
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.acting import acting
-from falcon_assets.operations.auditing import PlainRequest
+from falcon_assets.operations.auditing import AuditedRequest
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Given, Operation, Result
 from falcon_assets.operations.paging import known_field, require_part
 from falcon_assets.planning.version_columns import VersionStatus
 
 
 @dataclass(frozen=True)
-class Recomputed:
+class Recomputed(Result):
     """The requests in order of making, and why others (``left``) cannot run again."""
 
     results: tuple[CommandResult, ...]
     left: tuple[str, ...]
+    keys = ("changed", "results", "left")
 
     @property
     def changed(self) -> int:
         return sum(one.changed for one in self.results)
 
-    def as_data(self) -> dict[str, Any]:
-        return {"changed": self.changed, "results": [one.as_data() for one in self.results], "left": list(self.left)}
 
-
-def rerun_impact(installation: Installation, impact: Impact, request: PlainRequest) -> Recomputed:
+def rerun_impact(installation: Installation, impact: Impact, request: AuditedRequest) -> Recomputed:
     """Requests reruns of all instances that made present data; each waits until its inputs are there.
 
     After a kill some are requested, and the same call requests the others. Raises DeniedError where the user may not
@@ -77,14 +78,33 @@ FIELDS = dict.fromkeys((*TEXTS, *TIMES, *NUMBERS, *_WORDS, *_OF_FEEDS))
 
 
 @dataclass(frozen=True)
-class FoundVersions:
+class FoundVersions(Result):
     """A part of the versions, the latest in history first; ``next`` requests the next part, None: the end."""
 
     items: tuple[Version, ...]
     next: str | None
 
-    def as_data(self) -> dict[str, Any]:
-        return {"items": [one.as_data() for one in self.items], "next": self.next}
+
+class SearchLineage(Operation):
+    """Find versions by anything that is known of them, those that history mentions last first.
+
+    Of several conditions with = and one field any may fit, of all others all must. owner, tag and group are those of
+    the feed.
+    """
+
+    command = "lineage search"
+    where: Annotated[tuple[str, ...], Given(metavar="FIELD=VALUE")] = Field(
+        (),
+        description="What is to be so; may be repeated. Also with !=, >=, <=, > and <; in texts * stands for any text. "
+        f"Fields: {', '.join(FIELDS)}.",
+    )
+    after: Annotated[str | None, Given(metavar="NEXT")] = Field(
+        None, description="Go on where a list in JSON ended that said NEXT."
+    )
+    limit: Annotated[int, Given(shows_default=True)] = Field(100, ge=1, le=10_000, description="So many at most.")
+
+    def run(self, installation: Installation) -> FoundVersions:
+        return search_lineage(installation, self.where, after=self.after, limit=self.limit)
 
 
 def search_lineage(

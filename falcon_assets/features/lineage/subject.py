@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated
 
+from pydantic import Field
 from sqlalchemy import Connection
 
 from falcon_assets.errors import UnknownEntityError, UnknownInstanceError, UsageError, printable
 from falcon_assets.features.lineage.graph import Version
 from falcon_assets.features.lineage.store import versions_of_instance
-from falcon_assets.model.instant import format_instant, parse_instant
+from falcon_assets.model.instant import Instant, format_instant, parse_instant
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Given, Operation
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,19 @@ class VersionQuery:
             case _:
                 raise UsageError(f"{text!r} is no version: write [CLUSTER/]FEED/INSTANCE[@VERSION]")
         return cls(feed, parse_instant(instance), cluster, version or None)
+
+
+class OfOneVersion(Operation):
+    """Fields of what is about a version."""
+
+    feed: Annotated[str, Given("FEED")]
+    instance: Annotated[Instant, Given("INSTANCE")]
+    cluster: str | None = Field(None, description="Where it is, if versions of it are on several clusters.")
+    version: str | None = Field(None, description="Which version (default: the present one, else the last).")
+
+    @property
+    def query(self) -> VersionQuery:
+        return VersionQuery(self.feed, self.instance, self.cluster, self.version)
 
 
 def find_version(installation: Installation, connection: Connection, query: VersionQuery) -> Version:

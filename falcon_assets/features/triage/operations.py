@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.features.triage.answers import TriageAnswers
@@ -17,9 +19,10 @@ from falcon_assets.features.triage.words import as_markdown
 from falcon_assets.history.platform.open_ledger import Ledger
 from falcon_assets.instances.views.details import find_subject
 from falcon_assets.instances.views.instance_definition import definition_of, versions_for
-from falcon_assets.model.instant import format_instant
+from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Given, Operation
 from falcon_assets.planning.workloads import Workload
 from falcon_assets.settings import Settings
 
@@ -33,6 +36,26 @@ class Triage:
 
     def as_data(self) -> dict[str, Any]:
         return _data(self.cause, self.definition)
+
+
+class TriageInstance(Operation):
+    """Show why the INSTANCE (YYYY-MM-DDTHH:MMZ) of the process or feed NAME is not there.
+
+    Goes from what it lacks to what brings that, back to the causes, and shows with each what mends it. Equal causes
+    are shown once. An instance that is there says so. The exit code is 0 in either case, and 1 where a store could not
+    be asked.
+    """
+
+    command = "instance triage"
+    name: Annotated[str, Given("NAME")]
+    instance: Annotated[Instant, Given("INSTANCE")]
+    cluster: str | None = Field(None, description="Which cluster, where it is on several.")
+    kind: Annotated[Literal["feed", "process"] | None, Given(flags=("--type",))] = Field(
+        None, description="Which, where both have that name."
+    )
+
+    def run(self, installation: Installation) -> Triage:
+        return triage(installation, self.name, self.instance, self.cluster, self.kind)
 
 
 def triage(

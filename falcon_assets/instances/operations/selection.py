@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any, Self
 
@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.definition_versions import EntityVersions
 from falcon_assets.errors import QueryError, UnknownInstanceError
+from falcon_assets.instances.operations.questions import WhichInstances
 from falcon_assets.instances.rules.instance_commands import InstanceCommand
 from falcon_assets.instances.store.instance_pages import Key
 from falcon_assets.instances.store.process_rows import PROCESS_ROWS
@@ -22,7 +23,7 @@ from falcon_assets.instances.views.instance_definition import versions_for
 from falcon_assets.instances.views.listing import process_info, to_run_again
 from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
 from falcon_assets.model.entity import Key as Entity
-from falcon_assets.model.instant import Instant, format_instant
+from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.acting import require_change
 from falcon_assets.operations.auditing import Audit
 from falcon_assets.operations.installation import Installation
@@ -54,14 +55,10 @@ def _state(text: str) -> str:
     return state
 
 
-class InstanceChange(Change):
+class InstanceChange(Change, WhichInstances):
     """Fields of commands on instances."""
 
     name: Annotated[str, Given("NAME")] = Field(description="A process, or a feed: then its replications.")
-    start: Instant | None = Field(None, description="The first (YYYY-MM-DDTHH:MMZ); alone: only it.")
-    end: Instant | None = Field(None, description="The last; it is included.")
-    cluster: str | None = Field(None, description="Only on that cluster.")
-    colo: str | None = Field(None, description="Only on the clusters of that colo.")
     status: tuple[Annotated[InstanceState, BeforeValidator(_state)], ...] = Field(
         (), description="Only those in that state; may be given several times."
     )
@@ -76,9 +73,7 @@ class InstanceChange(Change):
     @property
     def request(self) -> InstanceRequest:
         states = tuple(("state", state.value) for state in self.status)
-        where = (self.start, self.end, self.cluster, self.colo)
-        query = InstanceQuery(self.name, "process", None, *where, filters=states)
-        return InstanceRequest(query, self.actor, self.reason, self.dry_run)
+        return InstanceRequest(replace(self.query, filters=states), self.actor, self.reason, self.dry_run)
 
 
 @dataclass(frozen=True)

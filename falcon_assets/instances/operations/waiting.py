@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from time import monotonic, sleep
-from typing import Any
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
+from pydantic import Field
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
@@ -20,15 +21,19 @@ from falcon_assets.instances.store.known_instances import known_instances
 from falcon_assets.instances.views.details import Subject, find_subject
 from falcon_assets.instances.views.listing import instance_status
 from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
-from falcon_assets.model.instant import format_instant
+from falcon_assets.model.frequency import Frequency
+from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Given, Operation
 from falcon_assets.planning.instance_record import LATE, FeedState, InstanceRecord, InstanceState
 from falcon_assets.planning.workloads import makers
 
 POLL_SECONDS = 2.0
-LASTING = ("SUCCEEDED", "FAILED", "TIMED_OUT", "KILLED", "SKIPPED", "SUSPENDED")
-LASTING_OF_FEEDS = ("AVAILABLE", "EVICTED")
+Lasting: TypeAlias = Literal[
+    "SUCCEEDED", "FAILED", "TIMED_OUT", "KILLED", "SKIPPED", "SUSPENDED", "AVAILABLE", "EVICTED"
+]
+LASTING, LASTING_OF_FEEDS = get_args(Lasting)[:6], get_args(Lasting)[6:]
 
 
 @dataclass(frozen=True)
@@ -42,9 +47,48 @@ class WaitResult:
     text: str = ""
     info: InstanceInfo | None = None
 
+    @property
+    def failed(self) -> bool:
+        return not self.reached
+
     def as_data(self) -> dict[str, Any]:
         instance = self.info.as_data() if self.info else {}
         return {**instance, "state": self.state, "wanted": self.wanted, "reached": self.reached, "text": self.text}
+
+
+class WaitForInstance(Operation):
+    """Wait until the INSTANCE (YYYY-MM-DDTHH:MMZ) of the process or feed NAME has a state.
+
+    The ledger is asked every two seconds. The exit code is 0 when it has that state; 1 when it came to another and
+    stays there unless somebody does something, or when the time is over; 130 when the command was interrupted.
+    """
+
+    command = "instance wait"
+    name: Annotated[str, Given("NAME")]
+    instance: Annotated[Instant, Given("INSTANCE")]
+    wanted: Annotated[Lasting | None, Given(flags=("--for",))] = Field(
+        None, description="The state; SUCCEEDED, or AVAILABLE for a feed, if it is not given."
+    )
+    timeout: Annotated[Frequency | None, Given(metavar="DURATION")] = Field(
+        None,
+        description="For so long at most, in real time: 'minutes(30)'. Not given: for as long as it takes.",
+    )
+    cluster: str | None = Field(None, description="Which cluster, where it is on several.")
+    kind: Annotated[Literal["feed", "process"] | None, Given(flags=("--type",))] = Field(
+        None, description="Which, where both have that name."
+    )
+
+    def run(self, installation: Installation) -> WaitResult:
+        timeout = self.timeout.length if self.timeout else None
+        return wait_for_instance(
+            installation,
+            self.name,
+            self.instance,
+            wanted=self.wanted,
+            timeout=timeout,
+            cluster=self.cluster,
+            kind=self.kind,
+        )
 
 
 def wait_for_instance(

@@ -21,6 +21,7 @@ from falcon_assets.instances.views.feed_reasons import MissingReasons, RemovedBy
 from falcon_assets.instances.views.feed_writers import due_at, due_of_feed
 from falcon_assets.instances.views.query import InstanceInfo
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Result
 from falcon_assets.planning.eviction import first_pass_over
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.instance_record import FeedState, InstanceState
@@ -30,16 +31,13 @@ from falcon_assets.planning.workloads import ReplicationWorkload
 
 
 @dataclass(frozen=True)
-class ReplicatedInstance:
+class ReplicatedInstance(Result):
     """``version`` is the version of the source that was copied last; None: none was."""
 
     source: str
     target: str
     state: InstanceState
     version: str | None
-
-    def as_data(self) -> dict[str, Any]:
-        return {"source": self.source, "target": self.target, "state": self.state.value, "version": self.version}
 
 
 @dataclass(frozen=True)

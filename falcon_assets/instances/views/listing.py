@@ -32,6 +32,7 @@ from falcon_assets.model.process import Process
 from falcon_assets.operations.acting import acting
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Result
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, RerunRequest
 from falcon_assets.planning.retries import waits_for_rerun
 from falcon_assets.planning.workloads import Workload
@@ -90,15 +91,11 @@ _LATEST = 10
 
 
 @dataclass(frozen=True)
-class InstanceCounts:
+class InstanceCounts(Result):
     entity: str
     kind: str
     cluster: str
     states: Mapping[State, int]
-
-    def as_data(self) -> dict[str, Any]:
-        states = {state.value: number for state, number in self.states.items()}
-        return {"entity": self.entity, "kind": self.kind, "cluster": self.cluster, "states": states}
 
 
 def list_instances(installation: Installation, query: InstanceQuery) -> InstancePage:

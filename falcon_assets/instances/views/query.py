@@ -11,11 +11,12 @@ from typing import Any, Literal, TypeAlias
 
 from falcon_assets.errors import QueryError
 from falcon_assets.instances.store.instance_pages import Key
-from falcon_assets.model.instant import format_instant
+from falcon_assets.model.instant import Instant
+from falcon_assets.operations.operation import Result
 from falcon_assets.operations.paging import known_field, require_part
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
 
-State: TypeAlias = "InstanceState | FeedState"
+State: TypeAlias = InstanceState | FeedState
 Value: TypeAlias = datetime | int
 
 FIELDS = dict.fromkeys(("entity", "kind", "cluster", "state"))
@@ -146,7 +147,7 @@ class InstanceQuery:
 
 
 @dataclass(frozen=True)
-class InstanceInfo:
+class InstanceInfo(Result):
     """An instance of a process, a replication or a feed.
 
     Attributes:
@@ -160,7 +161,7 @@ class InstanceInfo:
     entity: str
     kind: str
     cluster: str
-    instance: datetime
+    instance: Instant
     state: State
     reason: dict[str, Any] | None = None
     attempt: int = 0
@@ -169,29 +170,16 @@ class InstanceInfo:
     ended: datetime | None = None
     definition: int | None = None
 
-    def as_data(self) -> dict[str, Any]:
-        return {
-            "entity": self.entity,
-            "kind": self.kind,
-            "cluster": self.cluster,
-            "instance": format_instant(self.instance),
-            "state": self.state.value,
-            "reason": self.reason,
-            "attempt": self.attempt,
-            "run": self.run,
-            "started": self.started and self.started.isoformat(),
-            "ended": self.ended and self.ended.isoformat(),
-            "definition": self.definition,
-        }
+    keys = (
+        *("entity", "kind", "cluster", "instance", "state", "reason"),
+        *("attempt", "run", "started", "ended", "definition"),
+    )
 
 
 @dataclass(frozen=True)
-class InstancePage:
+class InstancePage(Result):
     """``total`` counts all pages; ``next`` is for :attr:`InstanceQuery.after`, None: this is the last page."""
 
     items: tuple[InstanceInfo, ...]
     total: int
     next: str | None
-
-    def as_data(self) -> dict[str, Any]:
-        return {"items": [one.as_data() for one in self.items], "total": self.total, "next": self.next}

@@ -17,9 +17,9 @@ from pydantic.fields import FieldInfo
 
 from falcon_assets.errors import ExpressionError, QueryError, UsageError
 from falcon_assets.operations.installation import open_installation
-from falcon_assets.operations.operation import Change, Given, Operation, plain_type
-from falcon_assets.operations.paging import ListOperation
-from falcon_assets.surface.cli.listing import list_options, print_json
+from falcon_assets.operations.operation import Change, Given, Operation, data_of, plain_type
+from falcon_assets.operations.paging import ListOperation, LongList
+from falcon_assets.surface.cli.listing import keyset_options, list_options, print_json
 from falcon_assets.surface.cli.parameters import INSTANT, PROPERTIES, one_instance, require_order
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -53,7 +53,7 @@ def command(operation: type[Operation], show: Callable[[Any], None], json: str =
 
 def perform(result: Any, show: Callable[[Any], None], *, as_json: bool) -> None:
     if as_json:
-        print_json(result.as_data())
+        print_json(data_of(result))
     else:
         show(result)
     if getattr(result, "failed", False):
@@ -91,12 +91,14 @@ def options_of(operation: type[Operation], json: str = "Print JSON.") -> Callabl
 def _last_options(operation: type[Operation], json: str) -> Decorator:
     if issubclass(operation, ListOperation):
         return list_options(operation.fields, operation.orders)
+    if issubclass(operation, LongList):
+        return keyset_options(operation.fields, operation.orders)
     return click.option("--json", "as_json", is_flag=True, help=json)
 
 
 def _parameters(operation: type[Operation]) -> Iterator[Decorator]:
     """Arguments first, and last what all changes have."""
-    listing = ListOperation.model_fields if issubclass(operation, ListOperation) else {}
+    listing = next((one.model_fields for one in (ListOperation, LongList) if issubclass(operation, one)), {})
     found = [(name, one) for name, one in operation.model_fields.items() if name not in (*listing, "actor")]
     for name, field in sorted(found, key=lambda one: (not _given(one[1]).place, one[0] in Change.model_fields)):
         if _given(field).how != "program":
@@ -110,7 +112,7 @@ def _parameter(name: str, field: FieldInfo) -> Decorator:
     if given.place == "INSTANCE":
         return partial(one_instance, name=name)
     if given.place:
-        needed = field.is_required() or is_many
+        needed = field.is_required() or (is_many and not given.place.startswith("["))
         number = -1 if is_many else 1
         return click.argument(name, metavar=given.place, type=_type(kind, field), nargs=number, required=needed)
     options: dict[str, Any] = {"help": field.description, "metavar": given.metavar}

@@ -19,7 +19,7 @@ from falcon_assets.instances.operations.rerunning import RerunInstances
 from falcon_assets.instances.operations.stopping import KillInstances, ResumeInstances, SuspendInstances
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.operations.job_powers import why_jobs_may_not
-from falcon_assets.operations.operation import Operation, plain_type
+from falcon_assets.operations.operation import Operation, data_of, plain_type
 from falcon_assets.operations.ways import coming_by
 from falcon_assets.settings import JobPower
 
@@ -76,7 +76,7 @@ def _perform(
     if "name" in kind.model_fields and len(given.get("names", ())) == 1:
         (given["name"],) = given.pop("names")
     try:
-        data: dict[str, Any] = kind(**given).run(installation).as_data()
+        data: dict[str, Any] = data_of(kind(**given).run(installation))
     except ValidationError as error:
         found = {str(one["loc"][0]): one for one in error.errors()}
         others = [name for name, one in found.items() if one["type"] == "extra_forbidden"]

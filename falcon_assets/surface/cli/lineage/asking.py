@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 
 import click
 
 from falcon_assets.errors import count_of, printable
-from falcon_assets.features.lineage.asking import Lineage, lineage_diff, lineage_path, show_lineage, with_metadata
+from falcon_assets.features.lineage.asking import DiffVersions, Lineage, LineagePath, ShowLineage
+from falcon_assets.features.lineage.difference import Difference
 from falcon_assets.features.lineage.graph import Line, tree, versions_by_feed
 from falcon_assets.features.lineage.lifecycle_operations import VersionLifecycle
 from falcon_assets.features.lineage.places import of_versions
-from falcon_assets.features.lineage.subject import VersionQuery
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.planning.version_columns import Source
+from falcon_assets.surface.cli.declared import command, options_of
 from falcon_assets.surface.cli.lineage.graphs import (
-    DOT,
-    HTML,
     JSON,
-    LIMIT,
-    METADATA,
-    about_a_version,
+    graph_options,
     print_hidden,
     print_metadata,
     print_rest,
@@ -30,51 +27,22 @@ from falcon_assets.surface.cli.lineage.graphs import (
     print_written,
     printed,
 )
-from falcon_assets.surface.cli.lineage.words import SHOWN, VERSION, made, named, status
-from falcon_assets.surface.cli.listing import print_json
-from falcon_assets.surface.cli.parameters import NewFile, one_instance
+from falcon_assets.surface.cli.lineage.words import SHOWN, made, named, status
+from falcon_assets.surface.cli.parameters import NewFile
 
 
-@click.command()
-@about_a_version
-@click.option(
-    "--direction",
-    type=click.Choice(["up", "down", "both"]),
-    default="up",
-    show_default=True,
-    help="up: what it came from; down: what was made from it.",
-)
-@click.option(
-    "--depth", type=click.IntRange(1, 100), help="Over how many steps; without it all, and as a tree 5 (at most 100)."
-)
+@click.command(help=inspect.getdoc(ShowLineage))
+@options_of(ShowLineage, JSON)
+@graph_options
 @click.option("--columns", "with_columns", is_flag=True, help="Show its columns, and from which each was made.")
-def show(
-    feed: str,
-    instance: datetime,
-    cluster: str | None,
-    version: str | None,
-    limit: int,
-    metadata: bool,
-    as_json: bool,
-    as_dot: bool,
-    html: NewFile | None,
-    direction: str,
-    depth: int | None,
-    with_columns: bool,
-) -> None:
-    """Show what a version of an instance came from.
-
-    INSTANCE is a time, YYYY-MM-DDTHH:MMZ.
-    """
-    if depth is None and not (as_json or as_dot or html):
-        depth = 5
+def show(asked: ShowLineage, limit: int, as_json: bool, as_dot: bool, html: NewFile | None, with_columns: bool) -> None:
+    if asked.depth is None and not (as_json or as_dot or html):
+        asked = asked.model_copy(update={"depth": 5})
     with open_installation() as installation:
-        query = VersionQuery(feed, instance, cluster, version)
-        up, down = direction != "down", direction != "up"
-        found = show_lineage(installation, query, up=up, down=down, depth=depth)
-        found = with_metadata(installation, found) if metadata else found
+        found = asked.run(installation)
     if printed(found, as_json=as_json, as_dot=as_dot, html=html):
         return
+    up, down, depth = asked.direction != "down", asked.direction != "up", asked.depth
     _details(found)
     if with_columns:
         _columns(found)
@@ -87,30 +55,12 @@ def show(
     print_hidden(found)
 
 
-@click.command()
-@click.argument("origin", metavar="FROM", type=VERSION)
-@click.argument("result", metavar="TO", type=VERSION)
-@LIMIT
-@METADATA
-@JSON
-@DOT
-@HTML
-def path(
-    origin: VersionQuery,
-    result: VersionQuery,
-    limit: int,
-    metadata: bool,
-    as_json: bool,
-    as_dot: bool,
-    html: NewFile | None,
-) -> None:
-    """Show how one version was made from another: all that lies between them.
-
-    Both are written as [CLUSTER/]FEED/INSTANCE[@VERSION]. Exit code 1: TO was not made from FROM.
-    """
+@click.command(help=inspect.getdoc(LineagePath))
+@options_of(LineagePath, JSON)
+@graph_options
+def path(asked: LineagePath, limit: int, as_json: bool, as_dot: bool, html: NewFile | None) -> None:
     with open_installation() as installation:
-        found = lineage_path(installation, origin, result)
-        found = with_metadata(installation, found) if metadata else found
+        found = asked.run(installation)
     if printed(found, as_json=as_json, as_dot=as_dot, html=html):
         return
     several = (found.version, *found.derived)
@@ -123,26 +73,7 @@ def path(
     print_hidden(found)
 
 
-@click.command()
-@click.argument("feed")
-@one_instance
-@click.option("--cluster", help="Where it is, if versions of it are on several clusters.")
-@click.option("--from", "before", metavar="VERSION", help="One version (default: the one before the other).")
-@click.option("--to", "after", metavar="VERSION", help="The other (default: the present one, else the last).")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def diff(
-    feed: str, instance: datetime, cluster: str | None, before: str | None, after: str | None, as_json: bool
-) -> None:
-    """Show why two versions of an instance differ.
-
-    By their inputs, the definitions of the process, its cluster and the feeds, with the keys that differ; workflow,
-    columns and environment (Python, packages). INSTANCE is a time, YYYY-MM-DDTHH:MMZ.
-    """
-    with open_installation() as installation:
-        found = lineage_diff(installation, VersionQuery(feed, instance, cluster), before, after)
-    if as_json:
-        print_json(found.as_data())
-        return
+def _show_difference(found: Difference) -> None:
     for sign, one in (("-", found.before), ("+", found.after)):
         click.echo(f"{sign} {named(one)}  {status(one)}{made(one)}")
     for cause in found.causes or ["nothing that is recorded differs, but the run"]:
@@ -151,6 +82,9 @@ def diff(
         where, name, at = changed.place
         sides = (", ".join(one[:SHOWN] for one in side) or "nothing" for side in (changed.before, changed.after))
         click.echo(f"    {name} {format_instant(at)} on {where}: {' -> '.join(map(printable, sides))}")
+
+
+diff = command(DiffVersions, _show_difference)
 
 
 def _details(found: Lineage) -> None:

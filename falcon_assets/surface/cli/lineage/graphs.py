@@ -14,24 +14,17 @@ from falcon_assets.features.lineage.page import page_of
 from falcon_assets.features.lineage.places import WITH, of_versions, place_id
 from falcon_assets.surface.cli.lineage.words import named
 from falcon_assets.surface.cli.listing import print_json
-from falcon_assets.surface.cli.parameters import NEW_FILE, NewFile, one_instance
+from falcon_assets.surface.cli.parameters import NEW_FILE, NewFile
 
-JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON: nodes, and edges from input to output.")
-DOT = click.option("--dot", "as_dot", is_flag=True, help="Print the graph in the language of Graphviz.")
-HTML = click.option(
+JSON = "Print JSON: nodes, and edges from input to output."
+_DOT = click.option("--dot", "as_dot", is_flag=True, help="Print the graph in the language of Graphviz.")
+_HTML = click.option(
     "--html",
     metavar="FILE",
     type=NEW_FILE,
     help="Write one page for a browser, with the graph to pan, zoom, filter and click; it needs no network.",
 )
-METADATA = click.option(
-    "--metadata",
-    is_flag=True,
-    help="With feeds, processes and clusters, and their owners, tags, groups, pipelines and colos.",
-)
-
-
-LIMIT = click.option(
+_LIMIT = click.option(
     "--limit",
     type=click.IntRange(1),
     default=100,
@@ -40,22 +33,9 @@ LIMIT = click.option(
 )
 
 
-def about_a_version(command: Callable[..., Any]) -> Callable[..., Any]:
-    """A command about one version, which prints a graph."""
-    options = (
-        click.argument("feed"),
-        one_instance,
-        click.option("--cluster", help="Where it is, if versions of it are on several clusters."),
-        click.option("--version", help="Which version (default: the present one, else the last)."),
-        LIMIT,
-        METADATA,
-        JSON,
-        DOT,
-        HTML,
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+def graph_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options of commands that print a graph."""
+    return _LIMIT(_DOT(_HTML(command)))
 
 
 def printed(found: Lineage, *, as_json: bool, as_dot: bool, html: NewFile | None) -> bool:

@@ -9,28 +9,13 @@ import click
 
 from falcon_assets.errors import count_of, printable
 from falcon_assets.features.lineage.graph import Version
-from falcon_assets.features.lineage.lifecycle_operations import prune_plan as plan_of
-from falcon_assets.features.lineage.subject import VersionQuery
+from falcon_assets.features.lineage.lifecycle_operations import PlanPruning, PrunePlan
 from falcon_assets.model.instant import format_instant
-from falcon_assets.operations.installation import open_installation
-from falcon_assets.surface.cli.lineage.words import VERSION, named
-from falcon_assets.surface.cli.listing import print_json
+from falcon_assets.surface.cli.declared import command
+from falcon_assets.surface.cli.lineage.words import named
 
 
-@click.command(name="prune-plan")
-@click.argument("versions", metavar="[VERSION]...", type=VERSION, nargs=-1)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def prune_plan(versions: tuple[VersionQuery, ...], as_json: bool) -> None:
-    """List what data can go, and how much that frees. Changes nothing.
-
-    Without losing the ability to make each VERSION again, written as [CLUSTER/]FEED/INSTANCE[@VERSION]; without any,
-    all that are critical. What critical versions were made from stays in any case, and so does each VERSION.
-    """
-    with open_installation() as installation:
-        plan = plan_of(installation, versions)
-    if as_json:
-        print_json(plan.as_data())
-        return
+def _show(plan: PrunePlan) -> None:
     click.echo(f"{count_of(len(plan.wanted), 'version')} to be made again")
     for one in plan.impossible:
         click.echo(f"  {named(one)} cannot be made again: keep it; falcon lineage show says what it came from")
@@ -52,3 +37,6 @@ def _list(title: str, versions: Sequence[Version]) -> None:
         when = first if first == last else f"{first} to {last}"
         size = sum(one.bytes or 0 for one in of_feed)
         click.echo(printable(f"  {feed} on {cluster}: {count_of(len(of_feed), 'version')}, {when}, {size:,} bytes"))
+
+
+prune_plan = command(PlanPruning, _show)

@@ -2,34 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import click
-
-from falcon_assets.errors import ExpressionError, UsageError, printable
+from falcon_assets.errors import printable
 from falcon_assets.features.lineage.graph import Version
-from falcon_assets.features.lineage.subject import VersionQuery
 from falcon_assets.model.instant import format_instant
 
 SHOWN = 12
 """So much of a version is printed; commands take its beginning."""
-
-
-class _VersionType(click.ParamType):  # type: ignore[type-arg]  # newer versions of click only
-    """``[CLUSTER/]FEED/INSTANCE[@VERSION]``."""
-
-    name = "version"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> VersionQuery:
-        """The version that is asked for."""
-        try:
-            return VersionQuery.parse(value)
-        except (UsageError, ExpressionError) as error:
-            self.fail(str(error), param, ctx)
-
-
-VERSION = _VersionType()
-"""A version, as ids of graphs are written."""
 
 
 def named(one: Version) -> str:

@@ -1,0 +1,113 @@
+"""What people ask of instances: lists, and the details of one."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Annotated, Literal, Self, TypeAlias
+
+from pydantic import Field, model_validator
+
+from falcon_assets.errors import QueryError
+from falcon_assets.instances.views.listing import (
+    InstanceCounts,
+    instance_status,
+    latest,
+    list_instances,
+    summarize_instances,
+)
+from falcon_assets.instances.views.query import FIELDS, ORDERS, InstancePage, InstanceQuery
+from falcon_assets.model.instant import Instant
+from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Given, Operation
+from falcon_assets.operations.paging import LongList, Page
+
+Type: TypeAlias = Literal["process", "feed"]
+TYPE = "Instances of processes and replications, or of feeds."
+
+
+class WhichInstances(Operation):
+    """Fields that say which instances."""
+
+    start: Instant | None = Field(None, description="The first (YYYY-MM-DDTHH:MMZ); alone: only it.")
+    end: Instant | None = Field(None, description="The last; it is included.")
+    cluster: str | None = Field(None, description="Only on that cluster.")
+    colo: str | None = Field(None, description="Only on the clusters of that colo.")
+
+    @property
+    def query(self) -> InstanceQuery:
+        given = {one.name for one in fields(InstanceQuery)} & type(self).model_fields.keys()
+        return InstanceQuery(**{name: getattr(self, name) for name in given})
+
+
+class OfType(WhichInstances):
+    type: Annotated[Type, Given(shows_default=True)] = Field("process", description=TYPE)
+
+
+class InstanceList(LongList, WhichInstances):
+    fields = FIELDS
+    orders = ORDERS
+    sort: str = next(iter(ORDERS))
+
+    def run(self, installation: Installation) -> InstancePage:
+        return list_instances(installation, self.query)
+
+
+class ListInstances(InstanceList, OfType):
+    """List the instances of NAME, or of all processes and replications, that are due.
+
+    NAME is a process, or a feed: then its replications. What is due and was not launched is WAITING, with the reason.
+
+    With --type feed it lists the instances of feeds: AVAILABLE, EVICTED, or MISSING, which is due and not there.
+
+    Of several filters with one field any may fit, of different fields all must: --filter state=FAILED
+    """
+
+    command = "instance list"
+    name: Annotated[str | None, Given("[NAME]")] = None
+
+
+class InstanceStatus(InstanceList, OfType):
+    """Show the instances of NAME from --start to --end, or the latest ten.
+
+    With --start alone it shows that one, which may lie in the future.
+    """
+
+    command = "instance status"
+    name: Annotated[str, Given("NAME")]
+
+    def run(self, installation: Installation) -> InstancePage:
+        return instance_status(installation, latest(self.query))
+
+
+class ListRunning(InstanceList):
+    """List the instances of NAME, or of everything, that are running now."""
+
+    command = "instance running"
+    name: Annotated[str | None, Given("[NAME]")] = None
+
+    @model_validator(mode="after")
+    def _only_running(self) -> Self:
+        if any(field == "state" and value.upper() != "RUNNING" for field, value in self.filters):
+            raise QueryError("what is listed here is RUNNING: leave --filter state out")
+        return self
+
+    def run(self, installation: Installation) -> InstancePage:
+        return list_instances(installation, replace(self.query, filters=(*self.filters, ("state", "RUNNING"))))
+
+
+class SearchInstances(InstanceList, OfType):
+    """List the instances of processes and replications, or of feeds, that have TEXT in their name."""
+
+    command = "instance search"
+    text: Annotated[str, Given("TEXT")]
+
+
+class SummarizeInstances(OfType):
+    """Count the instances of NAME, or of everything, that are due, by their state."""
+
+    command = "instance summary"
+    name: Annotated[str | None, Given("[NAME]")] = None
+
+    def run(self, installation: Installation) -> Page[InstanceCounts]:
+        found = summarize_instances(installation, self.query)
+        return Page(found, len(found), None)
