@@ -24,8 +24,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.replication import ReplicationOptions, contributions
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copying.copy_publication import publish_copies
-from falcon_assets.storage.copying.copy_target import CopyTarget
+from falcon_assets.storage.copying.copy_target import CopyTarget, publish_copies
 from falcon_assets.storage.copying.instance_copy import InstanceCopy
 from falcon_assets.storage.files.local_files import SMALL
 from falcon_assets.storage.kinds.kind_of import kind_of

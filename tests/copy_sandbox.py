@@ -10,8 +10,7 @@ from typing import Any
 
 from falcon_assets.planning.replication import Contribution, ReplicationOptions, contributions
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copying.copy_publication import publish_copies, publish_if_complete
-from falcon_assets.storage.copying.copy_target import CopyTarget
+from falcon_assets.storage.copying.copy_target import CopyTarget, publish_copies, publish_if_complete
 from falcon_assets.storage.copying.copy_task import FileReport, TaskSummary, run_task
 from falcon_assets.storage.copying.instance_copy import CopyResult, InstanceCopy
 from falcon_assets.storage.instances.data_version import DataVersion

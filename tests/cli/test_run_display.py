@@ -9,7 +9,7 @@ from rich.console import Console
 
 from falcon_assets.instances.coordination.coordinator import Outlook
 from falcon_assets.planning.instance_record import InstanceState
-from falcon_assets.storage.copying.copy_progress import CopyProgress
+from falcon_assets.storage.copying.copy_task import CopyProgress
 from falcon_assets.surface.cli.run_display import shown_on, tell
 from falcon_assets.surface.foreground.foreground import ForegroundResult, Trouble
 

@@ -16,7 +16,7 @@ from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.planning.replication import ReplicationOptions
 from falcon_assets.storage.copying import copy_task, throttle
-from falcon_assets.storage.copying.copy_progress import CopyProgress
+from falcon_assets.storage.copying.copy_task import CopyProgress
 from tests.copy_sandbox import CopySandbox, some_files
 from tests.own_time import OwnTime
 

@@ -15,8 +15,7 @@ from pyspark.sql import SparkSession
 from falcon_assets.compute.spark.cancelling import cancellable_jobs
 from falcon_assets.compute.spark.failures import SPARK_ERRORS, explain
 from falcon_assets.errors import StorageError
-from falcon_assets.storage.copying.copy_progress import CopyProgress, ProgressReader
-from falcon_assets.storage.copying.copy_task import CopyJob, TaskSummary, run_task
+from falcon_assets.storage.copying.copy_task import CopyJob, CopyProgress, ProgressReader, TaskSummary, run_task
 from falcon_assets.storage.copying.instance_copy import CopyResult, InstanceCopy
 
 if TYPE_CHECKING:

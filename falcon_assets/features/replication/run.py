@@ -33,8 +33,8 @@ from falcon_assets.planning.replication import Contribution, replication_options
 from falcon_assets.planning.workloads import ReplicationWorkload, replication_name
 from falcon_assets.settings import os_user
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copying.copy_progress import CopyProgress
-from falcon_assets.storage.copying.copy_publication import publish_if_complete
+from falcon_assets.storage.copying.copy_target import publish_if_complete
+from falcon_assets.storage.copying.copy_task import CopyProgress
 from falcon_assets.storage.copying.instance_copy import CopyResult, InstanceCopy
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion

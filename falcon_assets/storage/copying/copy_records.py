@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
+import uuid
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
@@ -50,3 +53,27 @@ def read_records(fs: AbstractFileSystem, folder: str) -> list[CopyRecord]:
 def true_records(records: Iterable[CopyRecord], files: Mapping[str, ListedFile]) -> dict[str, CopyRecord]:
     """Returns those of ``records`` that fit the files as they are now, by name; there may be several of one."""
     return {record.name: record for record in records if files.get(record.name) == (record.size, record.target_version)}
+
+
+_FLUSH_SECONDS = 2.0
+
+
+class BatchedLog(RecordLog):
+    def __init__(self, fs: AbstractFileSystem, folder: str) -> None:
+        self._fs, self._folder = fs, folder
+        self._lock, self._waiting, self._flushed = threading.Lock(), list[CopyRecord](), time.monotonic()
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._flush()
+
+    def add(self, record: CopyRecord) -> None:
+        with self._lock:
+            self._waiting.append(record)
+            if time.monotonic() - self._flushed > _FLUSH_SECONDS:
+                self._flush()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            self._fs.pipe_file(f"{self._folder}/{uuid.uuid4().hex}.jsonl", to_lines(self._waiting))
+        self._waiting, self._flushed = [], time.monotonic()

@@ -14,8 +14,7 @@ from falcon_assets.planning.eviction import StoredInstance, StoredLocation, Verd
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.replication import ReplicationOptions
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copying.copy_publication import publish_parts
-from falcon_assets.storage.copying.copy_target import ARCHIVING, CopyTarget
+from falcon_assets.storage.copying.copy_target import ARCHIVING, CopyTarget, publish_parts
 from falcon_assets.storage.copying.instance_copy import InstanceCopy
 from falcon_assets.storage.errors import explained, explanation
 from falcon_assets.storage.files.ability import Ability

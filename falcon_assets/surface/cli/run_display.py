@@ -18,7 +18,7 @@ from falcon_assets.instances.coordination.coordinator import PlannedRun
 from falcon_assets.instances.coordination.ticks import further_wait
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instance_record import InstanceState
-from falcon_assets.storage.copying.copy_progress import CopyProgress
+from falcon_assets.storage.copying.copy_task import CopyProgress
 from falcon_assets.surface.foreground.foreground import ForegroundResult
 from falcon_assets.surface.foreground.foreground_runs import Display
 

@@ -20,7 +20,7 @@ from falcon_assets.planning.dagster_names import op_name
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.planning.workloads import Workload
 from falcon_assets.settings import Settings
-from falcon_assets.storage.copying.copy_progress import CopyProgress
+from falcon_assets.storage.copying.copy_task import CopyProgress
 from falcon_assets.surface.dagster.sensors import sensors
 
 

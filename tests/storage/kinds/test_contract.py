@@ -14,7 +14,7 @@ from falcon_assets.planning.eviction import StoredInstance, Verdict, VersionVerd
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.old_folders import FolderPass
 from falcon_assets.planning.replication import ReplicationOptions
-from falcon_assets.storage.copying.copy_publication import publish_if_complete
+from falcon_assets.storage.copying.copy_target import publish_if_complete
 from falcon_assets.storage.copying.instance_copy import InstanceCopy
 from falcon_assets.storage.eviction.evicting import evict, evict_versions
 from falcon_assets.storage.files.ability import Ability

@@ -19,7 +19,7 @@ from falcon_assets.planning.eviction import StoredLocation, StoredVersion, Versi
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.replication import ReplicationOptions
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copying.copy_publication import publish_copies
+from falcon_assets.storage.copying.copy_target import publish_copies
 from falcon_assets.storage.copying.instance_copy import InstanceCopy
 from falcon_assets.storage.eviction.evicting import archive, evict_versions
 from falcon_assets.storage.instances.version_pointer import VersionPointer

@@ -17,7 +17,7 @@ from pyiceberg.table import Table
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.replication import ReplicationOptions
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copying.copy_publication import publish_if_complete
+from falcon_assets.storage.copying.copy_target import publish_if_complete
 from falcon_assets.storage.copying.instance_copy import CopyResult, InstanceCopy
 from falcon_assets.storage.eviction.unfinished_copies import remove_unfinished, unfinished_copies
 from falcon_assets.storage.instances.data_version import DataVersion

@@ -10,8 +10,7 @@ import pytest
 
 from falcon_assets.errors import StorageError
 from falcon_assets.planning.replication import ReplicationOptions
-from falcon_assets.storage.copying.copy_publication import publish_if_complete
-from falcon_assets.storage.copying.copy_target import CopyTarget
+from falcon_assets.storage.copying.copy_target import CopyTarget, publish_if_complete
 from falcon_assets.storage.copying.instance_copy import CopyResult, InstanceCopy
 from tests.s3_server import s3_server
 from tests.storage.kinds.samples import Sample, sample

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from falcon_assets.storage.copying.copy_plan import ListedFile
+from falcon_assets.storage.copying.copy_records import BatchedLog
 from falcon_assets.storage.copying.copy_target import CopiedPart, CopyTarget
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.objects.file_copy import ObjectFileCopy
-from falcon_assets.storage.kinds.objects.record_log import BatchedLog
 
 
 class ObjectCopyTarget(CopyTarget):

@@ -15,8 +15,7 @@ from falcon_assets.base.cancellation import current_cancellation
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_task import join
-from falcon_assets.storage.copying.file_copy import Attributes, CopiedFile
-from falcon_assets.storage.copying.throttle import Throttle
+from falcon_assets.storage.copying.file_copy import Attributes, CopiedFile, Throttle
 from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.files.remote_files import entry_version
 from falcon_assets.storage.instances.data_files import shown

@@ -13,8 +13,7 @@ from typing import IO
 from fsspec.implementations.local import LocalFileSystem
 
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copying.file_copy import Attributes
-from falcon_assets.storage.copying.throttle import Throttle
+from falcon_assets.storage.copying.file_copy import Attributes, Throttle
 from falcon_assets.storage.kinds.objects.file_copy import ObjectFileCopy
 from falcon_assets.storage.kinds.objects.spark_urls import spark_url
 

@@ -17,12 +17,11 @@ from fsspec import AbstractFileSystem
 
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.copying.copy_plan import CopyRecord, ListedFile
-from falcon_assets.storage.copying.copy_records import RecordLog, to_lines
+from falcon_assets.storage.copying.copy_records import BatchedLog, RecordLog, to_lines
 from falcon_assets.storage.copying.copy_target import COPY, CopiedPart, StagedCopyTarget
 from falcon_assets.storage.copying.file_copy import FileCopy
 from falcon_assets.storage.instances.data_version import DataVersion, version_of
 from falcon_assets.storage.instances.publication import InstancePublication
-from falcon_assets.storage.kinds.objects.record_log import BatchedLog
 from falcon_assets.storage.kinds.renaming.bulk_sync import sync_all
 from falcon_assets.storage.kinds.renaming.file_copy import HdfsFileCopy, MountedFileCopy
 from falcon_assets.storage.kinds.renaming.publication import RenamePublication

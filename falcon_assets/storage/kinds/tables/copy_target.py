@@ -18,7 +18,7 @@ from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.instances.publication import InstancePublication
 from falcon_assets.storage.kinds.objects.copy_target import ObjectCopyTarget
 from falcon_assets.storage.kinds.renaming.copy_target import MountedCopyTarget, RenamingCopyTarget
-from falcon_assets.storage.kinds.tables.instance_version import version_of
+from falcon_assets.storage.kinds.tables.look import version_of
 from falcon_assets.storage.kinds.tables.publication import TablePublication
 from falcon_assets.storage.kinds.tables.table_folder import mounted_path
 from falcon_assets.storage.output_target import OutputTarget

@@ -24,11 +24,11 @@ from typing import NamedTuple
 
 from falcon_assets.errors import UnreachableError
 from falcon_assets.planning.eviction import StoredVersion
-from falcon_assets.storage.kinds.tables.instance_version import version_of
+from falcon_assets.storage.kinds.tables.look import version_of
 from falcon_assets.storage.kinds.tables.table_folder import TableFolder
-from falcon_assets.storage.kinds.tables.version_folders import VersionFolders
+from falcon_assets.storage.kinds.tables.version_folders import GRACE_SECONDS, VersionFolders
 from falcon_assets.storage.output_target import KeptAs
-from falcon_assets.storage.tables.catalog import NewPartition, Partition, Values
+from falcon_assets.storage.tables.catalog import NewPartition, Partition, TableCatalog, Values
 
 _Places = dict[Values, tuple[str, ...]]
 
@@ -142,3 +142,28 @@ class KeptPartitions:
             values: tuple(self._folder.path(place) or place for place in one.places)
             for values, one in partitions.items()
         }
+
+
+def remove_old(
+    catalog: TableCatalog, database: str, table: str, versions: VersionFolders, grace: float = GRACE_SECONDS
+) -> None:
+    """Removes versions that were replaced or dropped ``grace`` seconds ago, and remains of killed runs."""
+    old = list(versions.old(grace))
+    if not old:
+        return
+    there = catalog.partitions(database, table, catalog.values(database, table, {}))  # several may share a folder
+    every = (versions.folder.path(place) for one in there.values() for place in one.places)
+    places = {place for place in every if place}
+    places.update(KeptPartitions(versions).places())  # after the catalog: what is replaced has its note before
+    used = {folder for path in places for folder in _with_parents(path)}
+    for one in old:
+        if one.place in used or not places.isdisjoint(_with_parents(one.place)):
+            versions.folder.remove(one.note)  # published, or not dropped, before a crash; in use elsewhere; or kept
+        else:
+            versions.drop(one.place)
+
+
+def _with_parents(path: str) -> Iterator[str]:
+    while path.strip("/"):
+        yield path
+        path = path.rpartition("/")[0]

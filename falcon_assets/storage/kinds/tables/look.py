@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.table_uri import ANY, TableUri
 from falcon_assets.planning.instance_paths import InstancePaths
+from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.tables.catalog import Partition, TableLayout, Values
 from falcon_assets.storage.tables.key_values import canonical, has_spellings, same, spelled
 from falcon_assets.storage.tables.table_store import TableStore
+
+
+def version_of(partitions: Sequence[Partition]) -> DataVersion:
+    version = partitions[0].version
+    if len(partitions) > 1:
+        text = repr(sorted((one.values, one.version) for one in partitions))
+        version = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return DataVersion(version, sum(one.files for one in partitions), sum(one.bytes for one in partitions))
 
 
 class TableLook:

@@ -5,29 +5,25 @@ from __future__ import annotations
 import posixpath
 import shutil
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, Any
 
-from fsspec.implementations.local import LocalFileSystem
+from fsspec.spec import AbstractBufferedFile
 
 from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.model.table_uri import ANY, TableUri
 from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.files.ability import Ability
-from falcon_assets.storage.files.files_on import files_on
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.objects.spark_urls import spark_url
 from falcon_assets.storage.kinds.objects.written import LocalWritten, StoreWritten, Written
-from falcon_assets.storage.kinds.tables.hdfs_folder import HdfsFolder, HdfsWritten
-from falcon_assets.storage.kinds.tables.instance_version import version_of
-from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions
-from falcon_assets.storage.kinds.tables.look import TableLook
-from falcon_assets.storage.kinds.tables.old_versions import remove_old
-from falcon_assets.storage.kinds.tables.table_folder import TableFolder
+from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions, remove_old
+from falcon_assets.storage.kinds.tables.look import TableLook, version_of
+from falcon_assets.storage.kinds.tables.table_folder import FileFolder, HdfsFolder, TableFolder
 from falcon_assets.storage.kinds.tables.version_folders import GRACE_SECONDS, VersionFolders
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
@@ -35,21 +31,29 @@ from falcon_assets.storage.tables.catalog import Column, NewPartition, Partition
 from falcon_assets.storage.tables.key_values import same, why_not_written
 from falcon_assets.storage.tables.table_store import TableStore
 
+_BLOCK = 1 << 20
 
-class MountedWritten(Written):
-    def __init__(self, place: str) -> None:
-        self._place = place
+
+class FolderWritten(Written):
+    def __init__(self, folder: FileFolder, place: str) -> None:
+        self._folder, self._fs, self._place = folder, folder.fs, place
 
     def place(self, name: str) -> str:
         return self._place
 
     def url(self, name: str) -> str:
-        return f"file://{self._place}"
+        return self._folder.url(self._place)
 
     def files(self, name: str) -> list[str]:
-        files_on(LocalFileSystem()).remove_side_files(self._place, None)
-        return sorted(str(one.relative_to(self._place)) for one in Path(self._place).rglob("*") if one.is_file())
+        with suppress(FileNotFoundError):  # nothing was written
+            self._folder.files.remove_side_files(self._place, None)
+        return [one[len(self._place) + 1 :] for one in sorted(self._fs.find(self._place))]
 
+    def bring(self, name: str, files: Iterable[str], final: str, check: Callable[[], None]) -> None:
+        pass  # it is there
+
+
+class MountedWritten(FolderWritten):
     def open(self, name: str, file: str) -> AbstractContextManager[IO[bytes]]:
         return Path(self._place, file).open("rb")
 
@@ -59,17 +63,31 @@ class MountedWritten(Written):
         shutil.copyfile(by, new)
         new.replace(place)
 
-    def bring(self, name: str, files: Iterable[str], final: str, check: Callable[[], None]) -> None:
-        pass  # it is there
+
+class HdfsWritten(FolderWritten):
+    def open(self, name: str, file: str) -> AbstractContextManager[IO[bytes]]:
+        path = f"{self._place}/{file}"
+        opened: AbstractContextManager[IO[bytes]] = _Read(self._fs, path, size=self._fs.info(path)["size"])
+        return opened
+
+    def replace(self, name: str, file: str, by: Path) -> None:
+        with by.open("rb") as content:
+            self._fs.pipe_file(f"{self._place}/{file}", iter(partial(content.read, _BLOCK), b""))
+
+
+class _Read(AbstractBufferedFile):  # type: ignore[misc]  # which has no types
+    """A file whose parts are requested when they are read: the ends of large ones describe the rest."""
+
+    def _fetch_range(self, start: int, end: int) -> Any:
+        return self.fs.cat_file(self.path, start, end)
 
 
 def written_version(
     held: ExitStack, name: str, folder: TableFolder, place: str, staging: LocalStaging | None
 ) -> Written:
-    if isinstance(folder, HdfsFolder):
-        return HdfsWritten(folder, place)
-    if folder.store is None:
-        return MountedWritten(place)
+    if isinstance(folder, FileFolder):
+        return (HdfsWritten if isinstance(folder, HdfsFolder) else MountedWritten)(folder, place)
+    assert folder.store is not None
     if staging is None:
         return StoreWritten(folder.store, {name: place})
     return LocalWritten(folder.store, held.enter_context(staging.folder()))

@@ -14,8 +14,7 @@ from fsspec.implementations.local import LocalFileSystem
 from falcon_assets.base.cancellation import current_cancellation
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.copying.file_copy import Attributes
-from falcon_assets.storage.copying.throttle import Throttle
+from falcon_assets.storage.copying.file_copy import Attributes, Throttle
 from falcon_assets.storage.files.remote_files import entry_version
 from falcon_assets.storage.instances.data_files import is_hidden
 from falcon_assets.storage.kinds.objects.spark_urls import spark_url

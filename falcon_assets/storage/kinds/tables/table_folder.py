@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import posixpath
 import shutil
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from pathlib import Path
 
+from fsspec import AbstractFileSystem
 from fsspec.implementations.local import LocalFileSystem
 
-from falcon_assets.base.durable import make_folders, sync, sync_tree
-from falcon_assets.model.store_url import canonical_url
+from falcon_assets.errors import StorageError
+from falcon_assets.model.store_url import canonical_url, is_hdfs, is_object_store
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.files.entry import modified_at
 from falcon_assets.storage.files.files_on import files_on
+from falcon_assets.storage.files.web_hdfs import WebHdfsFileSystem
+from falcon_assets.storage.tables.table_store import TableStore
 
 
 class TableFolder(ABC):
@@ -78,46 +80,53 @@ def mounted_path(place: str) -> str | None:
     return posixpath.normpath("/" + place.removeprefix("file:").lstrip("/"))
 
 
-class MountedFolder(TableFolder):
-    def __init__(self, location: str) -> None:
+class FileFolder(TableFolder):
+    def __init__(self, fs: AbstractFileSystem, location: str) -> None:
+        self.fs, self.files = fs, files_on(fs)
         self.root = str(self.path(location))
 
     def is_on(self, store: ClusterStore) -> bool:
-        return isinstance(store.fs, LocalFileSystem)
+        return type(store.files) is type(self.files)
 
+    def is_mounted(self) -> bool:
+        return self.files.is_mounted(self.root)
+
+    def is_there(self, path: str) -> bool:
+        return bool(self.fs.exists(path))
+
+    def below(self, path: str) -> dict[str, float]:
+        found = self.fs.find(path, detail=True)
+        return {name: at.timestamp() for name, one in found.items() if name != path and (at := modified_at(one))}
+
+    def read(self, path: str) -> str:
+        return bytes(self.fs.cat_file(path)).decode()
+
+    def prepare(self, path: str) -> None:
+        self.files.make_folder(posixpath.dirname(path))
+
+    def prune(self, path: str) -> None:
+        with suppress(OSError):
+            self.fs.rmdir(path)
+
+    def settle(self, path: str, permission: str | None) -> None:
+        self.files.set_permission(path, permission)
+        self.files.sync_tree(path)
+
+
+class MountedFolder(FileFolder):
     def path(self, place: str) -> str | None:
         return mounted_path(place)
 
     def url(self, path: str) -> str:
         return f"file://{path}"
 
-    def is_mounted(self) -> bool:
-        return Path(self.root).is_dir()
-
-    def is_there(self, path: str) -> bool:
-        return Path(path).exists()
-
-    def below(self, path: str) -> dict[str, float]:
-        found = {}
-        for parent, _, names in os.walk(path):
-            for name in names:
-                with suppress(FileNotFoundError):
-                    found[f"{parent}/{name}"] = Path(parent, name).stat().st_mtime
-        return found
-
-    def read(self, path: str) -> str:
-        return Path(path).read_text(encoding="utf-8")
-
     def write(self, path: str, text: str) -> None:
-        make_folders(Path(path).parent)
+        self.prepare(path)
         new = Path(path).with_name(f".{Path(path).name}")
         new.write_text(text, encoding="utf-8")
-        sync(new)
+        self.files.sync(str(new))
         new.replace(path)
-        sync(new.parent)
-
-    def prepare(self, path: str) -> None:
-        make_folders(Path(path).parent)
+        self.files.sync(posixpath.dirname(path))
 
     def remove(self, path: str) -> None:
         if Path(path).is_dir():
@@ -125,13 +134,34 @@ class MountedFolder(TableFolder):
         else:
             Path(path).unlink(missing_ok=True)
 
-    def prune(self, path: str) -> None:
-        with suppress(OSError):
-            Path(path).rmdir()
 
-    def settle(self, path: str, permission: str | None) -> None:
-        files_on(LocalFileSystem()).set_permission(path, permission)
-        sync_tree(Path(path))
+class HdfsFolder(FileFolder):
+    """A folder that Spark reads and writes by Hadoop's own protocol, and Falcon by WebHDFS.
+
+    All URLs begin as ``location``.
+    """
+
+    def __init__(self, fs: WebHdfsFileSystem, location: str) -> None:
+        self._begins, self._shown = _host(location), "/".join(location.split("/")[:3])
+        super().__init__(fs, location)
+
+    def path(self, place: str) -> str | None:
+        if _host(place) != self._begins:
+            return None
+        return posixpath.normpath("/" + place.partition("://")[2].partition("/")[2])
+
+    def url(self, path: str) -> str:
+        return f"{self._shown}{path}"
+
+    def write(self, path: str, text: str) -> None:
+        new = f"{posixpath.dirname(path)}/.{posixpath.basename(path)}"
+        self.fs.pipe_file(new, text.encode())
+        self.remove(path)  # a rename goes to a name that nothing has
+        self.fs.mv(new, path)
+
+    def remove(self, path: str) -> None:
+        with suppress(FileNotFoundError):
+            self.fs.rm(path, recursive=True)
 
 
 class ObjectFolder(TableFolder):
@@ -189,3 +219,23 @@ class ObjectFolder(TableFolder):
 
     def settle(self, path: str, permission: str | None) -> None:
         pass
+
+
+def _host(url: str) -> str:
+    return "/".join(canonical_url(url).split("/")[:3])
+
+
+def table_folder(tables: TableStore, name: str, location: str) -> TableFolder:
+    """Opens ``location`` with ``storage_options`` of the cluster; StorageError: it is on no such store."""
+    if location.startswith("file:"):
+        return MountedFolder(LocalFileSystem(), location)
+    if is_hdfs(location):
+        fs = tables.without_tables.at(location).fs
+        assert isinstance(fs, WebHdfsFileSystem)
+        return HdfsFolder(fs, location)
+    if is_object_store(location):
+        return ObjectFolder(tables.without_tables.at(canonical_url(location)), location)
+    raise StorageError(
+        f"table {name} lies at {location}, and partitions are written, kept and evicted on file://, on HDFS and on "
+        "object stores only"
+    )

@@ -29,16 +29,13 @@ from falcon_assets.storage.kinds.removing import Removal
 from falcon_assets.storage.kinds.storage_kind import KEEPS_NONE, READERS_SECONDS, StorageKind
 from falcon_assets.storage.kinds.tables.copied_files import files_of_partitions
 from falcon_assets.storage.kinds.tables.copy_target import HdfsTableCopyTarget, ObjectTableCopyTarget, TableCopyTarget
-from falcon_assets.storage.kinds.tables.instance_version import version_of
-from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions
-from falcon_assets.storage.kinds.tables.look import TableLook
-from falcon_assets.storage.kinds.tables.old_versions import remove_old
-from falcon_assets.storage.kinds.tables.open_folder import table_folder
+from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions, remove_old
+from falcon_assets.storage.kinds.tables.look import TableLook, version_of
 from falcon_assets.storage.kinds.tables.partition_folders import folder_of
 from falcon_assets.storage.kinds.tables.publication import TablePublication
 from falcon_assets.storage.kinds.tables.reachable import within_reach
 from falcon_assets.storage.kinds.tables.removal import TableRemoval
-from falcon_assets.storage.kinds.tables.table_folder import TableFolder
+from falcon_assets.storage.kinds.tables.table_folder import TableFolder, table_folder
 from falcon_assets.storage.kinds.tables.version_folders import VersionFolders
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget

@@ -20,8 +20,7 @@ import uuid
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from falcon_assets.storage.kinds.tables.open_folder import table_folder
-from falcon_assets.storage.kinds.tables.table_folder import TableFolder
+from falcon_assets.storage.kinds.tables.table_folder import TableFolder, table_folder
 from falcon_assets.storage.staging import place_key
 from falcon_assets.storage.tables.catalog import TableLayout, Values
 from falcon_assets.storage.tables.table_store import TableStore
