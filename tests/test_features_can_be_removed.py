@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from falcon_assets.surface.cli.main import FEATURES
 
 ROOT = Path(__file__).parent.parent
 SETS = {
@@ -31,6 +34,7 @@ found = definitions_of(load_entities(settings.entity_defs), settings)
 graph = found.resolve_asset_graph()
 print(len(graph.get_all_asset_keys()), *sorted(one.name for one in found.sensors))
 """
+HELP = "from falcon_assets.surface.cli.main import main; main()"
 
 
 def without(folder: Path, features: tuple[str, ...]) -> Path:
@@ -62,6 +66,18 @@ def test_a_code_location_is_built_without(features: tuple[str, ...], tmp_path: P
     assert number == all_of_them[0]
     gone = {one for one in all_of_them[1:] if one.endswith(features)}
     assert sensors == [one for one in all_of_them[1:] if one not in gone]
+
+
+@pytest.mark.parametrize("features", SETS.values(), ids=list(SETS))
+def test_its_commands_are_gone_and_the_others_say_what_they_are_for(features: tuple[str, ...], tmp_path: Path) -> None:
+    folder = without(tmp_path, features)
+    gone = {command for command, feature in FEATURES.items() if feature in features}
+    assert gone
+    for group in ("", "instance"):
+        whole, less = (run(where, tmp_path / "home", "-c", HELP, *group.split(), "--help") for where in (ROOT, folder))
+        assert less.returncode == 0, less.stderr
+        before, after = (set(re.findall(r"^  ([a-z-]+)  ", one.stdout, re.MULTILINE)) for one in (whole, less))
+        assert before - after == {one.removeprefix(f"{group} ") for one in gone if one.rpartition(" ")[0] == group}
 
 
 @pytest.mark.soak

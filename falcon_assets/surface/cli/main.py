@@ -15,6 +15,7 @@ from click.shell_completion import CompletionItem
 
 from falcon_assets.base.garbage_collection import imports_without_gc
 from falcon_assets.errors import FalconError, QueryError
+from falcon_assets.features import is_there
 from falcon_assets.operations.ways import coming_by
 from falcon_assets.surface.cli import completing
 from falcon_assets.surface.cli.help import FullHelpGroup
@@ -41,7 +42,30 @@ COMMANDS = {
     "doctor": "Say what is wrong with this installation, and what to do.",
 }
 """Command -> its one line in ``falcon --help``."""
+FEATURES = {
+    "try": "trial",
+    "sla": "sla",
+    "notification": "notification",
+    "lineage": "lineage",
+    "retention": "retention",
+    "import": "falcon_xml",
+    "metrics": "metrics",
+    "instance collect": "landing",
+    "instance triage": "triage",
+    "instance versions": "versions",
+    "instance restore": "versions",
+    "instance replay": "replay",
+    "lineage export": "openlineage",
+}
+"""Command -> the feature without which it is not there."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+_PACKAGE = "falcon_assets.surface.cli"
+
+
+def _is_there(command: str) -> bool:
+    return command not in FEATURES or is_there(FEATURES[command])
 
 
 class LazyGroup(FullHelpGroup):
@@ -65,8 +89,11 @@ class LazyGroup(FullHelpGroup):
             options: As for any group.
         """
         super().__init__(**options)
-        self.package, self.table = package, table
-        self.modules = modules or {name: name.replace("-", "_") + "_" * iskeyword(name) for name in table or ()}
+        self.package = package
+        all_modules = modules or {name: name.replace("-", "_") + "_" * iskeyword(name) for name in table or ()}
+        noun = package.removeprefix(_PACKAGE).lstrip(".")
+        self.modules = {name: module for name, module in all_modules.items() if _is_there(f"{noun} {name}".strip())}
+        self.table = table and {name: said for name, said in table.items() if name in self.modules}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All names, in the order in which they were given."""
@@ -100,7 +127,7 @@ class LazyGroup(FullHelpGroup):
 
 @click.group(
     cls=LazyGroup,
-    package="falcon_assets.surface.cli",
+    package=_PACKAGE,
     table=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="falcon COMMAND --help says more. Where something does not work: falcon doctor.",

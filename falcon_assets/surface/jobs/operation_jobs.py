@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError, create_model
 
 from falcon_assets.errors import FalconError, UsageError
 from falcon_assets.features.entities import operations as entities
-from falcon_assets.features.versions.operations import RestoreInstance
+from falcon_assets.hooks import hooks
 from falcon_assets.instances.operations.rerunning import RerunInstances
 from falcon_assets.instances.operations.stopping import KillInstances, ResumeInstances, SuspendInstances
 from falcon_assets.operations.installation import Installation, open_installation
@@ -126,19 +126,15 @@ def _config_type(name: str, kind: Any) -> tuple[Any, Any]:
     return str if kind is datetime else kind, None
 
 
+_OF_FEATURES = [one for several in hooks().job_operations() for one in several]
 falcon_entity_operation = operation_job(
     "entity",
     "entities",
     (
-        entities.SubmitEntities,
-        entities.UpdateEntities,
-        entities.DeleteEntities,
-        entities.SubmitAndScheduleEntities,
-        entities.ScheduleEntities,
-        entities.SuspendEntities,
-        entities.ResumeEntities,
-        entities.TouchEntities,
-        entities.RestoreEntity,
+        *(entities.SubmitEntities, entities.UpdateEntities, entities.DeleteEntities),
+        *(entities.SubmitAndScheduleEntities, entities.ScheduleEntities, entities.SuspendEntities),
+        *(entities.ResumeEntities, entities.TouchEntities, entities.RestoreEntity),
+        *(one for one in _OF_FEATURES if one.command.startswith("entity ")),
     ),
     {"operation": "submit", "names": [PLACEHOLDER]},
     "Submits, updates, deletes, schedules, suspends, resumes or restores entities, as falcon entity does.",
@@ -146,7 +142,10 @@ falcon_entity_operation = operation_job(
 falcon_instance_operation = operation_job(
     "instance",
     "instances",
-    (RerunInstances, KillInstances, SuspendInstances, ResumeInstances, RestoreInstance),
+    (
+        *(RerunInstances, KillInstances, SuspendInstances, ResumeInstances),
+        *(one for one in _OF_FEATURES if one.command.startswith("instance ")),
+    ),
     {"operation": "rerun", "name": PLACEHOLDER, "start": PLACEHOLDER},
     "Reruns, kills, suspends or resumes instances of processes and replications, or restores a version of one of a "
     "feed, as falcon instance does.",
