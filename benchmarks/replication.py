@@ -13,12 +13,11 @@ from itertools import count
 from multiprocessing.pool import Pool
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 from benchmarks import bare_copy
 from benchmarks.measure import Line, Steps, alternate, line_of
 from falcon_assets.compute.spark.copying import copy_instance
-from falcon_assets.compute.spark.sessions import session_for, stop_sessions
+from falcon_assets.compute.spark.sessions import stop_sessions
+from falcon_assets.compute.spark_executor import SparkExecutor
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instance_paths import InstancePaths
@@ -67,7 +66,7 @@ class _Copies:
         self._source, self._target = ClusterStore(source, home, {}), ClusterStore(target, home, {})
         (self._part,) = contributions(feed, "backup", {"primary": source, "backup": target})
         self._path = InstancePaths(feed, source).data(INSTANCE)
-        self._session = session_for(target, str(home.parent))
+        self._executor = SparkExecutor(target, lambda: str(home.parent))
         self._from, self._others = Path(self._source.path(self._path)), home / "others"
         self._numbers = count(1)
         _fill(self._from, files, size)
@@ -80,7 +79,7 @@ class _Copies:
         os.sync()
         started = time.perf_counter()
         _replicate(
-            self._session,
+            self._executor,
             InstanceCopy(
                 kind_of(self._source), self._path, self._copy_target(output), self._part.holds, ReplicationOptions()
             ),
@@ -120,16 +119,16 @@ class _Copies:
         for number in range(WARM_UP):
             output = OutputTarget(f"/warm/{number}", "_SUCCESS")
             _replicate(
-                self._session,
+                self._executor,
                 InstanceCopy(
                     kind_of(self._source), "/warm", self._copy_target(output), self._part.holds, ReplicationOptions()
                 ),
             )
 
 
-def _replicate(session: SparkSession, copy: InstanceCopy) -> None:
+def _replicate(executor: SparkExecutor, copy: InstanceCopy) -> None:
     with copy:
-        copy_instance(lambda: session, copy)
+        copy_instance(executor, copy)
 
 
 def _lines(what: str, copies: _Copies, size: int) -> list[Line]:

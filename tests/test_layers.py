@@ -62,7 +62,7 @@ BETWEEN_FEATURES = {
 INSIDE = PACKAGE / "history" / "dagster_internals"
 PARTS = {
     "catalog": ["yaml_files", ""],
-    "compute": ["spark", "engines"],
+    "compute": ["executor", "spark", "engines", "spark_executor"],
     "compute/engines": ["computing", ""],
     "compute/spark": ["", "jvm", "capture", "endpoints", "connect_server", "sessions", "data"],
     "history": [

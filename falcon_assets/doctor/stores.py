@@ -70,12 +70,12 @@ def _used(entities: EntityStore, context: CheckContext) -> dict[str, tuple[Clust
 
 def _of_cluster(cluster: Cluster, stores: dict[str, ClusterStore], context: CheckContext) -> Iterator[Judgement]:
     from falcon_assets.compute.spark.data.connectors import has_connector  # noqa: PLC0415 - loads PySpark
-    from falcon_assets.compute.spark.endpoints.shared_folders import shares_folders  # noqa: PLC0415
-    from falcon_assets.compute.spark.sessions import session_for  # noqa: PLC0415
+    from falcon_assets.compute.spark_executor import SparkExecutor  # noqa: PLC0415
 
-    shared, home = shares_folders(cluster), context.settings.home
+    home = context.settings.home
+    executor = SparkExecutor(cluster, lambda: ClusterStore(cluster, home, context.environ).working, home)
     try:
-        session = session_for(cluster, ClusterStore(cluster, home, context.environ).working, home)
+        session = executor.session()
     except FalconError as error:
         yield warning(f"how Spark gets at object stores is not known: {error}", "start it, and ask again")
         return
@@ -83,7 +83,7 @@ def _of_cluster(cluster: Cluster, stores: dict[str, ClusterStore], context: Chec
         where, scheme = f"cluster {cluster.name!r}: Spark", kind_of(store).connector
         if scheme is not None and has_connector(session, scheme):
             yield ok(f"{where} goes to {name} itself, as {scheme}://")
-        elif shared:
+        elif executor.shares_folders:
             yield ok(f"{where} has no connector for {name}, and gets copies of it, in {LocalStaging.of(store)}")
         elif scheme is None:
             yield problem(f"{where} cannot get at {name}: no connector for it is used", "share a folder with it")

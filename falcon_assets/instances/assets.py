@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -16,7 +15,6 @@ from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping import run_tags
 from falcon_assets.history.mapping.partition_mappings import mapping_for, self_mapping
 from falcon_assets.history.mapping.partitions import AssetPartitions, partitions_of
-from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.instances.runs.instance_claims import InstanceClaims
 from falcon_assets.instances.runs.instance_run import InstanceRunner
 from falcon_assets.instances.runs.instance_work import ProcessWork
@@ -26,17 +24,14 @@ from falcon_assets.instances.runs.run_definitions import (
     RunDefinitions,
     recorded_versions,
 )
-from falcon_assets.instances.runs.workload_execution import WorkloadExecution
+from falcon_assets.instances.runs.workload_execution import run_workload
 from falcon_assets.instances.spark_resource import resource_key
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
-from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.planning.timeline import Timeline
 from falcon_assets.planning.workloads import ProcessWorkload
 from falcon_assets.settings import Settings
-from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.feed_store import StoresOf
 
 
 def effect_spec(
@@ -136,27 +131,22 @@ class ProcessAssets:
         own, and fails on its own; the run fails at its end if any did.
         """
         process, cluster = workload.entity, self.store.clusters[workload.cluster]
-        stores = cache(partial(self._stores, cluster))
-        elsewhere = self._elsewhere(cluster)
-        clock = partial(self.store.landing_clock, cluster_name=cluster.name, clock=self.settings.clock)
+        present = cache(partial(InstanceRunner.of, process, cluster, self.store, self.settings))
+        spark = resource_key(cluster)
 
         def work(context: dg.AssetExecutionContext, claims: InstanceClaims) -> ProcessWork:
             ledger, run = claims.ledger, context.run
-
-            def runner(declared: Process, root: Path) -> InstanceRunner:
-                user = declared.acl.owner if declared.acl else self.settings.user
-                where = (self.store.feeds, *stores(), root)
-                told = (run.run_id, self.settings.home, clock, elsewhere)
-                return InstanceRunner(declared, cluster, *where, user, *told)
-
+            runner = replace(present(), executor=getattr(context.resources, spark).executor, run_id=run.run_id)
             versions, number = recorded_versions(ledger, self.recording, process)
             old = OldDefinitions(process.name, cluster.name, self.store, self.settings.home, ledger.engine)
-            told = (run_tags.uses_latest(run.tags), lambda one: runner(*old.of(one)), context.log.info)
-            present = RunDefinitions(runner(process, self.store.root), number, versions, *told)
-            return ProcessWork(present, workload, ledger, self.settings.environ)
 
-        execution = WorkloadExecution(workload, self.settings.now, partial(open_ledger, self.settings), work)
-        spark = resource_key(cluster)
+            def older(version: int) -> InstanceRunner:
+                declared, root = old.of(version)
+                return replace(runner, process=declared, entity_root=root)
+
+            uses_latest = run_tags.uses_latest(run.tags)
+            definitions = RunDefinitions(runner, number, versions, uses_latest, older, context.log.info)
+            return ProcessWork(definitions, workload, ledger, self.settings.environ)
 
         @dg.multi_asset(
             name=workload.op_name,
@@ -167,21 +157,12 @@ class ProcessAssets:
             required_resource_keys={spark},
         )
         def compute(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
-            execution.run(context, lambda: getattr(context.resources, spark).spark_session)
+            run_workload(context, workload, self.settings, work)
             # A generator without results: the events are recorded already, instance by instance, and returning None
             # would make Dagster record another event for every partition.
             yield from ()
 
         return compute
-
-    def _stores(self, cluster: Cluster) -> tuple[ClusterStore, StoresOf]:
-        home, environ, roots = self.settings.home, self.settings.environ, roots_of(self.settings)
-        return ClusterStore(cluster, home, environ, roots=roots), StoresOf(cluster, home, environ, roots)
-
-    def _elsewhere(self, cluster: Cluster) -> list[StoresOf]:
-        """Of all colos; each is opened on first use."""
-        told = (self.settings.home, self.settings.environ, roots_of(self.settings))
-        return [StoresOf(one, *told) for one in self.store.everywhere.values() if one.name != cluster.name]
 
     def _specs(self, workload: ProcessWorkload, cluster: Cluster) -> Iterator[dg.AssetSpec]:
         process, own, timeline = workload.entity, workload.own_feeds, workload.partitions.timeline

@@ -9,7 +9,7 @@ from dagster_pyspark import LazyPySparkResource
 from pyspark.sql import SparkSession
 
 from falcon_assets.compute.spark.endpoints.confs import session_confs
-from falcon_assets.compute.spark.sessions import session_for
+from falcon_assets.compute.spark_executor import SparkExecutor
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.secret_values import is_secret
@@ -35,7 +35,11 @@ class ClusterSparkResource(LazyPySparkResource):
     @property
     def spark_session(self) -> SparkSession:
         """The warm session of this process, started on first use; raises StorageError where the store is unusable."""
-        return session_for(self.cluster, self._working(), Path(self.home))
+        return self.executor.session()
+
+    @property
+    def executor(self) -> SparkExecutor:
+        return SparkExecutor(self.cluster, self._working, Path(self.home))
 
     def _working(self) -> str:
         settings = load_settings()

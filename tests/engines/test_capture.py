@@ -9,10 +9,9 @@ import pytest
 
 from falcon_assets.compute.engines.computing.run import run_workflow
 from falcon_assets.compute.engines.computing.task import WorkflowTask
-from falcon_assets.compute.spark.sessions import session_for
+from falcon_assets.compute.spark_executor import SparkExecutor
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.planning.captured import Captured
-from tests.listener import LISTENER_HOME
 from tests.spark.sandbox import Sandbox
 
 FOREIGN = """
@@ -96,8 +95,7 @@ def test_partitions_that_spark_leaves_out_were_not_read(sandbox: Sandbox) -> Non
 def test_a_program_of_its_own(sandbox: Sandbox) -> None:
     sandbox.file("wf/program.py", PROGRAM)
     args = ("${flights}", "${elsewhere}", "${delays}")
-    submitted = replace(task(sandbox, engine="spark-submit", path="wf/program.py", args=args), home=LISTENER_HOME)
-    found = run_workflow(submitted).captured
+    found = run_workflow(task(sandbox, engine="spark-submit", path="wf/program.py", args=args)).captured
     assert found.problem == ""
     assert read_by(sandbox, found) == {"in/05", "known/at=us", "known/at=de"}
     assert written_by(sandbox, found) == ["out/delays"]
@@ -117,5 +115,5 @@ def test_without_the_listener_nothing_is_known(tmp_path: Path, local_cluster: Cl
     made = Sandbox(tmp_path, local_cluster.model_copy(update={"properties": other}))
     made.file("wf/one.sql", "SELECT 1 AS one")
     workflow = made.workflow(engine="spark-sql", path="wf/one.sql")
-    run = made.task(workflow, session=lambda: session_for(made.cluster, working))
+    run = made.task(workflow, executor=SparkExecutor(made.cluster, lambda: working))
     assert run_workflow(run).captured == Captured(problem="Spark runs without the listener")

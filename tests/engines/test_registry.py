@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyspark.find_spark_home import _find_spark_home
 
 from falcon_assets.model.workflow import engines
 from tests.processes import environ_with
@@ -67,13 +68,20 @@ kind: cluster
 name: primary
 interfaces: {write: {endpoint: data}, execute: {endpoint: "local[1]"}}
 ---
+kind: cluster
+name: backup
+interfaces: {write: {endpoint: backup}, execute: {endpoint: "local[1]"}}
+---
 kind: feed
 name: told
 frequency: hours(1)
 availability_flag: _SUCCESS
 format: text
 locations: {data: "/told/${YEAR}-${MONTH}-${DAY}-${HOUR}"}
-clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2013-01-01T02:00Z}}]
+clusters:
+  - {name: primary, type: source, validity: {start: 2013-01-01T00:00Z, end: 2013-01-01T02:00Z}}
+  - {name: backup, type: target, validity: {start: 2013-01-01T00:00Z, end: 2013-01-01T02:00Z}}
+schedule: true
 ---
 kind: process
 name: tell
@@ -142,11 +150,23 @@ def test_what_is_wrong_is_said(home: Path) -> None:
     assert "workflow.txt: unknown key 'txt' (did you mean 'text'?)" in falcon(home, "validate").stdout
 
 
-def test_instances_are_computed_and_published(home: Path, database: str) -> None:
+def test_instances_are_computed_published_and_replicated_without_a_jvm(home: Path, database: str) -> None:
+    java, started = home / "java", home / "started"
+    (java / "bin").mkdir(parents=True)
+    program = java / "bin" / "java"
+    program.write_text(f'#!/bin/sh\necho "$@" >> {started}\necho \'openjdk version "17.0.1"\' >&2\n')
+    program.chmod(0o755)
+    submit = [str(Path(_find_spark_home(), "bin", "spark-submit")), "--version"]
+    subprocess.run(submit, env={**environ_with(), "JAVA_HOME": str(java)}, capture_output=True, check=False)
+    assert "org.apache.spark" in started.read_text()  # this is what Spark would start
+    started.unlink()
     (home / "entity_defs" / "all.yaml").write_text(ENTITIES.replace(SETTING, "properties: {word: hello}"))
-    ran = falcon(home, "run", FALCON_DATABASE_URL=database, FALCON_CLOCK="2013-01-01T03:00Z")
+    place = {"FALCON_DATABASE_URL": database, "JAVA_HOME": str(java)}
+    ran = falcon(home, "run", FALCON_CLOCK="2013-01-01T03:00Z", **place)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    for hour in ("00", "01"):
-        folder = home / f"data/told/2013-01-01-{hour}"
-        assert (folder / "part.txt").read_text() == f"hello {hour}"
-        assert (folder / "_SUCCESS").exists()
+    for root in ("data", "backup"):
+        for hour in ("00", "01"):
+            folder = home / f"{root}/told/2013-01-01-{hour}"
+            assert (folder / "part.txt").read_text() == f"hello {hour}"
+            assert (folder / "_SUCCESS").exists()
+    assert set(started.read_text().splitlines()) <= {"-version"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 from sqlalchemy import select
 
-from falcon_assets.compute.spark.sessions import session_for
+from falcon_assets.compute.spark_executor import SparkExecutor
 from falcon_assets.errors import StorageError, UnknownInstanceError
 from falcon_assets.features.entities.lookup import lookup
 from falcon_assets.features.landing.collector import Collection, Collector
@@ -256,17 +257,20 @@ def test_a_refresh_while_it_is_read_publishes_nothing(home: Path, open_at: OpenA
         feeds, cluster = installation.entities.feeds, installation.entities.cluster("primary")
         stores = StoresOf(cluster, home, {})
         process, nominal = installation.entities.process("names"), parse_instant("2013-01-05T00:00Z")
-        where = (ClusterStore(cluster, home, {}), stores, installation.entities.root, "etl", "run")
-        runner = InstanceRunner(process, cluster, feeds, *where, clock=lambda feed: installation.settings.clock)
+        store = ClusterStore(cluster, home, {})
+        executor = SparkExecutor(cluster, lambda: store.working, home)
+        where = (store, stores, installation.entities.root, "etl", "run")
+        runner = InstanceRunner(process, executor, feeds, *where, clock=lambda feed: installation.settings.clock)
         ready = runner.prepare(nominal)
 
-        def session() -> SparkSession:
-            refresh(home, "AA,American\n", "2013-01-05T09:00Z")
-            return session_for(cluster, runner.store.working, home)
+        class Refreshing(SparkExecutor):
+            def session(self) -> SparkSession:
+                refresh(home, "AA,American\n", "2013-01-05T09:00Z")
+                return super().session()
 
         with pytest.raises(StorageError, match="feed carriers was refreshed while it was read: nothing is published"):
-            runner.run(ready, session)
+            replace(runner, executor=Refreshing(cluster, executor.working, home)).run(ready)
         kind, named = kind_of(stores(feeds["named"])), feeds["named"]
         assert not kind.is_available(named, "/named/2013-01-05")
-        assert runner.run(ready, lambda: session_for(cluster, runner.store.working, home)).outputs
+        assert runner.run(ready).outputs
         assert kind.is_available(named, "/named/2013-01-05")

@@ -84,7 +84,7 @@ def world(
 
 def tried(installation: Installation, name: str, rows: int = 2) -> TryResult:
     with trial_of(installation, name, HOUR, None, rows) as trial:
-        return try_instance(installation, trial)
+        return try_instance(trial)
 
 
 def left(installation: Installation) -> list[Path]:

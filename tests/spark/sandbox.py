@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from falcon_assets.compute.engines.computing.task import WorkflowTask
 from falcon_assets.compute.spark.data.dataset import InputData, OutputData
-from falcon_assets.compute.spark.sessions import session_for
+from falcon_assets.compute.spark_executor import SparkExecutor
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.process import Process
 from falcon_assets.model.workflow import Workflow
@@ -46,8 +46,12 @@ class Sandbox:
     folder: Path
     cluster: Cluster
 
+    @property
+    def executor(self) -> SparkExecutor:
+        return SparkExecutor(self.cluster, lambda: str(self.folder.parent), LISTENER_HOME)
+
     def session(self) -> SparkSession:
-        return session_for(self.cluster, str(self.folder.parent), LISTENER_HOME)
+        return self.executor.session()
 
     @staticmethod
     def workflow(**declared: Any) -> Workflow:
@@ -82,7 +86,7 @@ class Sandbox:
     def task(self, workflow: Workflow, **overrides: Any) -> WorkflowTask:
         given: dict[str, Any] = {
             "process": "hourly",
-            "cluster": self.cluster,
+            "executor": self.executor,
             "nominal": NOMINAL,
             "workflow": workflow,
             "entity_root": self.folder,
@@ -90,7 +94,6 @@ class Sandbox:
             "outputs": (self.output("delays"),),
             "properties": {},
             "working": str(self.folder / "working"),
-            "session": self.session,
             "run_id": "run",
         }
         return WorkflowTask(**{**given, **overrides})

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from falcon_assets.compute.spark.copying import copy_instance
-from falcon_assets.compute.spark.sessions import session_for
+from falcon_assets.compute.spark_executor import SparkExecutor
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.planning.replication import ReplicationOptions
 from falcon_assets.storage.copying import copy_task, throttle
 from falcon_assets.storage.copying.copy_task import CopyProgress
+from tests.builders import make_cluster
 from tests.copy_sandbox import CopySandbox, some_files
 from tests.own_time import OwnTime
 
@@ -31,7 +31,7 @@ def test_an_instance_is_copied_and_verified(any_cluster: Cluster, working: str, 
     copies.write(files)
     seen: list[CopyProgress] = []
     with copies.copying() as copy:
-        result = copy_instance(partial(session_for, any_cluster, working), copy, seen.append)
+        result = copy_instance(SparkExecutor(any_cluster, lambda: working), copy, seen.append)
     assert (result.files_copied, result.bytes) == (121, sum(map(len, files.values())))
     assert (result.verification, result.files_skipped, result.to_publish) == ("checksum", 0, True)
     assert (seen[-1].files, seen[-1].bytes, seen[-1].of_files) == (121, result.bytes, 121)
@@ -40,8 +40,12 @@ def test_an_instance_is_copied_and_verified(any_cluster: Cluster, working: str, 
     assert copies.read() == files
 
 
-def no_session() -> SparkSession:
-    raise AssertionError("there is too little to copy")
+class NoSpark(SparkExecutor):
+    def session(self) -> Any:
+        raise AssertionError("there is too little to copy")
+
+
+NO_SPARK = NoSpark(make_cluster(), str)
 
 
 def test_late_changes_move_only_what_changed_and_what_is_small_needs_no_spark(copies: CopySandbox) -> None:
@@ -49,20 +53,20 @@ def test_late_changes_move_only_what_changed_and_what_is_small_needs_no_spark(co
     copies.write(files)
     seen: list[CopyProgress] = []
     with copies.copying() as copy:
-        assert copy_instance(no_session, copy, seen.append).verification == "checksum"
+        assert copy_instance(NO_SPARK, copy, seen.append).verification == "checksum"
     assert (seen[-1].files, seen[-1].of_files) == (20, 20)
     copies.publish()
     del files["part-00002.json"]
     files |= {"part-00004.json": b"another", "new": b"new"}
     copies.write(files)
     with copies.copying() as copy:
-        result = copy_instance(no_session, copy)
+        result = copy_instance(NO_SPARK, copy)
     assert sorted(step.name for steps in copy.plan.tasks for step in steps) == ["new", "part-00004.json"]
     copies.publish()
     assert (result.files_copied, result.files_skipped) == (2, 18)
     assert copies.read() == files
     with copies.copying() as copy:
-        assert not copy_instance(no_session, copy).to_publish
+        assert not copy_instance(NO_SPARK, copy).to_publish
 
 
 @pytest.mark.parametrize("count", [4, 101], ids=["here", "on Spark"])
@@ -73,7 +77,7 @@ def test_a_file_that_cannot_be_read_is_named(
     with copies.copying() as copy:
         Path(copies.store("primary").path("/raw/2013/01/01/00/part-00002.json")).unlink()
         with pytest.raises(StorageError) as raised:
-            copy_instance(partial(session_for, local_cluster, working), copy)
+            copy_instance(SparkExecutor(local_cluster, lambda: working), copy)
     assert str(raised.value) == (
         "cluster 'backup': cannot copy /raw/2013/01/01/00 from 'primary': 1 file(s) could not be copied: "
         "part-00002.json: No such file or directory"
@@ -85,7 +89,7 @@ def test_a_failure_of_spark_is_said_in_a_sentence(local_cluster: Cluster, workin
     with copies.copying() as copy:
         Path(copy.job.plan_path(0)).unlink()
         with pytest.raises(StorageError, match=re.escape("the copy failed in Spark: FileNotFoundError: ")):
-            copy_instance(partial(session_for, local_cluster, working), copy)
+            copy_instance(SparkExecutor(local_cluster, lambda: working), copy)
 
 
 @pytest.mark.parametrize(("rate", "size"), [(4.0, 2 << 20), (0.5, 300_000)], ids=["one file", "many small files"])
@@ -98,6 +102,6 @@ def test_map_bandwidth_is_kept(copies: CopySandbox, monkeypatch: pytest.MonkeyPa
         own = OwnTime()
         for module in (throttle, copy_task):
             monkeypatch.setattr(module, "time", own)
-        result = copy_instance(no_session, copy)
+        result = copy_instance(NO_SPARK, copy)
     assert result.bytes / (1 << 20) / result.task_seconds == pytest.approx(rate)
     assert own.now == pytest.approx(result.task_seconds)

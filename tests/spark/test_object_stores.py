@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from falcon_assets.compute.spark.data.connectors import _has_classes, connector_settings, has_connector
-from falcon_assets.compute.spark.endpoints.shared_folders import shares_folders
 from falcon_assets.compute.spark.sessions import session_for
+from falcon_assets.compute.spark_executor import SparkExecutor
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.storage.cluster_store import ClusterStore
@@ -35,7 +35,7 @@ from tests.s3_server import ENVIRON, lake
 )
 def test_who_shares_folders_with_a_run(endpoint: str, write: str, shared: bool) -> None:
     interfaces = {"write": {"endpoint": write}, "execute": {"endpoint": endpoint}}
-    assert shares_folders(make_cluster(interfaces=interfaces)) is shared
+    assert SparkExecutor(make_cluster(interfaces=interfaces), str).shares_folders is shared
 
 
 S3A = "spark.hadoop.fs.s3a.bucket.lake."

@@ -6,7 +6,6 @@ import stat
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -15,6 +14,7 @@ from falcon_assets.compute.engines.computing.run import run_workflow
 from falcon_assets.compute.spark.connect_server import ServerFiles, ServerProcess, authenticated, start, status, stop
 from falcon_assets.compute.spark.endpoints.connect_endpoint import served_port, with_token, without_token
 from falcon_assets.compute.spark.sessions import isolated, session_for, stop_sessions
+from falcon_assets.compute.spark_executor import SparkExecutor
 from falcon_assets.errors import SettingsError, WorkflowError
 from tests.listener import share_listener
 from tests.processes import free_port
@@ -119,11 +119,8 @@ def test_spark_submit_has_the_token_from_its_environment(
         "assert os.environ['SPARK_CONNECT_AUTHENTICATE_TOKEN'] not in command\n",
     )
 
-    def session() -> Any:
-        return session_for(cluster, working, home)
-
     workflow = box.workflow(engine="spark-submit", path="app.py", args=["${delays}"])
-    result = run_workflow(box.task(workflow, session=session))
+    result = run_workflow(box.task(workflow, executor=SparkExecutor(cluster, lambda: working, home)))
     assert result.records == {"delays": 3}
     stop_sessions()
 

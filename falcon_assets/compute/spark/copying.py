@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
+from falcon_assets.compute.executor import Executor
 from falcon_assets.compute.spark.cancelling import cancellable_jobs
 from falcon_assets.compute.spark.failures import SPARK_ERRORS, explain
 from falcon_assets.errors import StorageError
@@ -26,12 +27,12 @@ _PROGRESS_SECONDS = 1.0
 
 
 def copy_instance(
-    session: Callable[[], SparkSession], copy: InstanceCopy, progress: Callable[[CopyProgress], object] | None = None
+    executor: Executor, copy: InstanceCopy, progress: Callable[[CopyProgress], object] | None = None
 ) -> CopyResult:
     """Copies and verifies one source's part of an instance, each task of its plan as a task of Spark.
 
-    Small copies are made in this process; ``session``, whose workers need this package and both stores, is called for
-    larger ones only. ``progress`` is called about once a second, from another thread, and at the end.
+    Small copies are made in this process; ``executor``, whose workers need this package and both stores, makes the
+    larger ones. ``progress`` is called about once a second, from another thread, and at the end.
 
     Raises:
         StorageError: a file could not be copied, the source changed meanwhile, or Spark failed. Verified files are not
@@ -40,7 +41,7 @@ def copy_instance(
     if not copy.plan.tasks:
         return copy.finish(TaskSummary())
     job = copy.job
-    spark = None if copy.plan.is_small else session()  # while Spark starts there is no progress to tell
+    spark = None if copy.plan.is_small else executor.session()  # while Spark starts there is no progress to tell
     with _reported(job, copy, progress):
         done = copy.run_here() if spark is None else _done(spark, job, len(copy.plan.tasks))
     return copy.finish(done)

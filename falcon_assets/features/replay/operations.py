@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
-
-from falcon_assets.compute.spark.sessions import session_for
 from falcon_assets.errors import (
     ExpressionError,
     MissingInputsError,
@@ -42,12 +38,9 @@ from falcon_assets.instances.store.newest_instances import newest_written
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.acting import require_change, require_read
 from falcon_assets.operations.auditing import audited
-from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.machine import require_machine
 from falcon_assets.planning.workloads import ProcessWorkload
-from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.feed_store import StoresOf
 
 
 @dataclass(frozen=True)
@@ -183,10 +176,7 @@ def replay_instance(
         except _IMPOSSIBLE as error:
             audit.result(False)
             return ReplayResult(*about, environment=other, old=old, impossible=str(error))
-        if publish:
-            outputs = _published(installation, replay, ready, _publishing(made))
-        else:
-            outputs = replay.compare(ready, _session(installation, replay.runner))
+        outputs = _published(installation, replay, ready, _publishing(made)) if publish else replay.compare(ready)
         done = ReplayResult(*about, environment=other, old=old, outputs=tuple(outputs), published=publish)
         audit.result(publish)
     if publish:
@@ -208,23 +198,13 @@ def _publishing(made: MadeVersions) -> ProcessWorkload:
 
 
 def _replay(installation: Installation, then: RecordedWorld, wanted: Version, recorded: RecordedInstance) -> Replay:
-    settings, entities, process, cluster = installation.settings, installation.entities, then.process, then.cluster
-    store = ClusterStore(cluster, settings.home, settings.environ, roots=roots_of(settings))
-    feeds = {**entities.feeds, **then.entities.feeds}
-    user = process.acl.owner if process.acl else settings.user
-    name = f"replay-{uuid.uuid4().hex}"
-    clock = partial(entities.landing_clock, cluster_name=cluster.name, clock=settings.clock)
-    elsewhere = (one for one in entities.everywhere.values() if one.name != cluster.name)
-    others = [StoresOf(one, settings.home, settings.environ, roots_of(settings)) for one in elsewhere]
-    told = (user, name, settings.home, clock)
-    runner = InstanceRunner(process, cluster, feeds, store, then.stores, then.root, *told, others=others)
+    name, process = f"replay-{uuid.uuid4().hex}", then.process
+    present = InstanceRunner.of(process, then.cluster, installation.entities, installation.settings, name)
+    feeds = {**present.feeds, **then.entities.feeds}
+    runner = replace(present, feeds=feeds, store_of=then.stores, entity_root=then.root)
     nominal = wanted.nominal or wanted.instance
-    folder = Path(store.working) / "replays" / process.name / nominal.strftime("%Y-%m-%dT%H-%MZ")
+    folder = Path(runner.store.working) / "replays" / process.name / nominal.strftime("%Y-%m-%dT%H-%MZ")
     return Replay(runner, nominal, recorded, folder)
-
-
-def _session(installation: Installation, runner: InstanceRunner) -> Callable[[], SparkSession]:
-    return lambda: session_for(runner.cluster, runner.store.working, installation.settings.home)
 
 
 def _published(
@@ -242,7 +222,7 @@ def _published(
             replaced = replaced_by(workload, replay.nominal, newest_written(connection, [workload]))
         if replaced:
             raise StorageError(f"{workload.name} {format_instant(replay.nominal)} cannot be published: {replaced}")
-        outputs, result = replay.publish(ready, _session(installation, runner))
+        outputs, result = replay.publish(ready)
         timeline, partition = workload.partitions.timeline, workload.partitions.partition_of(replay.nominal)
         definition = next(iter(replay.recorded.outputs.values())).definition
         told = (runner.process.name, workload.cluster, key_of(timeline, partition), installation.settings.now())

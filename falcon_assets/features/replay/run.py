@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +16,6 @@ from falcon_assets.compute.engines.computing.task import WorkflowResult
 from falcon_assets.compute.spark.data.comparison import Comparison, as_in_table, compare
 from falcon_assets.compute.spark.data.dataset import InputData
 from falcon_assets.compute.spark.data.reading import read_input
-from falcon_assets.compute.spark.endpoints.shared_folders import shares_folders
 from falcon_assets.compute.spark.sessions import apply_settings, isolated
 from falcon_assets.errors import MissingInputsError, StorageError, UnknownInstanceError
 from falcon_assets.features.replay.rules import RecordedInstance
@@ -66,7 +65,7 @@ class Replay:
             FalconError: the definition does not have the instance, or a feed of an output has another one.
         """
         runner = self.runner
-        if not shares_folders(runner.cluster):
+        if not runner.executor.shares_folders:
             raise StorageError(
                 f"the Spark of cluster {runner.cluster.name!r} shares no folder with this machine, where what it makes "
                 "is left to be compared: replay where the execute endpoint is local[N], the server of falcon spark "
@@ -77,7 +76,7 @@ class Replay:
             runner.cluster,
             runner.feeds,
             self.nominal,
-            user=runner.user,
+            user=runner.owner,
             available=lambda feed: self.recorded.read_of(feed.name),
         )
         gone: list[str] = []
@@ -108,7 +107,7 @@ class Replay:
         late = () if any(one.late for one in self.recorded.outputs.values()) else None
         return ReadyInstance(plan, available, late)
 
-    def compare(self, ready: ReadyInstance, session: Callable[[], SparkSession]) -> list[ReplayedOutput]:
+    def compare(self, ready: ReadyInstance) -> list[ReplayedOutput]:
         """Computes the instance into :attr:`folder` and compares it; published data stays unchanged.
 
         Raises:
@@ -122,19 +121,17 @@ class Replay:
                 raise StorageError(f"{when} is being replayed by another process: let it end")
             shutil.rmtree(self.folder, ignore_errors=True)
             self.folder.mkdir()
-            data = self.runner.data(ready, session)
+            data = self.runner.data(ready)
             with data.readable(ready.available) as read:
                 urls = {output.name: f"file://{self.folder / output.name}" for output in ready.plan.outputs}
-                return self._computed(ready, data, read, urls, session)[0]
+                return self._computed(ready, data, read, urls)[0]
 
-    def publish(
-        self, ready: ReadyInstance, session: Callable[[], SparkSession]
-    ) -> tuple[list[ReplayedOutput], InstanceResult]:
+    def publish(self, ready: ReadyInstance) -> tuple[list[ReplayedOutput], InstanceResult]:
         """Computes, compares and publishes the instance, as an ordinary publication; raises as :meth:`compare`."""
-        started, data = time.monotonic(), self.runner.data(ready, session)
+        started, data = time.monotonic(), self.runner.data(ready)
         with data.within_reach(ready.available) as (read, publications):
             urls = {name: publication.staging_url(name) for name, publication in publications.items()}
-            outputs, result = self._computed(ready, data, read, urls, session)
+            outputs, result = self._computed(ready, data, read, urls)
             used, undeclared = self.runner.used(ready.plan, read, urls, result)
             records = {one.feed: one.records for one in outputs}
             current_cancellation().make_final()
@@ -157,16 +154,11 @@ class Replay:
         return kind_of(self.runner.store_of(feed)).path_of_version(feed, instance, path, version)
 
     def _computed(
-        self,
-        ready: ReadyInstance,
-        data: InstanceData,
-        read: Readings,
-        urls: Mapping[str, str],
-        session: Callable[[], SparkSession],
+        self, ready: ReadyInstance, data: InstanceData, read: Readings, urls: Mapping[str, str]
     ) -> tuple[list[ReplayedOutput], WorkflowResult]:
-        result = self.runner.compute(ready, data.settings, read, urls, session)
+        result = self.runner.compute(ready, data.settings, read, urls)
         found = []
-        with isolated(session()) as spark:
+        with isolated(self.runner.executor.session()) as spark:
             apply_settings(spark, data.settings, self.runner.process.name)
             for one in ready.plan.outputs:
                 compared = self._compared(spark, data, one, urls[one.name])

@@ -14,12 +14,10 @@ from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping import run_tags
 from falcon_assets.history.mapping.partition_mappings import mapping_for
 from falcon_assets.history.mapping.partitions import AssetPartitions
-from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.instances.assets import feed_spec
 from falcon_assets.instances.runs.instance_claims import InstanceClaims
-from falcon_assets.instances.runs.instance_work import InstanceWork
 from falcon_assets.instances.runs.run_definitions import DefinitionRecording, recorded_versions
-from falcon_assets.instances.runs.workload_execution import WorkloadExecution
+from falcon_assets.instances.runs.workload_execution import run_workload
 from falcon_assets.instances.spark_resource import resource_key
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
@@ -47,7 +45,6 @@ class ReplicationAssets:
         copied, recorded and fails on its own.
         """
         feed, cluster = replications[0].entity, self.store.clusters[replications[0].cluster]
-        executions = [self._execution(one, feed, cluster) for one in replications]
         spark = resource_key(cluster)
 
         @dg.multi_asset(
@@ -60,13 +57,13 @@ class ReplicationAssets:
         )
         def copy(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
             wanted = context.run.tags.get(run_tags.PROCESS)
-            chosen = [one for one in executions if one.workload.name == wanted] or executions
+            chosen = [one for one in replications if one.name == wanted] or replications
             failures = list[str]()
             for one in chosen:
                 try:
-                    one.run(context, lambda: getattr(context.resources, spark).spark_session)
+                    run_workload(context, one, self.settings, partial(self._work, one))
                 except dg.Failure as failure:
-                    failures.append(failure.description or one.workload.name)
+                    failures.append(failure.description or one.name)
             if failures:
                 raise dg.Failure("\n".join(failures))
             # As in process assets: the events are recorded already, instance by instance.
@@ -92,15 +89,16 @@ class ReplicationAssets:
             mapping = mapping_for(one.inputs[0], one.timezone, one.partitions, upstream)
             yield dg.AssetDep(names.asset_key(one.reads_on, one.entity.name), partition_mapping=mapping)
 
-    def _execution(self, replication: ReplicationWorkload, feed: Feed, cluster: Cluster) -> WorkloadExecution:
-        def work(context: dg.AssetExecutionContext, claims: InstanceClaims) -> InstanceWork:
-            home, environ, roots = self.settings.home, self.settings.environ, roots_of(self.settings)
-            reads_on = self.store.everywhere[replication.reads_on]
-            source = store_of(feed, reads_on, home, environ, readonly=True, roots=roots)
-            parts = contributions(feed, cluster.name, self.store.everywhere)
-            route = Route(replication, feed, source, store_of(feed, cluster, home, environ, roots=roots), parts)
-            _, version = recorded_versions(claims.ledger, self.recording, feed)
-            clock = self.store.landing_clock(feed, replication.reads_on, self.settings.clock)
-            return ReplicationWork(route, claims, context.log.info, self.copying, version, clock)
-
-        return WorkloadExecution(replication, self.settings.now, partial(open_ledger, self.settings), work)
+    def _work(
+        self, replication: ReplicationWorkload, context: dg.AssetExecutionContext, claims: InstanceClaims
+    ) -> ReplicationWork:
+        feed, cluster = replication.entity, self.store.clusters[replication.cluster]
+        home, environ, roots = self.settings.home, self.settings.environ, roots_of(self.settings)
+        reads_on = self.store.everywhere[replication.reads_on]
+        source = store_of(feed, reads_on, home, environ, readonly=True, roots=roots)
+        parts = contributions(feed, cluster.name, self.store.everywhere)
+        route = Route(replication, feed, source, store_of(feed, cluster, home, environ, roots=roots), parts)
+        executor = getattr(context.resources, resource_key(cluster)).executor
+        _, version = recorded_versions(claims.ledger, self.recording, feed)
+        clock = self.store.landing_clock(feed, replication.reads_on, self.settings.clock)
+        return ReplicationWork(route, executor, claims, context.log.info, self.copying, version, clock)

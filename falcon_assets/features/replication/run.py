@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TypeAlias
 
 from falcon_assets.base.cancellation import current_cancellation
+from falcon_assets.compute.executor import Executor
 from falcon_assets.compute.spark.copying import copy_instance
 from falcon_assets.errors import MissingInputsError
 from falcon_assets.history.events.event_log import materialization, observation
@@ -19,7 +20,7 @@ from falcon_assets.history.events.process_instances import FilesCopied, Instance
 from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.instances.runs.environment import run_environment
 from falcon_assets.instances.runs.instance_claims import InstanceClaims
-from falcon_assets.instances.runs.instance_work import Done, Event, Prepared, Session
+from falcon_assets.instances.runs.instance_work import Done, Event, Prepared
 from falcon_assets.instances.runs.kept_versions import kept_versions
 from falcon_assets.instances.runs.planned_inputs import Evicted
 from falcon_assets.instances.store.consumed import versions_read
@@ -88,6 +89,7 @@ class ReplicationWork:
     """
 
     route: Route
+    executor: Executor
     claims: InstanceClaims
     say: Callable[[str], None]
     copying: Copying
@@ -123,7 +125,7 @@ class _Copy:
     nominal: datetime
     late: tuple[LateChange, ...]
 
-    def run(self, session: Session) -> Done:
+    def run(self) -> Done:
         route = self.work.route
         path, output = route.source_path(self.nominal), route.output(self.nominal)
         options = replication_options(route.feed.properties)
@@ -134,7 +136,7 @@ class _Copy:
                 # Between the first listing and the last, which have to be the same: it is what is copied. Replaced
                 # before the first, the new data would be recorded as the old.
                 read = kind_of(route.source).version(path, route.feed.availability_flag)
-                result = copy_instance(session, copy, self._progress())
+                result = copy_instance(self.work.executor, copy, self._progress())
             key = f"{route.feed.name} on {route.replication.cluster} at {format_instant(self.nominal)}"
             sources = [part.source for part in sources_of(route.parts, self.nominal)]
             parts = [to.copy_target(output, source) for source in sorted(sources, key=own.__ne__)]

@@ -7,22 +7,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import Any
 
-from falcon_assets.compute.spark.sessions import session_for
 from falcon_assets.errors import QueryError
 from falcon_assets.features.trial.run import Trial, Tried, TriedOutput
 from falcon_assets.instances.runs.instance_run import InstanceRunner
 from falcon_assets.instances.views.details import find_subject
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.auditing import require_readable
-from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.machine import require_machine
 from falcon_assets.planning.workloads import ProcessWorkload
-from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.feed_store import StoresOf
 
 
 @dataclass(frozen=True)
@@ -75,25 +70,7 @@ def trial_of(
     feeds = {one.feed for one in declared.inputs} | {one.feed for one in declared.outputs}
     require_readable(installation, "try", [declared, *(entities.feeds[name] for name in sorted(feeds))])
     require_machine(settings.environ, settings.home)
-    roots = roots_of(settings)
-    others = [
-        StoresOf(one, settings.home, settings.environ, roots)
-        for one in entities.everywhere.values()
-        if one.name != where.name
-    ]
-    runner = InstanceRunner(
-        declared,
-        where,
-        entities.feeds,
-        ClusterStore(where, settings.home, settings.environ, roots=roots),
-        StoresOf(where, settings.home, settings.environ, roots),
-        entities.root,
-        declared.acl.owner if declared.acl else settings.user,
-        f"try-{uuid.uuid4().hex}",
-        settings.home,
-        partial(entities.landing_clock, cluster_name=where.name, clock=settings.clock),
-        others,
-    )
+    runner = InstanceRunner.of(declared, where, entities, settings, f"try-{uuid.uuid4().hex}")
     trial = Trial(runner, runner.prepare(instance), rows)
     try:
         yield trial
@@ -101,7 +78,7 @@ def trial_of(
         trial.forget()
 
 
-def try_instance(installation: Installation, trial: Trial) -> TryResult:
+def try_instance(trial: Trial) -> TryResult:
     """Computes the trial; the Spark session stays open.
 
     Raises:
@@ -109,8 +86,7 @@ def try_instance(installation: Installation, trial: Trial) -> TryResult:
         StorageError: a store cannot be read, or Spark shares no folder with this machine.
     """
     runner = trial.runner
-    session = partial(session_for, runner.cluster, runner.store.working, installation.settings.home)
-    return TryResult(runner.process.name, runner.cluster.name, trial.ready.plan.nominal, trial.compute(session))
+    return TryResult(runner.process.name, runner.cluster.name, trial.ready.plan.nominal, trial.compute())
 
 
 def _output_data(one: TriedOutput) -> dict[str, Any]:

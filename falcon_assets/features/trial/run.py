@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,7 +16,6 @@ from pyspark.sql import DataFrame, SparkSession
 from falcon_assets.base.texts import hidden, visible
 from falcon_assets.compute.spark.data.dataset import InputData
 from falcon_assets.compute.spark.data.reading import read_input
-from falcon_assets.compute.spark.endpoints.shared_folders import shares_folders
 from falcon_assets.compute.spark.jvm import in_utc
 from falcon_assets.compute.spark.sessions import apply_settings, isolated
 from falcon_assets.errors import StorageError
@@ -68,22 +67,22 @@ class Trial:
     rows: int
     _folder: Path | None = field(default=None, init=False)
 
-    def compute(self, session: Callable[[], SparkSession]) -> Tried:
+    def compute(self) -> Tried:
         """Computes the instance; published data stays unchanged. Raises as :func:`.try_instance`."""
         runner, plan, started = self.runner, self.ready.plan, time.monotonic()
-        if not shares_folders(runner.cluster):
+        if not runner.executor.shares_folders:
             raise StorageError(
                 f"the Spark of cluster {runner.cluster.name!r} shares no folder with this machine, where what it makes "
                 "is looked at: try it where the execute endpoint is local[N], the server of falcon spark start, or a "
                 "standalone master on this machine"
             )
         with self._own_folder() as folder:
-            data = runner.data(self.ready, session)
+            data = runner.data(self.ready)
             with data.readable(self.ready.available) as read:
                 urls = {output.name: f"file://{folder / output.name}" for output in plan.outputs}
-                result = runner.compute(self.ready, data.settings, read, urls, session)
+                result = runner.compute(self.ready, data.settings, read, urls)
                 used, _ = runner.used(plan, read, urls, result)
-                outputs = tuple(self._shown(data, urls, result.records, used, session))
+                outputs = tuple(self._shown(data, urls, result.records, used))
         return Tried(outputs, used, time.monotonic() - started)
 
     def forget(self) -> None:
@@ -111,14 +110,9 @@ class Trial:
                 self.forget()
 
     def _shown(
-        self,
-        data: InstanceData,
-        urls: Mapping[str, str],
-        records: Mapping[str, int],
-        used: Usage,
-        session: Callable[[], SparkSession],
+        self, data: InstanceData, urls: Mapping[str, str], records: Mapping[str, int], used: Usage
     ) -> Iterator[TriedOutput]:
-        with in_utc(), isolated(session()) as spark:
+        with in_utc(), isolated(self.runner.executor.session()) as spark:
             apply_settings(spark, data.settings, self.runner.process.name)
             for one in self.ready.plan.outputs:
                 known = used.columns.get(one.name)

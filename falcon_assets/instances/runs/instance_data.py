@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
-from pyspark.sql import SparkSession
-
+from falcon_assets.compute.executor import Executor
 from falcon_assets.compute.spark.data.connectors import connector_settings, has_connector
-from falcon_assets.compute.spark.endpoints.shared_folders import shares_folders
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
@@ -31,13 +29,13 @@ Publications: TypeAlias = Mapping[str, InstancePublication]
 
 @dataclass(frozen=True)
 class InstanceData:
-    """The data of one instance; ``session`` None: a program computes it, in a Spark that cannot be inspected before."""
+    """The data of one instance; not ``in_session``: what computes it cannot be inspected before."""
 
     plan: ProcessInstance
-    cluster: Cluster
+    executor: Executor
     store: ClusterStore
     store_of: Callable[[Feed], ClusterStore]
-    session: Callable[[], SparkSession] | None
+    in_session: bool
 
     @contextmanager
     def within_reach(
@@ -79,7 +77,7 @@ class InstanceData:
                 raise StorageError(
                     f"{self._key}: {lies}: outputs are published on file://, on HDFS and on object stores only"
                 )
-            targets = {output.name: _target(output, self.cluster) for output in ours}
+            targets = {output.name: _target(output, self.executor.cluster) for output in ours}
             publication = held.enter_context(kind.publish(self._key, targets, staging))
             found |= dict.fromkeys(targets, publication)
         return found
@@ -93,12 +91,12 @@ class InstanceData:
     @cached_property
     def _by_connector(self) -> bool:
         """Whether Spark has its own access to the object stores: where it can, and where folders are not shared."""
-        if not shares_folders(self.cluster):
+        if not self.executor.shares_folders:
             return True
-        if self.session is None:
+        if not self.in_session:
             return False
         schemes = {kind_of(store).connector for store in self._object_stores}
-        return all(scheme is not None and has_connector(self.session(), scheme) for scheme in schemes)
+        return all(scheme is not None and has_connector(self.executor.session(), scheme) for scheme in schemes)
 
     @property
     def settings(self) -> dict[str, str]:

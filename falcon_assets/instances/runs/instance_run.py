@@ -6,15 +6,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 from falcon_assets.base.cancellation import current_cancellation
+from falcon_assets.catalog.store import EntityStore
 from falcon_assets.compute.engines.computing.run import run_workflow
 from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask
+from falcon_assets.compute.executor import Executor
 from falcon_assets.compute.spark.data.dataset import InputData, OutputData
+from falcon_assets.compute.spark_executor import SparkExecutor
 from falcon_assets.history.events.feed_instances import KeptVersion
 from falcon_assets.history.events.inputs import Consumption
 from falcon_assets.instances.runs.data_usage import FeedPlaces, require_declared
@@ -27,11 +28,13 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
 from falcon_assets.model.spark_settings import spark_settings
 from falcon_assets.model.table_uri import TableUri
+from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.data_usage import DeclaredData, DeclaredInput, Usage, usage
 from falcon_assets.planning.instance_record import LateChange
 from falcon_assets.planning.late_inputs import late_workflow
 from falcon_assets.planning.process_instance import OutputPlan, ProcessInstance, plan_process_instance
+from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.instances.data_version import DataVersion
@@ -83,24 +86,52 @@ class ReadyInstance:
 
 @dataclass(frozen=True)
 class InstanceRunner:
-    """Runs instances of one process on one cluster; safe from several threads.
+    """Runs instances of one process on the cluster of ``executor``; safe from several threads.
 
-    ``home`` has the listener for reads and writes of programs, None: these are not captured. ``clock`` is
+    ``user`` is for processes without an owner. ``clock`` is
     :meth:`falcon_assets.catalog.store.EntityStore.landing_clock`. ``others`` are stores on other clusters, whose data
     workflows may read undeclared.
     """
 
     process: Process
-    cluster: Cluster
+    executor: Executor
     feeds: Mapping[str, Feed]
     store: ClusterStore
     store_of: StoresOf
     entity_root: Path
     user: str
     run_id: str
-    home: Path | None = None
     clock: Callable[[Feed], Clock | None] = _real_clock
     others: Sequence[StoresOf] = ()
+
+    @classmethod
+    def of(
+        cls, process: Process, cluster: Cluster, entities: EntityStore, settings: Settings, run_id: str = ""
+    ) -> InstanceRunner:
+        """With present definitions and stores; raises StorageError where the cluster's store is unusable."""
+        where = (settings.home, settings.environ, roots_of(settings))
+        store = ClusterStore(cluster, settings.home, settings.environ, roots=roots_of(settings))
+        return cls(
+            process,
+            SparkExecutor(cluster, lambda: store.working, settings.home),
+            entities.feeds,
+            store,
+            StoresOf(cluster, *where),
+            entities.root,
+            settings.user,
+            run_id,
+            partial(entities.landing_clock, cluster_name=cluster.name, clock=settings.clock),
+            [StoresOf(one, *where) for one in entities.everywhere.values() if one.name != cluster.name],
+        )
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.executor.cluster
+
+    @property
+    def owner(self) -> str:
+        """The value of ``user()``."""
+        return self.process.acl.owner if self.process.acl else self.user
 
     def prepare(
         self, nominal: datetime, late: tuple[LateChange, ...] | None = None, evicted: Evicted = nothing_evicted
@@ -111,7 +142,7 @@ class InstanceRunner:
         missing.
         """
         plan = plan_process_instance(
-            self.process, self.cluster, self.feeds, nominal, user=self.user, available=self._inputs.instances
+            self.process, self.cluster, self.feeds, nominal, user=self.owner, available=self._inputs.instances
         )
         available = self._inputs.require(plan, self._subject(nominal), evicted)
         return ReadyInstance(plan, available, late)
@@ -119,8 +150,8 @@ class InstanceRunner:
     def is_there(self, feed: str, instance: datetime) -> bool:
         return self._inputs.is_there(self.feeds[feed], instance)
 
-    def run(self, ready: ReadyInstance, session: Callable[[], SparkSession]) -> InstanceResult:
-        """Reads, computes and publishes; ``session`` is called when Spark is needed.
+    def run(self, ready: ReadyInstance) -> InstanceResult:
+        """Reads, computes and publishes.
 
         Raises:
             CancelledError: it was cancelled before anything was published.
@@ -129,7 +160,7 @@ class InstanceRunner:
         """
         started = time.monotonic()
         plan = ready.plan
-        data = self.data(ready, session)
+        data = self.data(ready)
         snapshots = self._inputs.snapshots(plan)
         with data.within_reach(ready.available) as (read, publications):
             inputs = {
@@ -137,7 +168,7 @@ class InstanceRunner:
                 for one in plan.inputs
             }
             urls = {name: publication.staging_url(name) for name, publication in publications.items()}
-            result = self.compute(ready, data.settings, read, urls, session)
+            result = self.compute(ready, data.settings, read, urls)
             used, undeclared = self.used(plan, read, urls, result)
             if self.process.strict_lineage:
                 require_declared(used, self.process.name, late_workflow(self.process, ready.late).program)
@@ -157,9 +188,9 @@ class InstanceRunner:
         late = _read(ready.late or (), inputs)
         return InstanceResult(plan.nominal, inputs, outputs, result.application_id, seconds, used, late, undeclared)
 
-    def data(self, ready: ReadyInstance, session: Callable[[], SparkSession]) -> InstanceData:
+    def data(self, ready: ReadyInstance) -> InstanceData:
         in_session = late_workflow(self.process, ready.late).shares_session
-        return InstanceData(ready.plan, self.cluster, self.store, self.store_of, session if in_session else None)
+        return InstanceData(ready.plan, self.executor, self.store, self.store_of, in_session)
 
     def used(
         self, plan: ProcessInstance, read: Readings, urls: Mapping[str, str], result: WorkflowResult
@@ -187,12 +218,7 @@ class InstanceRunner:
         )
 
     def compute(
-        self,
-        ready: ReadyInstance,
-        settings: Mapping[str, str],
-        read: Readings,
-        urls: Mapping[str, str],
-        session: Callable[[], SparkSession],
+        self, ready: ReadyInstance, settings: Mapping[str, str], read: Readings, urls: Mapping[str, str]
     ) -> WorkflowResult:
         """Runs the workflow without publishing; raises CancelledError and WorkflowError.
 
@@ -202,10 +228,10 @@ class InstanceRunner:
         return run_workflow(
             WorkflowTask(
                 process=self.process.name,
-                cluster=self.cluster,
+                executor=self.executor,
                 nominal=plan.nominal,
                 timezone=self.process.timezone,
-                user=self.user,
+                user=self.owner,
                 workflow=late_workflow(self.process, ready.late),
                 entity_root=self.entity_root,
                 inputs=tuple(read_as_data(one.name, one.feed, read[one.name], one.partition) for one in plan.inputs),
@@ -215,9 +241,7 @@ class InstanceRunner:
                 properties=plan.properties,
                 settings={**settings, **spark_settings(self.process, plan.properties)},
                 working=self.store.working,
-                session=session,
                 run_id=self.run_id,
-                home=self.home,
             )
         )
 

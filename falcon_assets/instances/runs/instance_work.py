@@ -9,9 +9,9 @@ from functools import cached_property, partial
 from typing import Protocol, TypeAlias
 
 import dagster as dg
-from pyspark.sql import SparkSession
 
 from falcon_assets.base.texts import keep_secret
+from falcon_assets.compute.executor import Executor
 from falcon_assets.errors import FalconError, MissingInputsError, StorageError
 from falcon_assets.history.mapping.partitions import key_of
 from falcon_assets.history.platform.open_ledger import Ledger
@@ -31,8 +31,6 @@ from falcon_assets.planning.process_instance import looked_up, said_properties, 
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.planning.workloads import Workload
 
-Session: TypeAlias = Callable[[], SparkSession]
-"""Called when Spark is needed."""
 Event: TypeAlias = dg.AssetMaterialization | dg.AssetObservation
 
 
@@ -48,11 +46,14 @@ class Prepared(Protocol):
     @property
     def nominal(self) -> datetime: ...
 
-    def run(self, session: Session) -> Done:
+    def run(self) -> Done:
         """Called from any thread; raises FalconError where it failed."""
 
 
 class InstanceWork(Protocol):
+    @property
+    def executor(self) -> Executor: ...
+
     def prepare(self, nominal: datetime, late: tuple[LateChange, ...] | None, evicted: Evicted) -> Prepared:
         """Checks whether the instance can run, without Spark; raises FalconError with the reason.
 
@@ -74,6 +75,10 @@ class ProcessWork:
     workload: Workload
     ledger: Ledger
     environ: Mapping[str, str] = field(repr=False)
+
+    @property
+    def executor(self) -> Executor:
+        return self.definitions.loaded.executor
 
     def prepare(self, nominal: datetime, late: tuple[LateChange, ...] | None, evicted: Evicted) -> Prepared:
         """Also raises StorageError where it would replace a later instance's snapshot, or an earlier definition's."""
@@ -144,9 +149,9 @@ class _Computation:
     def nominal(self) -> datetime:
         return self.ready.plan.nominal
 
-    def run(self, session: Session) -> Done:
+    def run(self) -> Done:
         with self.work.definitions.hinting(self.nominal):
-            return _Computed(self.runner, self.runner.run(self.ready, session), self.work)
+            return _Computed(self.runner, self.runner.run(self.ready), self.work)
 
 
 @dataclass(frozen=True)
@@ -225,9 +230,9 @@ class _Watched:
     def nominal(self) -> datetime:
         return self.ready.nominal
 
-    def run(self, session: Session) -> Done:
+    def run(self) -> Done:
         try:
-            return self.ready.run(session)
+            return self.ready.run()
         except BaseException:
             self.turns.failed = self.turns.failed or self.nominal
             raise

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from queue import SimpleQueue
 from typing import Any, TypeAlias
 
 import dagster as dg
-from pyspark.sql import SparkSession
 
 from falcon_assets.base.cancellation import Cancellation
 from falcon_assets.base.texts import recorded
-from falcon_assets.compute.engines.computing.programs import stop_programs
 from falcon_assets.compute.spark.failures import logged_stack
-from falcon_assets.compute.spark.sessions import interrupt_sessions
 from falcon_assets.errors import BeingWrittenError, FalconError, MissingInputsError, RootAwayError, UnreachableError
 from falcon_assets.history import queries
 from falcon_assets.history.dagster_internals.storage import DATABASE_ERRORS
@@ -26,7 +23,7 @@ from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping import run_tags
 from falcon_assets.history.mapping.partitions import instant_of_key, key_of
 from falcon_assets.history.platform.interrupted_runs import interrupt, is_stopped
-from falcon_assets.history.platform.open_ledger import Ledger
+from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.instances.runs.commanded_stops import CommandedStops, Turns
 from falcon_assets.instances.runs.instance_claims import InstanceClaims, instance_claims
 from falcon_assets.instances.runs.instance_work import (
@@ -44,6 +41,7 @@ from falcon_assets.instances.store import changed_inputs, reruns
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instance_record import BEING_WRITTEN, STORE_AWAY, InstanceState, LateChange
 from falcon_assets.planning.workloads import Workload
+from falcon_assets.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -62,82 +60,89 @@ class StoppedInstance:
 
 
 Outcome: TypeAlias = Done | Exception | LeftAlone | StoppedInstance | None
-Started: TypeAlias = dict[datetime, bool]
-Said: TypeAlias = "SimpleQueue[tuple[datetime, Outcome]]"
 
 
-@dataclass(frozen=True)
-class WorkloadExecution:
+def run_workload(
+    context: dg.AssetExecutionContext,
+    workload: Workload,
+    settings: Settings,
+    work: Callable[[dg.AssetExecutionContext, InstanceClaims], InstanceWork],
+) -> None:
+    """Runs every instance of the run's partitions, ``parallel`` at a time, and records each as it is published.
+
+    Raises:
+        dagster.Failure: some instances failed, or wait in a run by hand (the others are done); or all were stopped or
+            wait: the run must not look successful.
+    """
+    ledger = open_ledger(settings, context.instance)
+    with instance_claims(context, ledger, workload.name, workload.cluster) as claims:
+        if workload.snapshots:  # what other runs write is in the same place
+            claims.locks.wait_for(place_lock(workload.name, workload.cluster))
+        WorkloadRun(workload, settings.now, context, claims, work(context, claims)).run()
+
+
+@dataclass
+class WorkloadRun:
+    """One run of a workload.
+
+    Attributes:
+        late: Instances of the run -> changes of late reruns; None: no late rerun.
+        running: Started instances -> whether their start is recorded.
+        failures: Failed instances, with reasons.
+        stopped: Instances that were stopped or wait, with reasons.
+    """
+
     workload: Workload
     clock: Callable[[], datetime]
-    open_ledger: Callable[[dg.DagsterInstance], Ledger]
-    work: Callable[[dg.AssetExecutionContext, InstanceClaims], InstanceWork]
+    context: dg.AssetExecutionContext
+    claims: InstanceClaims
+    work: InstanceWork
+    late: dict[datetime, tuple[LateChange, ...] | None] = field(default_factory=dict, init=False)
+    running: dict[datetime, bool] = field(default_factory=dict, init=False)
+    failures: dict[datetime, str] = field(default_factory=dict, init=False)
+    stopped: dict[datetime, str] = field(default_factory=dict, init=False)
+    outcomes: SimpleQueue[tuple[datetime, Outcome]] = field(default_factory=SimpleQueue, init=False)
 
-    def run(self, context: dg.AssetExecutionContext, session: Callable[[], SparkSession]) -> None:
-        """Runs every instance of the run's partitions, ``parallel`` at a time, and records each as it is published.
-
-        Raises:
-            dagster.Failure: some instances failed, or wait in a run by hand (the others are done); or all were stopped
-                or wait: the run must not look successful.
-        """
-        ledger = self.open_ledger(context.instance)
-        with instance_claims(context, ledger, self.workload.name, self.workload.cluster) as claims:
-            if self.workload.snapshots:  # what other runs write is in the same place
-                claims.locks.wait_for(place_lock(self.workload.name, self.workload.cluster))
-            self._run(context, session, claims)
-
-    def _run(
-        self, context: dg.AssetExecutionContext, session: Callable[[], SparkSession], claims: InstanceClaims
-    ) -> None:
-        asked = self._nominals(context.partition_keys)
+    def run(self) -> None:
+        log, claims = self.context.log, self.claims
+        asked = self._nominals(self.context.partition_keys)
         others = claims.others(asked)
         for nominal, why in others.items():
-            context.log.info(f"{self.workload.name} {format_instant(nominal)} is left alone: {why}")
+            log.info(f"{self._name(nominal)} is left alone: {why}")
         nominals = [nominal for nominal in asked if nominal not in others]
-        work, evicted = self.work(context, claims), partial(self._evicted, claims.ledger)
-        late = self._late(context, claims.ledger, nominals)
-        wanted = {nominal: late.get(nominal) for nominal in nominals}
+        late = self._late_changes(nominals)
+        self.late = {nominal: late.get(nominal) for nominal in nominals}
         at_once = self.workload.partitions.at_once
-        slots = min(at_once, run_tags.slots_of(context.run.tags, at_once))
-        failures: dict[datetime, str] = {}
+        slots = min(at_once, run_tags.slots_of(self.context.run.tags, at_once))
         unready: dict[datetime, FalconError] = {}
         turns = Turns(self.workload, claims)
         if self.workload.own_feeds:
-            ready, slots = in_turn(work, wanted, evicted), 1
+            ready, slots = in_turn(self.work, self.late, self._evicted), 1
         else:
-            ready, unready = ahead(work, wanted, evicted)
-
-        def check(nominal: datetime) -> object:
-            return work.prepare(nominal, wanted[nominal], evicted)
-
-        stopped: dict[datetime, str] = {}
+            ready, unready = ahead(self.work, self.late, self._evicted)
         for nominal, error in unready.items():
-            self._did_not(context, work, nominal, error, claims, failures, stopped, began=False)
+            self._record_error(nominal, error, began=False)
         made: list[datetime] = []
-        heard: Said = SimpleQueue()
-        running: Started = {}
         try:
             with CommandedStops(claims, ready) as stops:
-                for nominal, outcome in self._outcomes(ready, session, slots, heard, claims, stops, turns, check):
-                    self._hear(context, work, nominal, outcome, running, failures, stopped, claims)
+                for nominal, outcome in self._computed(ready, slots, stops, turns):
+                    self._record_outcome(nominal, outcome)
                     if outcome is not None:
                         claims.release(nominal)
                         made += [] if isinstance(outcome, LeftAlone | StoppedInstance | Exception) else [nominal]
         except BaseException as error:
             if not isinstance(error, Exception):
-                interrupt(context.instance, context.run_id, "the process of the run was asked to end")
-            self._broken_off(context, work, heard, running, failures, claims)
+                interrupt(self.context.instance, self.context.run_id, "the process of the run was asked to end")
+            self._record_interruption()
             raise
         if made:  # once, for whoever reads what the daemon prints
-            context.log.info(
-                f"{self.workload.name} on {self.workload.cluster} {run_tags.in_words(sorted(made))} succeeded"
-            )
-        for nominal, reason in sorted(failures.items()):
-            context.log.error(f"{self.workload.name} {format_instant(nominal)}: {reason}")
-        if failures:
-            raise dg.Failure(description=_summary(self.workload.name, failures, len(nominals)))
-        if stopped and len(stopped) == len(nominals):
-            raise dg.Failure(description=_summary(self.workload.name, stopped, len(nominals), "not computed"))
+            log.info(f"{self.workload.name} on {self.workload.cluster} {run_tags.in_words(sorted(made))} succeeded")
+        for nominal, reason in sorted(self.failures.items()):
+            log.error(f"{self._name(nominal)}: {reason}")
+        if self.failures:
+            raise dg.Failure(description=_summary(self.workload.name, self.failures, len(nominals)))
+        if self.stopped and len(self.stopped) == len(nominals):
+            raise dg.Failure(description=_summary(self.workload.name, self.stopped, len(nominals), "not computed"))
 
     def _nominals(self, keys: Sequence[str]) -> list[datetime]:
         instants = [instant for key in keys if (instant := instant_of_key(key)) is not None]
@@ -147,199 +152,162 @@ class WorkloadExecution:
         needs_order = self.workload.own_feeds or self.workload.snapshots
         return sorted(nominals, reverse=self.workload.order != "FIFO" and not needs_order)
 
-    def _late(
-        self, context: dg.AssetExecutionContext, ledger: Ledger, nominals: Sequence[datetime]
-    ) -> Mapping[datetime, tuple[LateChange, ...]]:
+    def _late_changes(self, nominals: Sequence[datetime]) -> Mapping[datetime, tuple[LateChange, ...]]:
         """Changes for late reruns (else empty), with publications of awaited reruns that are not in the request yet."""
-        if run_tags.LATE not in context.run.tags:
+        if run_tags.LATE not in self.context.run.tags:
             return {}
         name, cluster, late = self.workload.name, self.workload.cluster, self.workload.late
         watched = {(cluster, name, one.input) for one in late.inputs} if late else set()
-        with ledger.engine.connect() as connection:
+        with self.claims.ledger.engine.connect() as connection:
             found = reruns.requests_of(connection, name, cluster, nominals)
             asked = [nominal for nominal, request in found.items() if request.late_workflow]
             newer = changed_inputs.republished(connection, watched, name, cluster, found.keys() - set(asked))
             newer |= changed_inputs.changed_since_read(connection, watched, name, cluster, asked)
         return {nominal: _together(request.changes, newer.get(nominal, ())) for nominal, request in found.items()}
 
-    def _evicted(self, ledger: Ledger, feed: str, instances: Sequence[datetime]) -> Mapping[datetime, datetime]:
+    def _evicted(self, feed: str, instances: Sequence[datetime]) -> Mapping[datetime, datetime]:
         key = (self.workload.reads_on, feed)
-        with ledger.engine.connect() as connection:
+        with self.claims.ledger.engine.connect() as connection:
             found = queries.evicted(connection, {key: (min(instances), max(instances))}).get(key, {})
         return {instance: found[instance] for instance in instances if instance in found}
 
-    def _outcomes(
-        self,
-        ready: Mapping[datetime, Preparation],
-        session: Callable[[], SparkSession],
-        slots: int,
-        said: Said,
-        claims: InstanceClaims,
-        stops: CommandedStops,
-        turns: Turns,
-        check: Callable[[datetime], object],
+    def _computed(
+        self, ready: Mapping[datetime, Preparation], slots: int, stops: CommandedStops, turns: Turns
     ) -> Iterator[tuple[datetime, Outcome]]:
         """Yields starts (None), results and failures on arrival; starts nothing once the run is interrupted."""
-
-        def work(nominal: datetime, prepare: Preparation) -> None:
-            try:
-                if (why := turns.why_not(nominal)) is not None:
-                    said.put((nominal, LeftAlone(why, waits=True)))
-                    return
-                why = claims.take(nominal) or stops.why_not(nominal)
-                if why is not None:
-                    said.put((nominal, LeftAlone(why)))
-                    return
-                prepared = prepare()
-                said.put((nominal, None))
-                with stops.computing(nominal) as cancellation:
-                    try:
-                        outcome = _result(prepared, session, cancellation)
-                    except FalconError:
-                        _require_inputs(check, nominal)
-                        raise
-                    said.put((nominal, outcome))
-            except NotItsTurnError as error:
-                said.put((nominal, LeftAlone(str(error))))
-            except Exception as error:
-                said.put((nominal, error))
-            except BaseException as error:  # nobody else hears of it, and the run would wait for its instance for ever
-                said.put((nominal, RuntimeError(f"{type(error).__name__}: {error}")))
-                raise
-
         with ThreadPoolExecutor(max_workers=slots, thread_name_prefix=self.workload.name) as pool:
             for nominal, prepare in ready.items():
-                pool.submit(work, nominal, prepare)
+                pool.submit(self._compute, nominal, prepare, stops, turns)
             unfinished = len(ready)
             try:
                 while unfinished:
-                    nominal, outcome = said.get()
+                    nominal, outcome = self.outcomes.get()
                     unfinished -= outcome is not None
                     yield nominal, outcome
             except BaseException:
                 # The run is interrupted: what waits is dropped, and programs do not outlive it.
                 pool.shutdown(wait=False, cancel_futures=True)
-                claims.locks.stop_waiting()
-                interrupt_sessions()
-                stop_programs()
+                self.claims.locks.stop_waiting()
+                self.work.executor.interrupt()
                 raise
 
-    def _hear(
-        self,
-        context: dg.AssetExecutionContext,
-        work: InstanceWork,
-        nominal: datetime,
-        outcome: Outcome,
-        running: Started,
-        failures: dict[datetime, str],
-        stopped: dict[datetime, str],
-        claims: InstanceClaims,
-    ) -> None:
-        if outcome is None:
-            running[nominal] = False
-            self._record_state(context, work, nominal, InstanceState.RUNNING)
-            running[nominal] = True
-            return
-        is_started = nominal in running
-        is_recorded = running.pop(nominal, False)
-        if isinstance(outcome, LeftAlone):
-            context.log.info(f"{self.workload.name} {format_instant(nominal)} is left alone: {outcome.why}")
-            if outcome.waits:
-                stopped[nominal] = outcome.why
-                self._record_state(context, work, nominal, InstanceState.WAITING, outcome.why)
-            return
-        if isinstance(outcome, StoppedInstance):
-            stopped[nominal] = outcome.why
-            context.log.warning(f"{self.workload.name} {format_instant(nominal)} was stopped: {outcome.why}")
-            return
-        if not isinstance(outcome, Exception):
-            if not is_recorded:  # the interruption came before its start was written down
-                self._record_state(context, work, nominal, InstanceState.RUNNING)
-            self._record(context, work, outcome)
-            return
-        self._did_not(context, work, nominal, outcome, claims, failures, stopped, began=is_started)
+    def _compute(self, nominal: datetime, prepare: Preparation, stops: CommandedStops, turns: Turns) -> None:
+        """Computes an instance in a thread of its own, and puts its start and its outcome into the queue."""
+        try:
+            if (why := turns.why_not(nominal)) is not None:
+                self.outcomes.put((nominal, LeftAlone(why, waits=True)))
+                return
+            why = self.claims.take(nominal) or stops.why_not(nominal)
+            if why is not None:
+                self.outcomes.put((nominal, LeftAlone(why)))
+                return
+            prepared = prepare()
+            self.outcomes.put((nominal, None))
+            with stops.computing(nominal) as cancellation:
+                try:
+                    outcome = _result(prepared, cancellation)
+                except FalconError:
+                    self._require_inputs(nominal)
+                    raise
+                self.outcomes.put((nominal, outcome))
+        except NotItsTurnError as error:
+            self.outcomes.put((nominal, LeftAlone(str(error))))
+        except Exception as error:
+            self.outcomes.put((nominal, error))
+        except BaseException as error:  # nobody else hears of it, and the run would wait for its instance for ever
+            self.outcomes.put((nominal, RuntimeError(f"{type(error).__name__}: {error}")))
+            raise
 
-    def _did_not(
-        self,
-        context: dg.AssetExecutionContext,
-        work: InstanceWork,
-        nominal: datetime,
-        error: Exception,
-        claims: InstanceClaims,
-        failures: dict[datetime, str],
-        stopped: dict[datetime, str],
-        *,
-        began: bool,
-    ) -> None:
+    def _require_inputs(self, nominal: datetime) -> None:
+        """Raises MissingInputsError where a failed instance's inputs were withdrawn meanwhile: it waits for them."""
+        try:
+            self.work.prepare(nominal, self.late[nominal], self._evicted)
+        except MissingInputsError as error:
+            if error.may_come:
+                raise
+        except FalconError:
+            return  # what it failed of says more
+
+    def _record_outcome(self, nominal: datetime, outcome: Outcome) -> None:
+        if outcome is None:
+            self.running[nominal] = False
+            self._record_state(nominal, InstanceState.RUNNING)
+            self.running[nominal] = True
+            return
+        is_started = nominal in self.running
+        is_recorded = self.running.pop(nominal, False)
+        if isinstance(outcome, LeftAlone):
+            self.context.log.info(f"{self._name(nominal)} is left alone: {outcome.why}")
+            if outcome.waits:
+                self.stopped[nominal] = outcome.why
+                self._record_state(nominal, InstanceState.WAITING, outcome.why)
+        elif isinstance(outcome, StoppedInstance):
+            self.stopped[nominal] = outcome.why
+            self.context.log.warning(f"{self._name(nominal)} was stopped: {outcome.why}")
+        elif isinstance(outcome, Exception):
+            self._record_error(nominal, outcome, began=is_started)
+        else:
+            if not is_recorded:  # the interruption came before its start was written down
+                self._record_state(nominal, InstanceState.RUNNING)
+            definition = self.work.definition(outcome.nominal)
+            for event in outcome.events(self._partition(outcome.nominal), self.clock(), definition):
+                self.context.log_event(event)
+
+    def _record_error(self, nominal: datetime, error: Exception, *, began: bool) -> None:
         """Records that an instance failed; or that it waits, where the cause is outside of it.
 
         Missing inputs are recorded as such. A store that fails only after the instance began may do so because of it.
         """
-        reason, name = recorded(str(error) or type(error).__name__), f"{self.workload.name} {format_instant(nominal)}"
-        by_hand = nominal not in claims.attempts
+        log, reason, name = self.context.log, recorded(str(error) or type(error).__name__), self._name(nominal)
+        by_hand = nominal not in self.claims.attempts
         is_away = isinstance(error, RootAwayError) or (isinstance(error, UnreachableError) and not began)
         is_taken = isinstance(error, BeingWrittenError)
         waits = isinstance(error, (LockWaitError, *DATABASE_ERRORS)) or ((is_away or is_taken) and not by_hand)
         if isinstance(error, MissingInputsError) and error.may_come:
-            withdrawals = Withdrawals(claims.ledger, self.workload, partial(work.is_there, nominal))
+            withdrawals = Withdrawals(self.claims.ledger, self.workload, partial(self.work.is_there, nominal))
             waits = withdrawals.record(nominal, error.lacking, self.clock())
         if isinstance(error, DATABASE_ERRORS):
-            context.log.warning(f"{name} waits for a later run: the database went away\n{logged_stack(error)}")
+            log.warning(f"{name} waits for a later run: the database went away\n{logged_stack(error)}")
             reason = "the database went away while it ran"
         if waits:
-            context.log.warning(f"{name} was not computed: {reason}")
-            (failures if by_hand else stopped)[nominal] = reason  # whoever waits for a run by hand is to hear of it
+            log.warning(f"{name} was not computed: {reason}")
+            # Whoever waits for a run by hand is to hear of it.
+            (self.failures if by_hand else self.stopped)[nominal] = reason
             kind = STORE_AWAY if is_away else BEING_WRITTEN
             data = {"kind": kind, "text": reason} if is_away or is_taken else None
-            self._record_state(context, work, nominal, InstanceState.WAITING, reason, data)
+            self._record_state(nominal, InstanceState.WAITING, reason, data)
             return
-        failures[nominal] = reason
+        self.failures[nominal] = reason
         if not isinstance(error, FalconError):
-            # Not foreseen: whoever mends it needs the traceback, and the other instances need not suffer.
-            context.log.error(f"{name}: {logged_stack(error)}")
-        self._record_state(context, work, nominal, InstanceState.FAILED, reason)
+            # Not foreseen: whoever fixes it needs the traceback, and the other instances need not suffer.
+            log.error(f"{name}: {logged_stack(error)}")
+        self._record_state(nominal, InstanceState.FAILED, reason)
 
-    def _broken_off(
-        self,
-        context: dg.AssetExecutionContext,
-        work: InstanceWork,
-        said: Said,
-        running: Started,
-        failures: dict[datetime, str],
-        claims: InstanceClaims,
-    ) -> None:
+    def _record_interruption(self) -> None:
         """Records how the interruption left every instance: those that were published nevertheless are done."""
-        while not said.empty():
-            nominal, outcome = said.get()
+        while not self.outcomes.empty():
+            nominal, outcome = self.outcomes.get()
             if not (outcome is None or isinstance(outcome, LeftAlone | StoppedInstance | Exception)):
-                self._hear(context, work, nominal, outcome, running, failures, {}, claims)
-        if is_stopped(context.instance.get_run_by_id(context.run_id)):
+                self._record_outcome(nominal, outcome)
+        if is_stopped(self.context.instance.get_run_by_id(self.context.run_id)):
             return  # and with it its instances: the ledger knows from the end of the run
-        for nominal in sorted(running):
-            self._record_state(context, work, nominal, InstanceState.WAITING, "its run was interrupted")
-
-    def _record(self, context: dg.AssetExecutionContext, work: InstanceWork, done: Done) -> None:
-        definition = work.definition(done.nominal)
-        for event in done.events(self._partition(done.nominal), self.clock(), definition):
-            context.log_event(event)
+        for nominal in sorted(self.running):
+            self._record_state(nominal, InstanceState.WAITING, "its run was interrupted")
 
     def _record_state(
-        self,
-        context: dg.AssetExecutionContext,
-        work: InstanceWork,
-        nominal: datetime,
-        state: InstanceState,
-        reason: str = "",
-        data: dict[str, Any] | None = None,
+        self, nominal: datetime, state: InstanceState, reason: str = "", data: dict[str, Any] | None = None
     ) -> None:
         key = names.workload_keys(self.workload)[0]
         instance = (self.workload.name, self.workload.cluster, nominal)
-        definition = work.definition(nominal)
+        definition = self.work.definition(nominal)
         changed = InstanceChanged(*instance, state, self.clock(), reason, reason_data=data, definition=definition)
-        context.log_event(changed.event(key, self._partition(nominal)))
+        self.context.log_event(changed.event(key, self._partition(nominal)))
 
     def _partition(self, nominal: datetime) -> str:
         return key_of(self.workload.partitions.timeline, self.workload.partitions.partition_of(nominal))
+
+    def _name(self, nominal: datetime) -> str:
+        return f"{self.workload.name} {format_instant(nominal)}"
 
 
 def _together(asked: Iterable[LateChange], newer: Iterable[LateChange]) -> tuple[LateChange, ...]:
@@ -347,23 +315,10 @@ def _together(asked: Iterable[LateChange], newer: Iterable[LateChange]) -> tuple
     return tuple({(one.input, one.feed, one.instance): one for one in (*asked, *newer)}.values())
 
 
-def _require_inputs(check: Callable[[datetime], object], nominal: datetime) -> None:
-    """Raises MissingInputsError where a failed instance's inputs were withdrawn meanwhile: it waits for them."""
-    try:
-        check(nominal)
-    except MissingInputsError as error:
-        if error.may_come:
-            raise
-    except FalconError:
-        return  # what it failed of says more
-
-
-def _result(
-    prepared: Prepared, session: Callable[[], SparkSession], cancellation: Cancellation
-) -> Done | StoppedInstance:
+def _result(prepared: Prepared, cancellation: Cancellation) -> Done | StoppedInstance:
     """All errors after a cancellation are due to it."""
     try:
-        return prepared.run(session)
+        return prepared.run()
     except Exception:
         if cancellation.why is None:
             raise

@@ -51,7 +51,7 @@ def try_(process: str, instance: datetime, rows: int, cluster: str | None, as_js
                 trial_of(installation, process, instance, cluster, rows) as trial,
             ):
                 trials.append(trial)
-                found = try_instance(installation, trial)
+                found = try_instance(trial)
         except KeyboardInterrupt:
             click.echo(_INTERRUPTED)
             sys.exit(130)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +11,7 @@ from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.events.record import said_by
 from falcon_assets.instances.runs.instance_run import InstanceResult
 from falcon_assets.instances.runs.materializations import materializations
-from falcon_assets.instances.runs.workload_execution import Said, WorkloadExecution
+from falcon_assets.instances.runs.workload_execution import WorkloadRun
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.data_usage import Usage
 from falcon_assets.planning.workloads import ProcessWorkload
@@ -33,12 +32,12 @@ class Ended:
 def test_what_ended_before_its_start_was_recorded_has_both_in_history(instance: dg.DagsterInstance) -> None:
     """The interruption came while its start was written down, or before."""
     workload = ProcessWorkload(make_process(inputs=[], outputs=[]), "primary", {})
-    execution = WorkloadExecution(workload, lambda: T, None, None)  # type: ignore[arg-type]
     for running in ({}, {T: False}):
-        said: Said = SimpleQueue()
-        said.put((T, Ended()))
         events: list[Any] = []
         context: Any = SimpleNamespace(instance=instance, run_id="run", log_event=events.append)
-        execution._broken_off(context, SimpleNamespace(definition=lambda _: 1), said, dict(running), {}, None)  # type: ignore[arg-type]
+        run = WorkloadRun(workload, lambda: T, context, None, SimpleNamespace(definition=lambda _: 1))  # type: ignore[arg-type]
+        run.outcomes.put((T, Ended()))
+        run.running.update(running)
+        run._record_interruption()
         states = [InstanceChanged.read(said_by(event)).state.value for event in events]
         assert states == ["RUNNING", "SUCCEEDED"]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from falcon_assets.compute.spark.sessions import session_for
+from falcon_assets.compute.spark_executor import SparkExecutor
 from falcon_assets.errors import WorkflowError
 from falcon_assets.history.events.columns import DataCaptured
 from falcon_assets.history.events.event_log import asset_facts
@@ -66,9 +65,9 @@ def ran(home: Path, copied: Path | None = None, **declared: Any) -> InstanceResu
     )
     store = ClusterStore(CLUSTER, home, {})
     own, backup = StoresOf(CLUSTER, home, {}), StoresOf(make_cluster(name="backup", interfaces=BACKUP), home, {})
-    told = (home, "etl", "run")
-    runner = InstanceRunner(process, CLUSTER, feeds, store, own, *told, others=[backup])
-    return runner.run(runner.prepare(NOMINAL), partial(session_for, CLUSTER, str(home / "working"), LISTENER_HOME))
+    executor = SparkExecutor(CLUSTER, lambda: str(home / "working"), LISTENER_HOME)
+    runner = InstanceRunner(process, executor, feeds, store, own, home, "etl", "run", others=[backup])
+    return runner.run(runner.prepare(NOMINAL))
 
 
 def test_it_is_said_where_the_instance_is_recorded(tmp_path: Path) -> None:

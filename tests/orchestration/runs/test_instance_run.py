@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from falcon_assets.compute.spark.copying import copy_instance
-from falcon_assets.compute.spark.sessions import session_for
+from falcon_assets.compute.spark_executor import SparkExecutor
 from falcon_assets.errors import StorageError, WorkflowError
 from falcon_assets.instances.runs.instance_run import InstanceResult, InstanceRunner
 from falcon_assets.model.cluster import Cluster
@@ -35,8 +34,9 @@ def ran(home: Path, cluster: Cluster = SHARED) -> InstanceResult:
     }
     process = make_process(workflow={"engine": "spark-sql", "path": "count.sql"})
     store = ClusterStore(cluster, home, {})
-    runner = InstanceRunner(process, cluster, feeds, store, StoresOf(cluster, home, {}), home, "etl", "run")
-    return runner.run(runner.prepare(NOMINAL), partial(session_for, cluster, str(home / "working")))
+    executor = SparkExecutor(cluster, lambda: str(home / "working"))
+    runner = InstanceRunner(process, executor, feeds, store, StoresOf(cluster, home, {}), home, "etl", "run")
+    return runner.run(runner.prepare(NOMINAL))
 
 
 def land(home: Path, *names: str) -> None:
@@ -64,7 +64,7 @@ def test_whatever_the_home_is_named(tmp_path: Path, name: str) -> None:
     files = some_files(20)
     copies.write(files)
     with copies.copying() as copy:
-        copy_instance(partial(session_for, SHARED, str(home)), copy)
+        copy_instance(SparkExecutor(SHARED, lambda: str(home)), copy)
     copies.publish()
     assert copies.read() == files
 

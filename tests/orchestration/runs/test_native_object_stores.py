@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from falcon_assets.compute.spark.sessions import session_for, stop_sessions
+from falcon_assets.compute.spark.sessions import stop_sessions
+from falcon_assets.compute.spark_executor import SparkExecutor
 from falcon_assets.errors import WorkflowError
 from falcon_assets.instances.runs.instance_run import InstanceResult, InstanceRunner
 from falcon_assets.model.cluster import Cluster
@@ -63,8 +63,9 @@ def ran(cluster: Cluster, store: ClusterStore, home: Path, **output: Any) -> Ins
         ),
     }
     process = make_process(clusters=ON, workflow={"engine": "spark-sql", "path": "sum.sql"})
-    runner = InstanceRunner(process, cluster, feeds, store, StoresOf(cluster, home, ENVIRON), home, "etl", "run")
-    return runner.run(runner.prepare(hour(5)), partial(session_for, cluster, str(home / "working")))
+    executor = SparkExecutor(cluster, lambda: str(home / "working"))
+    runner = InstanceRunner(process, executor, feeds, store, StoresOf(cluster, home, ENVIRON), home, "etl", "run")
+    return runner.run(runner.prepare(hour(5)))
 
 
 def read(store: ClusterStore) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 from falcon_assets.errors import BeingWrittenError, FalconError, RootAwayError, StorageError, UnreachableError
 from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.events.record import said_by
-from falcon_assets.instances.runs.workload_execution import WorkloadExecution
+from falcon_assets.instances.runs.workload_execution import WorkloadRun
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.workloads import ProcessWorkload
 from tests.builders import make_process
@@ -35,16 +35,15 @@ T = parse_instant("2013-01-01T00:00Z")
 )
 def test_what_is_said(error: FalconError, began: bool, launched: bool, state: str) -> None:
     workload = ProcessWorkload(make_process(inputs=[], outputs=[]), "primary", {})
-    execution = WorkloadExecution(workload, lambda: T, None, None)  # type: ignore[arg-type]
     events: list[Any] = []
     context: Any = SimpleNamespace(log=logging.getLogger(), log_event=events.append)
     work: Any = SimpleNamespace(definition=lambda _: 1)
     claims: Any = SimpleNamespace(attempts={T: 2} if launched else {})
-    failures, stopped = dict[Any, str](), dict[Any, str]()
-    execution._did_not(context, work, T, error, claims, failures, stopped, began=began)
+    run = WorkloadRun(workload, lambda: T, context, claims, work)
+    run._record_error(T, error, began=began)
     (changed,) = [InstanceChanged.read(said_by(event)) for event in events]
     waits = state == "WAITING"
     kind = "being_written" if isinstance(error, BeingWrittenError) else "store_away"
     data = {"kind": kind, "text": str(error)} if waits else None
     assert (changed.state.value, changed.reason, changed.reason_data) == (state, str(error), data)
-    assert (failures, stopped) == (({}, {T: str(error)}) if waits else ({T: str(error)}, {}))
+    assert (run.failures, run.stopped) == (({}, {T: str(error)}) if waits else ({T: str(error)}, {}))

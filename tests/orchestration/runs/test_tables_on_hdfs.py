@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import uuid
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from falcon_assets.compute.spark.sessions import session_for
+from falcon_assets.compute.spark_executor import SparkExecutor
 from falcon_assets.instances.runs.instance_run import InstanceRunner
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.table_uri import TableUri
@@ -35,8 +34,9 @@ def ran(cluster: Cluster, home: Path, sql: str, feeds: dict[str, Any], read: str
         workflow={"engine": "spark-sql", "path": "sum.sql"},
     )
     own = ClusterStore(cluster, home, {})
-    runner = InstanceRunner(process, cluster, feeds, own, StoresOf(cluster, home, {}), home, "etl", "run")
-    return runner.run(runner.prepare(hour(5)), partial(session_for, cluster, str(home / "working")))
+    executor = SparkExecutor(cluster, lambda: str(home / "working"))
+    runner = InstanceRunner(process, executor, feeds, own, StoresOf(cluster, home, {}), home, "etl", "run")
+    return runner.run(runner.prepare(hour(5)))
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "orc"])

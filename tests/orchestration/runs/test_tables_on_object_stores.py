@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from falcon_assets.compute.spark.sessions import session_for, stop_sessions
+from falcon_assets.compute.spark.sessions import stop_sessions
+from falcon_assets.compute.spark_executor import SparkExecutor
 from falcon_assets.instances.runs.instance_run import InstanceRunner
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.table_uri import TableUri
@@ -76,8 +76,9 @@ def ran(cluster: Cluster, home: Path, sql: str, feeds: dict[str, Any], read: str
     )
     stores = StoresOf(cluster, home, ENVIRON)
     own = ClusterStore(cluster, home, ENVIRON)
-    runner = InstanceRunner(process, cluster, feeds, own, stores, home, "etl", "run")
-    return runner.run(runner.prepare(hour(5)), partial(session_for, cluster, str(home / "working")))
+    executor = SparkExecutor(cluster, lambda: str(home / "working"))
+    runner = InstanceRunner(process, executor, feeds, own, stores, home, "etl", "run")
+    return runner.run(runner.prepare(hour(5)))
 
 
 @pytest.mark.parametrize("kind", ["iceberg", "hive"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ from falcon_assets.compute.spark.sessions import isolated
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.planning.captured import Captured, ColumnRead
 from falcon_assets.planning.version_columns import Hows
-from tests.listener import LISTENER_HOME
 from tests.spark.sandbox import Sandbox
 
 SETUP = """
@@ -201,7 +199,7 @@ def test_all_of_them_by_every_engine_everywhere(engine: str, tmp_path: Path, any
     made.file("all.py", f"QUERIES = { ({name: query for name, (query, _) in QUERIES.items()})!r}\n{PROGRAM}")
     more = {} if engine == "pyspark" else {"args": ["${folder}", "${delays}"]}
     task = made.task(made.workflow(engine=engine, path="all.py", **more), properties={"folder": tmp_path.as_uri()})
-    found = run_workflow(replace(task, home=LISTENER_HOME)).captured
+    found = run_workflow(task).captured
     assert found.problem == ""
     columns = columns_of(found)
     assert {name: columns[f"out_{name}"] for name in QUERIES} == {name: known for name, (_, known) in QUERIES.items()}

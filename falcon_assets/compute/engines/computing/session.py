@@ -24,7 +24,7 @@ def compute_in_session(
 
     Safe to call from several threads for one cluster: every call has temporary views and settings of its own.
     """
-    session = task.session()
+    session = task.executor.session()
     with in_utc(), isolated(session) as child:
         apply_settings(child, task.settings, task.process)
         add_libs(child, libs_of(task.entity_root, task.workflow.lib))

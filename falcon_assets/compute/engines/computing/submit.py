@@ -21,10 +21,9 @@ from falcon_assets.compute.spark.capture.listener_jar import FILE, INSTANCE, Loa
 from falcon_assets.compute.spark.data.dataset import InputData, OutputData
 from falcon_assets.compute.spark.data.input_files import literal, require_names, require_visible, utf8
 from falcon_assets.compute.spark.data.writing import count_records
-from falcon_assets.compute.spark.endpoints.confs import cluster_confs, executor_environ, is_connect
+from falcon_assets.compute.spark.endpoints.confs import executor_environ, is_connect
 from falcon_assets.compute.spark.endpoints.connect import child_environ, token_of
 from falcon_assets.compute.spark.endpoints.connect_endpoint import without_token
-from falcon_assets.compute.spark.endpoints.reachable import require_reachable
 from falcon_assets.compute.spark.failures import SPARK_ERRORS, condition_of, explain, memory_hint
 from falcon_assets.compute.spark.sessions import application_id, libs_of
 from falcon_assets.errors import ExpressionError, WorkflowError
@@ -52,8 +51,8 @@ def submit(task: WorkflowTask, file: str, args: Sequence[str], main_class: str |
     path = task.entity_root / file
     if not path.is_file():
         raise WorkflowError(f"{path}: the workflow's program cannot be read: no such file")
-    endpoint = task.cluster.interfaces.execute.endpoint
-    require_reachable(task.cluster.name, endpoint)
+    endpoint = task.executor.endpoint
+    task.executor.require_reachable()
     for data in task.inputs:
         require_names(data)
     arguments = _arguments(task, args, path)
@@ -66,7 +65,7 @@ def submit(task: WorkflowTask, file: str, args: Sequence[str], main_class: str |
         told, capture = uuid4().hex, Path(made, "captured.json")
         confs = _confs(task, events) | {INSTANCE: told, FILE: str(capture)}
         environ = child_environ(token)
-        listener = Loading() if is_connect(endpoint) else loading(task.home, environ, confs)
+        listener = Loading() if is_connect(endpoint) else loading(task.executor.home, environ, confs)
         log = folder / log_name(task.run_id, Path(made).name.removeprefix("events-"))
         program = [str(path), *arguments]
         if is_connect(endpoint) and path.suffix == ".py":
@@ -82,13 +81,14 @@ def submit(task: WorkflowTask, file: str, args: Sequence[str], main_class: str |
         raise WorkflowError(f"{path}: spark-submit {ended}; its log is {log}" + (f" and says:\n{said}" if said else ""))
     records = {data.name: _count(task, data, f"{path}: the program ended well", log) for data in task.outputs}
     if is_connect(endpoint):
-        application, captured = application_id(task.session()), captured_by_server(task.session(), told)
+        session = task.executor.session()
+        application, captured = application_id(session), captured_by_server(session, told)
     return WorkflowResult(records, application, captured)
 
 
 def _count(task: WorkflowTask, data: OutputData, ended: str, log: Path) -> int:
     try:
-        return count_records(task.session(), data)
+        return count_records(task.executor.session(), data)
     except (*SPARK_ERRORS, WorkflowError) as error:
         cause = error.__cause__ if isinstance(error, WorkflowError) else error
         if cause is None:
@@ -112,7 +112,7 @@ def _captured(file: Path) -> Captured:
 
 
 def _confs(task: WorkflowTask, events: Path) -> dict[str, str]:
-    endpoint = task.cluster.interfaces.execute.endpoint
+    endpoint = task.executor.endpoint
     confs = {
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.enabled": "false",
@@ -124,7 +124,7 @@ def _confs(task: WorkflowTask, events: Path) -> dict[str, str]:
         "spark.eventLog.rolling.enabled": "false",
         "spark.eventLog.compress": "false",
         **({} if is_connect(endpoint) else executor_environ()),
-        **cluster_confs(task.cluster),
+        **task.executor.properties,
         **task.settings,
     }
     if is_connect(endpoint):
@@ -133,7 +133,7 @@ def _confs(task: WorkflowTask, events: Path) -> dict[str, str]:
 
 
 def _command(task: WorkflowTask, main_class: str | None, confs: Mapping[str, str], secrets: Path) -> list[str]:
-    endpoint = task.cluster.interfaces.execute.endpoint
+    endpoint = task.executor.endpoint
     command = [str(Path(_find_spark_home(), "bin", "spark-submit"))]
     # A token goes by the environment: command lines can be read by every user of the machine.
     command += ["--remote", without_token(endpoint)] if is_connect(endpoint) else ["--master", endpoint]
@@ -153,7 +153,7 @@ def _command(task: WorkflowTask, main_class: str | None, confs: Mapping[str, str
 
 
 def _properties_file(task: WorkflowTask, file: Path) -> Path:
-    confs = {**cluster_confs(task.cluster), **task.settings}
+    confs = {**task.executor.properties, **task.settings}
     lines = [f"{_escaped(key)}={_escaped(value)}" for key, value in confs.items() if is_secret(key)]
     file.touch(mode=0o600)
     file.write_text("\n".join(lines), encoding="ascii")
@@ -194,7 +194,7 @@ def _folders(data: InputData) -> str:
 
 def _checked_token(task: WorkflowTask) -> str | None:
     """Returns the token for a Connect server, after checking that the server sees every file of the inputs."""
-    session = task.session()
+    session = task.executor.session()
     for data in task.inputs:
         try:
             require_visible(session, data)

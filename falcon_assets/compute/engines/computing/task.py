@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
 
-from pyspark.sql import SparkSession
-
 from falcon_assets.base.texts import keep_secret
+from falcon_assets.compute.executor import Executor
 from falcon_assets.compute.spark.data.dataset import InputData, OutputData
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.secret_values import secret_properties, secrets_of, secrets_of_feed
@@ -82,15 +81,13 @@ class WorkflowTask:
         entity_root: Folder that the workflow's path is relative to.
         properties: Properties of the cluster and of the process, interpolated, the latter winning.
         working: The cluster's working folder, path or URL; logs of programs are below it if it is on this machine.
-        session: Returns the cluster's session; called only by workflows that need it.
         timezone: The process's zone, in which expressions in arguments are evaluated.
         user: The value of ``user()`` in them.
         settings: Spark properties of the process, which override those of the cluster.
-        home: ``FALCON_HOME``, for the listener that captures what programs read and write; None: nothing is captured.
     """
 
     process: str
-    cluster: Cluster
+    executor: Executor
     nominal: datetime
     workflow: Workflow
     entity_root: Path
@@ -98,13 +95,15 @@ class WorkflowTask:
     outputs: tuple[OutputData, ...]
     properties: Mapping[str, str]
     working: str
-    session: Callable[[], SparkSession]
     run_id: str
     timezone: str = "UTC"
     user: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
-    home: Path | None = None
     instance: Instance = field(init=False)
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.executor.cluster
 
     def __post_init__(self) -> None:
         told = Instance(

@@ -1,0 +1,44 @@
+"""Executors: where the work of a cluster is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from falcon_assets.model.cluster import Cluster
+
+
+class Executor(Protocol):
+    """What engines and copies need of a cluster; nothing starts before it is asked for, so no JVM without Spark."""
+
+    @property
+    def cluster(self) -> Cluster: ...
+
+    @property
+    def home(self) -> Path | None:
+        """``FALCON_HOME``, with the listener for what sessions and programs read and write; None: no capture."""
+
+    @property
+    def endpoint(self) -> str:
+        """Where programs are submitted."""
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Settings of all sessions and programs; they hold secrets."""
+
+    @property
+    def shares_folders(self) -> bool:
+        """Whether what computes here sees the cluster's working location as this process does."""
+
+    def require_reachable(self) -> None:
+        """Raises WorkflowError, within seconds, where nothing answers at the endpoint."""
+
+    def session(self) -> SparkSession:
+        """The warm Spark session, started on first use; raises WorkflowError where it does not start."""
+
+    def interrupt(self) -> None:
+        """Ends everything that is being computed, in all threads."""
