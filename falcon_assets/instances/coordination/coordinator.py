@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from falcon_assets.catalog.store import EntityStore
@@ -23,7 +23,7 @@ from falcon_assets.instances.coordination.producer_situations import ProducerSit
 from falcon_assets.instances.rules.coordination import decide
 from falcon_assets.instances.rules.readiness import Readiness
 from falcon_assets.instances.rules.situation import Decision
-from falcon_assets.instances.runs.dead_runs import unfinished_runs
+from falcon_assets.instances.runs.dead_runs import DeadRuns, free_instances_of_deleted_runs, unfinished_runs
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, Launch
 from falcon_assets.planning.workloads import Workload
@@ -44,11 +44,12 @@ class PlannedRun:
 
 @dataclass(frozen=True)
 class Outlook:
-    """Decisions by (name, cluster); ``problems`` has the workloads that could not be decided on."""
+    """Decisions by (name, cluster); ``problems`` has the workloads without one, ``dead`` the runs that were ended."""
 
     runs: tuple[PlannedRun, ...]
     decisions: Mapping[tuple[str, str], Decision]
     problems: Mapping[tuple[str, str], str]
+    dead: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,15 @@ class Coordinator:
     store: EntityStore
     settings: Settings
     workloads: Sequence[Workload]
+    foreground: bool = False
+    dead_runs: DeadRuns = field(init=False, repr=False)
     _members: dict[str, list[Readiness]] = field(default_factory=dict, init=False)
     _refused: dict[tuple[str, str], str] = field(default_factory=dict, init=False)
     _writers: Writers = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_writers", writers(self.store.workloads))
+        object.__setattr__(self, "dead_runs", DeadRuns(self.workloads, self.foreground))
         for workload in self.workloads:
             try:
                 _ = workload.partitions
@@ -69,6 +73,19 @@ class Coordinator:
                 self._refused[workload.name, workload.cluster] = str(error)
             else:
                 self._members.setdefault(workload.cluster, []).append(Readiness(workload))
+
+    def tick(
+        self,
+        ledger: Ledger,
+        *,
+        until: datetime | None = None,
+        budget: int = 1000,
+        without: Collection[str] = (),
+    ) -> Outlook:
+        """A tick of the pipeline's sensor, or of ``falcon run``: ends dead runs, frees their instances, and decides."""
+        dead = self.dead_runs.end(ledger)
+        free_instances_of_deleted_runs(ledger, self.settings.now(), self.workloads)
+        return replace(self.decide(ledger, until=until, budget=budget, without=without), dead=dead)
 
     def decide(
         self,

@@ -12,12 +12,10 @@ from falcon_assets.errors import count_of
 from falcon_assets.features.landing.circuit_breakers import Breakers
 from falcon_assets.features.landing.collector import Collection, Collector
 from falcon_assets.features.landing.old_instances import OldInstances
-from falcon_assets.history.database import try_lock, unlock
 from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.instances.coordination.coordinator import Coordinator, pipelines
-from falcon_assets.instances.coordination.pipeline_lock import coordinator_lock
+from falcon_assets.instances.coordination.pipeline_lock import pipelines_held
 from falcon_assets.instances.coordination.ticks import INTERVAL_SECONDS, WaitingNews, done, nothing_started, rounds
-from falcon_assets.instances.runs.dead_runs import DeadRuns, free_instances_of_deleted_runs
 from falcon_assets.instances.runs.run_definitions import DefinitionRecording
 from falcon_assets.planning.dagster_names import op_name
 from falcon_assets.planning.workloads import Workload
@@ -86,8 +84,7 @@ def _coordinator(
     definitions: WatchedDefinitions,
     recording: DefinitionRecording,
 ) -> dg.SensorDefinition:
-    coordinator = Coordinator(store, settings, workloads)
-    dead_runs, waiting = DeadRuns(workloads), WaitingNews()
+    coordinator, waiting = Coordinator(store, settings, workloads), WaitingNews()
 
     @dg.sensor(
         name=op_name(pipeline, "coordinator"),
@@ -102,16 +99,11 @@ def _coordinator(
         ledger = open_ledger(settings, context.instance)
         recording.record(ledger)
         for _ in rounds(settings.clock):
-            with ledger.engine.connect() as connection:
-                if not try_lock(connection, coordinator_lock(pipeline)):
+            with pipelines_held(ledger, [pipeline]) as busy:
+                if busy:
                     return dg.SkipReason("falcon run is working on this pipeline")
-                try:
-                    dead = dead_runs.end(ledger)
-                    free_instances_of_deleted_runs(ledger, settings.now(), workloads)
-                    outlook = coordinator.decide(ledger)
-                finally:
-                    unlock(connection, coordinator_lock(pipeline))
-            for run_id in dead:
+                outlook = coordinator.tick(ledger)
+            for run_id in outlook.dead:
                 context.log.warning(f"the run {run_id} was ended: its worker is gone")
             for line in done(outlook):
                 context.log.info(line)

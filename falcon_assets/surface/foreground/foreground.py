@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 import dagster as dg
-import sqlalchemy
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError, SettingsError, count_of
 from falcon_assets.features.landing.collector import Collector
 from falcon_assets.history import queries
-from falcon_assets.history.database import try_lock, unlock
 from falcon_assets.history.mapping import run_tags
 from falcon_assets.history.platform.open_ledger import Ledger
 from falcon_assets.history.queries import Name
 from falcon_assets.hooks import ForegroundStep, hooks
-from falcon_assets.instances.coordination.coordinator import Coordinator, Outlook
-from falcon_assets.instances.coordination.pipeline_lock import coordinator_lock
-from falcon_assets.instances.runs.dead_runs import DeadRuns, free_instances_of_deleted_runs
+from falcon_assets.instances.coordination.coordinator import Coordinator, Outlook, pipelines
+from falcon_assets.instances.coordination.pipeline_lock import pipelines_held
+from falcon_assets.instances.runs.dead_runs import free_instances_of_deleted_runs
 from falcon_assets.instances.runs.run_definitions import DefinitionRecording
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.planning.clock import is_set_back
@@ -88,19 +85,20 @@ class Foreground:
         """
         clusters = self._clusters_of(workloads)
         collectors = [Collector(self.store, cluster, self.settings) for cluster in clusters]
-        coordinator = Coordinator(self.store, self.settings, workloads)
+        coordinator = Coordinator(self.store, self.settings, workloads, foreground=True)
         own = {"store": self.store, "settings": self.settings}
         steps: list[ForegroundStep] = hooks().foreground_steps(**own, workloads=workloads, clusters=clusters)
         touched: defaultdict[tuple[str, str], set[datetime]] = defaultdict(set)
         runs = ForegroundRuns(
             self.definitions, self.ledger, self.display, lambda name: self.prepare(self.store.clusters[name])
         )
-        with self._alone(sorted({workload.pipelines[0] for workload in workloads})):
+        with pipelines_held(self.ledger, sorted(pipelines(workloads)), _PATIENCE_SECONDS) as busy:
+            if busy:
+                raise SettingsError(f"another falcon run is working on the pipeline {busy!r}: wait for it")
             DefinitionRecording(self.store.root, self.settings).record(self.ledger)
             for step in steps:
                 step.begin(self.ledger)
-            for key, nominals in self._failed_in(DeadRuns(workloads, foreground=True).end_all(self.ledger)).items():
-                touched[key].update(nominals)
+            self._add_failed(touched, coordinator.dead_runs.end_all(self.ledger))
             free_instances_of_deleted_runs(self.ledger, self.settings.now(), workloads)
             # Once: what lands in the past while this goes on is found the next time.
             waited_for = coordinator.waited_for(self.ledger, until)
@@ -110,9 +108,10 @@ class Foreground:
                 waited_for = {}
                 for step in steps:
                     left_out |= step.step(self.ledger)
-                outlook = coordinator.decide(
+                outlook = coordinator.tick(
                     self.ledger, until=until, budget=_ADMITTED_AT_ONCE, without=runs.clusters.keys()
                 )
+                self._add_failed(touched, outlook.dead)
                 left_out |= {f"{name} on {where}": why for (name, where), why in outlook.problems.items()}
                 for key, decision in outlook.decisions.items():
                     touched[key].update(nominal for nominal, _ in decision.timed_out)
@@ -124,20 +123,18 @@ class Foreground:
                     found = self._outcome(outlook, touched, left_out | runs.left_out())
                     return replace(found, waiting=known_waits(workloads, outlook.decisions, unread))
 
-    def _failed_in(self, run_ids: Sequence[str]) -> dict[tuple[str, str], list[datetime]]:
-        """The instances, by workload and cluster, that failed when these dead runs were ended."""
+    def _add_failed(self, touched: Mapping[tuple[str, str], set[datetime]], run_ids: Sequence[str]) -> None:
+        """Adds the instances, by workload and cluster, that failed when these dead runs were ended."""
         if not run_ids:
-            return {}
+            return
         self.ledger.catch_up()
-        found = {}
         for record in self.ledger.instance.get_run_records(dg.RunsFilter(run_ids=list(run_ids))):
             tags = record.dagster_run.tags
             if nominals := run_tags.nominals_of(tags):
                 key = (tags[run_tags.PROCESS], tags[run_tags.CLUSTER])
                 with self.ledger.engine.connect() as connection:
                     known = queries.some_records(connection, *key, nominals)
-                found[key] = [nominal for nominal, one in known.items() if one.state is InstanceState.FAILED]
-        return found
+                touched[key].update(nominal for nominal, one in known.items() if one.state is InstanceState.FAILED)
 
     def _clusters_of(self, workloads: Sequence[Workload]) -> list[Cluster]:
         used = {name for one in workloads for name in (one.cluster, one.reads_on)}
@@ -210,27 +207,3 @@ class Foreground:
         while (now := self.settings.now()) < min(retries) and not is_set_back(began, now):
             time.sleep(_POLL_SECONDS)
         return True
-
-    @contextmanager
-    def _alone(self, pipelines: Sequence[str]) -> Iterator[None]:
-        """Holds the pipelines' locks, so that neither a sensor nor another ``falcon run`` starts runs for them."""
-        give_up = time.monotonic() + _PATIENCE_SECONDS
-        with self.ledger.engine.connect() as connection:
-            try:
-                for pipeline in pipelines:
-                    while not try_lock(connection, coordinator_lock(pipeline)):
-                        if time.monotonic() > give_up:
-                            raise SettingsError(
-                                f"another falcon run is working on the pipeline {pipeline!r}: wait for it"
-                            )
-                        # Asked for again and again: a statement that waits for a lock could not be given up in time.
-                        time.sleep(_POLL_SECONDS)
-                connection.commit()
-                yield
-            except BaseException:
-                # Closes the session, and frees the locks with it: a silent server would be waited for to unlock them.
-                connection.invalidate()
-                raise
-            with suppress(sqlalchemy.exc.DBAPIError):  # the session was lost in between, and the locks with it
-                for pipeline in pipelines:
-                    unlock(connection, coordinator_lock(pipeline))
