@@ -14,7 +14,7 @@ from falcon_assets.compute.spark_executor import SparkExecutor
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.planning.replication import ReplicationOptions
-from falcon_assets.storage.copying import copy_task, throttle
+from falcon_assets.storage.copying import copy_task, file_copy
 from falcon_assets.storage.copying.copy_task import CopyProgress
 from tests.builders import make_cluster
 from tests.copy_sandbox import CopySandbox, some_files
@@ -100,7 +100,7 @@ def test_map_bandwidth_is_kept(copies: CopySandbox, monkeypatch: pytest.MonkeyPa
     with copies.copying(ReplicationOptions(map_bandwidth=rate)) as copy:
         assert len(copy.plan.tasks) == 1
         own = OwnTime()
-        for module in (throttle, copy_task):
+        for module in (file_copy, copy_task):
             monkeypatch.setattr(module, "time", own)
         result = copy_instance(NO_SPARK, copy)
     assert result.bytes / (1 << 20) / result.task_seconds == pytest.approx(rate)

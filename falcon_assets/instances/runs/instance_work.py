@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Protocol, TypeAlias
 
 import dagster as dg
 
 from falcon_assets.base.texts import keep_secret
 from falcon_assets.compute.executor import Executor
-from falcon_assets.errors import FalconError, MissingInputsError, StorageError
+from falcon_assets.errors import StorageError
 from falcon_assets.history.mapping.partitions import key_of
 from falcon_assets.history.platform.open_ledger import Ledger
 from falcon_assets.instances.rules.replaced_outputs import replaced_by
@@ -168,71 +168,3 @@ class _Computed:
         process, cluster = self.runner.process.name, self.runner.cluster.name
         earlier = self.work.earlier(self.nominal)
         return materializations(self.result, process, cluster, partition, at, definition, earlier)
-
-
-Asked: TypeAlias = "Mapping[datetime, tuple[LateChange, ...] | None]"
-"""In the order of execution, with the changes of late reruns; None: no late rerun."""
-Preparation: TypeAlias = Callable[[], Prepared]
-"""Called at the instance's turn; raises as :meth:`InstanceWork.prepare`."""
-
-
-def ahead(
-    work: InstanceWork, asked: Asked, evicted: Evicted
-) -> tuple[dict[datetime, Preparation], dict[datetime, FalconError]]:
-    """Checks all in advance, without Spark; returns those that can run, and the errors of the others."""
-    ready: dict[datetime, Preparation] = {}
-    failures: dict[datetime, FalconError] = {}
-    for nominal, late in asked.items():
-        try:
-            ready[nominal] = partial(_same, work.prepare(nominal, late, evicted))
-        except FalconError as error:
-            failures[nominal] = error
-    return ready, failures
-
-
-def in_turn(work: InstanceWork, asked: Asked, evicted: Evicted) -> dict[datetime, Preparation]:
-    """Checks each only in its turn: it depends on those before it, so they must run one after the other."""
-    turns = _Turns(work)
-    return {nominal: partial(turns.prepare, nominal, late, evicted) for nominal, late in asked.items()}
-
-
-def _same(prepared: Prepared) -> Prepared:
-    return prepared
-
-
-class NotItsTurnError(FalconError):
-    """An instance lacks inputs after an earlier one failed in the same run; it was not tried."""
-
-
-@dataclass
-class _Turns:
-    """Remembers the first instance that failed, for workloads that read their own outputs."""
-
-    work: InstanceWork
-    failed: datetime | None = field(default=None, init=False)
-
-    def prepare(self, nominal: datetime, late: tuple[LateChange, ...] | None, evicted: Evicted) -> Prepared:
-        try:
-            return _Watched(self.work.prepare(nominal, late, evicted), self)
-        except FalconError as error:
-            if isinstance(error, MissingInputsError) and self.failed is not None:
-                raise NotItsTurnError(f"{format_instant(self.failed)} failed, and {error}") from None
-            self.failed = self.failed or nominal
-            raise
-
-
-@dataclass(frozen=True)
-class _Watched:
-    ready: Prepared
-    turns: _Turns
-
-    @property
-    def nominal(self) -> datetime:
-        return self.ready.nominal
-
-    def run(self) -> Done:
-        try:
-            return self.ready.run()
-        except BaseException:
-            self.turns.failed = self.turns.failed or self.nominal
-            raise

@@ -26,15 +26,7 @@ from falcon_assets.history.platform.interrupted_runs import interrupt, is_stoppe
 from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.instances.runs.commanded_stops import CommandedStops, Turns
 from falcon_assets.instances.runs.instance_claims import InstanceClaims, instance_claims
-from falcon_assets.instances.runs.instance_work import (
-    Done,
-    InstanceWork,
-    NotItsTurnError,
-    Preparation,
-    Prepared,
-    ahead,
-    in_turn,
-)
+from falcon_assets.instances.runs.instance_work import Done, InstanceWork, Prepared
 from falcon_assets.instances.runs.planned_inputs import Withdrawals
 from falcon_assets.instances.runs.run_locks import LockWaitError, place_lock
 from falcon_assets.instances.store import changed_inputs, reruns
@@ -87,6 +79,7 @@ class WorkloadRun:
 
     Attributes:
         late: Instances of the run -> changes of late reruns; None: no late rerun.
+        prepared: Instances that can run; empty where each is prepared in its turn.
         running: Started instances -> whether their start is recorded.
         failures: Failed instances, with reasons.
         stopped: Instances that were stopped or wait, with reasons.
@@ -98,6 +91,8 @@ class WorkloadRun:
     claims: InstanceClaims
     work: InstanceWork
     late: dict[datetime, tuple[LateChange, ...] | None] = field(default_factory=dict, init=False)
+    prepared: dict[datetime, Prepared] = field(default_factory=dict, init=False)
+    first_failed: datetime | None = field(default=None, init=False)
     running: dict[datetime, bool] = field(default_factory=dict, init=False)
     failures: dict[datetime, str] = field(default_factory=dict, init=False)
     stopped: dict[datetime, str] = field(default_factory=dict, init=False)
@@ -114,14 +109,11 @@ class WorkloadRun:
         self.late = {nominal: late.get(nominal) for nominal in nominals}
         at_once = self.workload.partitions.at_once
         slots = min(at_once, run_tags.slots_of(self.context.run.tags, at_once))
-        unready: dict[datetime, FalconError] = {}
         turns = Turns(self.workload, claims)
-        if self.workload.own_feeds:
-            ready, slots = in_turn(self.work, self.late, self._evicted), 1
+        if self.workload.own_feeds:  # each depends on those before it, and is prepared in its turn
+            ready, slots = nominals, 1
         else:
-            ready, unready = ahead(self.work, self.late, self._evicted)
-        for nominal, error in unready.items():
-            self._record_error(nominal, error, began=False)
+            ready = self._prepare_ahead(nominals)
         made: list[datetime] = []
         try:
             with CommandedStops(claims, ready) as stops:
@@ -172,12 +164,12 @@ class WorkloadRun:
         return {instance: found[instance] for instance in instances if instance in found}
 
     def _computed(
-        self, ready: Mapping[datetime, Preparation], slots: int, stops: CommandedStops, turns: Turns
+        self, ready: Sequence[datetime], slots: int, stops: CommandedStops, turns: Turns
     ) -> Iterator[tuple[datetime, Outcome]]:
         """Yields starts (None), results and failures on arrival; starts nothing once the run is interrupted."""
         with ThreadPoolExecutor(max_workers=slots, thread_name_prefix=self.workload.name) as pool:
-            for nominal, prepare in ready.items():
-                pool.submit(self._compute, nominal, prepare, stops, turns)
+            for nominal in ready:
+                pool.submit(self._compute, nominal, stops, turns)
             unfinished = len(ready)
             try:
                 while unfinished:
@@ -191,7 +183,7 @@ class WorkloadRun:
                 self.work.executor.interrupt()
                 raise
 
-    def _compute(self, nominal: datetime, prepare: Preparation, stops: CommandedStops, turns: Turns) -> None:
+    def _compute(self, nominal: datetime, stops: CommandedStops, turns: Turns) -> None:
         """Computes an instance in a thread of its own, and puts its start and its outcome into the queue."""
         try:
             if (why := turns.why_not(nominal)) is not None:
@@ -201,27 +193,63 @@ class WorkloadRun:
             if why is not None:
                 self.outcomes.put((nominal, LeftAlone(why)))
                 return
-            prepared = prepare()
+            prepared = self.prepared.get(nominal) or self._prepare_in_turn(nominal)
+            if isinstance(prepared, LeftAlone):
+                self.outcomes.put((nominal, prepared))
+                return
             self.outcomes.put((nominal, None))
             with stops.computing(nominal) as cancellation:
                 try:
-                    outcome = _result(prepared, cancellation)
+                    outcome = self._result(prepared, cancellation)
                 except FalconError:
                     self._require_inputs(nominal)
                     raise
                 self.outcomes.put((nominal, outcome))
-        except NotItsTurnError as error:
-            self.outcomes.put((nominal, LeftAlone(str(error))))
         except Exception as error:
             self.outcomes.put((nominal, error))
         except BaseException as error:  # nobody else hears of it, and the run would wait for its instance for ever
             self.outcomes.put((nominal, RuntimeError(f"{type(error).__name__}: {error}")))
             raise
 
+    def _prepare(self, nominal: datetime) -> Prepared:
+        return self.work.prepare(nominal, self.late[nominal], self._evicted)
+
+    def _prepare_ahead(self, nominals: Sequence[datetime]) -> list[datetime]:
+        """Prepares all, records the errors, and returns those that can run."""
+        errors: dict[datetime, FalconError] = {}
+        for nominal in nominals:
+            try:
+                self.prepared[nominal] = self._prepare(nominal)
+            except FalconError as error:
+                errors[nominal] = error
+        for nominal, found in errors.items():
+            self._record_error(nominal, found, began=False)
+        return list(self.prepared)
+
+    def _prepare_in_turn(self, nominal: datetime) -> Prepared | LeftAlone:
+        """Prepares one of a workload that reads its own outputs, which it may lack as an earlier one failed."""
+        try:
+            return self._prepare(nominal)
+        except FalconError as error:
+            if isinstance(error, MissingInputsError) and self.first_failed is not None:
+                return LeftAlone(f"{format_instant(self.first_failed)} failed, and {error}")
+            self.first_failed = self.first_failed or nominal
+            raise
+
+    def _result(self, prepared: Prepared, cancellation: Cancellation) -> Done | StoppedInstance:
+        """All errors after a cancellation are due to it."""
+        try:
+            return prepared.run()
+        except BaseException as error:
+            self.first_failed = self.first_failed or prepared.nominal
+            if cancellation.why is None or not isinstance(error, Exception):
+                raise
+            return StoppedInstance(cancellation.why)
+
     def _require_inputs(self, nominal: datetime) -> None:
         """Raises MissingInputsError where a failed instance's inputs were withdrawn meanwhile: it waits for them."""
         try:
-            self.work.prepare(nominal, self.late[nominal], self._evicted)
+            self._prepare(nominal)
         except MissingInputsError as error:
             if error.may_come:
                 raise
@@ -313,16 +341,6 @@ class WorkloadRun:
 def _together(asked: Iterable[LateChange], newer: Iterable[LateChange]) -> tuple[LateChange, ...]:
     """For each input instance, the newer change."""
     return tuple({(one.input, one.feed, one.instance): one for one in (*asked, *newer)}.values())
-
-
-def _result(prepared: Prepared, cancellation: Cancellation) -> Done | StoppedInstance:
-    """All errors after a cancellation are due to it."""
-    try:
-        return prepared.run()
-    except Exception:
-        if cancellation.why is None:
-            raise
-        return StoppedInstance(cancellation.why)
 
 
 def _summary(workload: str, reasons: Mapping[datetime, str], total: int, ended: str = "failed") -> str:
