@@ -158,6 +158,24 @@ def test_what_failed_with_a_run_that_was_killed_again_and_again_is_no_success(
     assert all(one.reason.startswith("its run was killed 5 times in a row") for one in outcome.trouble)
 
 
+def test_what_a_run_of_the_daemon_had_is_computed_when_that_is_deleted_meanwhile(
+    settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]
+) -> None:
+    declared = "".join(PROCESS.format(name=name) for name in ("lost", "kept"))
+    root = write_entities({"all.yaml": ENTITIES + declared, "work.py": "def run(spark, inputs, instance):\n    pass\n"})
+    store, ledger = load_entities(root), open_ledger(settings, instance)
+    definitions = definitions_of(store, settings)
+    (planned,) = Coordinator(store, settings, store.workloads_of("lost")).decide(ledger).runs
+    job, status = definitions.resolve_job_def(planned.job_name), dg.DagsterRunStatus.NOT_STARTED
+    lost = instance.create_run_for_job(job, tags={**planned.tags}, status=status)
+    starts = dg.DagsterEvent(dg.DagsterEventType.RUN_STARTING.value, planned.job_name, message="starts")
+    instance.report_dagster_event(starts, lost.run_id)
+    told = [lambda *told: None] * 3
+    display = Display(told[0], lambda run: instance.delete_run(lost.run_id), *told)
+    outcome = Foreground(store, settings, definitions, ledger, display, lambda cluster: None).run(store.workloads, None)
+    assert (outcome.succeeded, outcome.is_whole) == (4, True)
+
+
 def begun(store: EntityStore, settings: Settings, ledger: Ledger, definitions: dg.Definitions) -> dg.DagsterRun:
     """A run of a ``falcon run`` whose process is gone."""
     (planned,) = Coordinator(store, settings, store.workloads).decide(ledger).runs
