@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
+from typing import Annotated
 
 from sqlalchemy.exc import OperationalError
 
@@ -25,7 +26,7 @@ from falcon_assets.operations.acting import require_change
 from falcon_assets.operations.auditing import PlainRequest, audited
 from falcon_assets.operations.data_roots import known_roots, roots_of
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.operation import Operation, Result
+from falcon_assets.operations.operation import Given, Operation, Result
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.roots import why_away
@@ -69,6 +70,31 @@ def list_roots(installation: Installation) -> list[RootState]:
         moment = since.isoformat(timespec="seconds") if since else None
         found.append(RootState(root.cluster, root.shown, known.mark if known else None, moment, why))
     return sorted(found, key=lambda one: (one.cluster, one.root))
+
+
+class ListRoots(Operation):
+    """List the roots of all stores, and say which are away."""
+
+    command = "admin root list"
+
+    def run(self, installation: Installation) -> list[RootState]:
+        return list_roots(installation)
+
+
+class AdoptRoot(Operation):
+    """Take what is at a root of CLUSTER now for it, and mark it.
+
+    Do it where a disk was replaced, or a bucket made anew, on purpose. ROOT is where it is, as errors and falcon admin
+    root list say; else it is that of the cluster's write endpoint. Instances that are not there any more have to be
+    made or brought again: nothing of what is recorded changes.
+    """
+
+    command = "admin root adopt"
+    cluster: Annotated[str, Given("CLUSTER")]
+    root: Annotated[str | None, Given("[ROOT]")] = None
+
+    def run(self, installation: Installation) -> bool:
+        return adopt_root(installation, self.cluster, self.root)
 
 
 def adopt_root(installation: Installation, cluster: str, root: str | None = None) -> bool:
@@ -224,6 +250,24 @@ class LedgerStatus(Overview):
 class Rebuilt:
     facts: int
     seconds: float
+
+
+class ShowLedger(Operation):
+    """Show how far the ledger is, how many rows its tables have, and the process instances by state."""
+
+    command = "ledger status"
+
+    def run(self, installation: Installation) -> LedgerStatus:
+        return ledger_status(installation)
+
+
+class RebuildLedger(Operation):
+    """Make the ledger anew from all of Dagster's history; what commands said to entities is kept."""
+
+    command = "ledger rebuild"
+
+    def run(self, installation: Installation) -> Rebuilt:
+        return rebuild_ledger(installation)
 
 
 def ledger_status(installation: Installation) -> LedgerStatus:

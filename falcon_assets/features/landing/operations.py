@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import StorageError, UnknownEntityError, UnknownInstanceError
@@ -18,11 +20,12 @@ from falcon_assets.instances.views.listing import all_instances
 from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
-from falcon_assets.model.instant import format_instant
+from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.operations.acting import require_read
 from falcon_assets.operations.auditing import PlainRequest, audited
 from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Given, Operation
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.planning.workloads import not_from_outside
@@ -46,23 +49,54 @@ class CollectedInstances:
     problem: str | None = None
 
 
-def collected_data(
-    installation: Installation, feed: str, first: datetime, last: datetime, found: Sequence[CollectedInstances]
-) -> dict[str, Any]:
-    items = []
-    for there in found:
-        done = dict.fromkeys((one.instance for one in there.new), "new")
-        done |= dict.fromkeys((one.instance for one in there.changed), "changed")
-        done |= dict.fromkeys(there.unchanged, "known")
-        why = dict(there.missing)
-        query = InstanceQuery(feed, "feed", start=first, end=last, cluster=there.cluster, limit=_AT_ONCE)
-        for one in all_instances(installation, query):
-            text, data = why.get(one.instance), one.as_data()
-            reason = {**(data["reason"] or {}), "text": text} if text else data["reason"]
-            result = done.get(one.instance, "missing" if text else "unread")
-            items.append({**data, "reason": reason, "collected": result})
-    problems = [{"cluster": one.cluster, "text": one.problem} for one in found if one.problem]
-    return {"items": items, "total": len(items), "next": None, "problems": problems}
+@dataclass(frozen=True)
+class CollectResult:
+    """The instances, as lists have them, are read where they are asked for."""
+
+    installation: Installation
+    asked: CollectInstances
+    found: Sequence[CollectedInstances]
+
+    @property
+    def failed(self) -> bool:
+        return any(one.problem for one in self.found)
+
+    def as_data(self) -> dict[str, Any]:
+        asked = self.asked
+        items = []
+        for there in self.found:
+            done = dict.fromkeys((one.instance for one in there.new), "new")
+            done |= dict.fromkeys((one.instance for one in there.changed), "changed")
+            done |= dict.fromkeys(there.unchanged, "known")
+            why = dict(there.missing)
+            query = InstanceQuery(
+                asked.feed, "feed", start=asked.start, end=asked.end, cluster=there.cluster, limit=_AT_ONCE
+            )
+            for one in all_instances(self.installation, query):
+                text, data = why.get(one.instance), one.as_data()
+                reason = {**(data["reason"] or {}), "text": text} if text else data["reason"]
+                result = done.get(one.instance, "missing" if text else "unread")
+                items.append({**data, "reason": reason, "collected": result})
+        problems = [{"cluster": one.cluster, "text": one.problem} for one in self.found if one.problem]
+        return {"items": items, "total": len(items), "next": None, "problems": problems}
+
+
+class CollectInstances(Operation):
+    """Find instances of FEED that landed from outside, however old they are, and record them now.
+
+    Those that are recorded already are checked too; where their files changed, they are recorded as another version.
+    What is missing is said. The exit code is 1 where something could not be read.
+    """
+
+    command = "instance collect"
+    feed: Annotated[str, Given("FEED")]
+    start: Instant = Field(description="The first to check (YYYY-MM-DDTHH:MMZ).")
+    end: Instant = Field(description="The last to check; it is included.")
+    cluster: str | None = Field(None, description="Only on that cluster.")
+
+    def run(self, installation: Installation) -> CollectResult:
+        found = collect_instances(installation, self.feed, self.start, self.end, self.cluster)
+        return CollectResult(installation, self, found)
 
 
 def collect_instances(

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from falcon_assets.errors import (
     ExpressionError,
@@ -35,11 +37,13 @@ from falcon_assets.instances.runs.materializations import materializations
 from falcon_assets.instances.runs.recorded_entities import OldEntity
 from falcon_assets.instances.runs.run_locks import all_taken, instance_lock, place_lock
 from falcon_assets.instances.store.newest_instances import newest_written
-from falcon_assets.model.instant import format_instant
+from falcon_assets.instances.views.query import InstanceQuery
+from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.operations.acting import require_change, require_read
 from falcon_assets.operations.auditing import audited
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.machine import require_machine
+from falcon_assets.operations.operation import Given, Operation
 from falcon_assets.planning.workloads import ProcessWorkload
 
 
@@ -70,6 +74,10 @@ class ReplayResult:
     outputs: tuple[ReplayedOutput, ...] = ()
     folder: str = ""
     published: bool = False
+
+    @property
+    def failed(self) -> bool:
+        return not (self.outcome == "reproduced" or self.published)
 
     @property
     def outcome(self) -> str:
@@ -113,6 +121,32 @@ class ReplayResult:
             "records": {"recorded": recorded and recorded.records, "replayed": one.records},
             "comparison": one.comparison and asdict(one.comparison),
         }
+
+
+class ReplayInstance(Operation):
+    """Compute the INSTANCE (YYYY-MM-DDTHH:MMZ) of PROCESS once more from the versions that it read, and compare.
+
+    Code, versions of inputs, and definitions of the process, its feeds and the cluster are those that are recorded for
+    the version; endpoints, storage_options and libraries are those of now. The outputs go into a folder of their own;
+    what is published is not touched without --publish. The exit code is 0 where the version is reproduced, 1 where it
+    is different, or impossible to compute any more.
+    """
+
+    command = "instance replay"
+    process: Annotated[str, Given("PROCESS")]
+    instance: Annotated[Instant, Given("INSTANCE")]
+    version: str | None = Field(
+        None, description="The version of an output, or its beginning; without it the present one."
+    )
+    cluster: str | None = Field(None, description="Which cluster, where the process runs on several.")
+    publish: bool = Field(False, description="Publish what is computed, the same or not.")
+    actor: str | None = Field(None, description="Who asks; None: the user of the operating system.")
+    reason: str = Field("", description="Why; it is recorded.")
+
+    def run(self, installation: Installation) -> ReplayResult:
+        query = InstanceQuery(self.process, start=self.instance, cluster=self.cluster)
+        request = InstanceRequest(query, self.actor, self.reason)
+        return replay_instance(installation, request, self.version, publish=self.publish)
 
 
 _IMPOSSIBLE = (ExpressionError, MissingInputsError, OldDefinitionError, UnknownEntityError, UnknownInstanceError)

@@ -4,15 +4,31 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from pydantic import Field
+
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import UnknownEntityError
 from falcon_assets.features.retention.plan import FeedPlan, plan_retention
 from falcon_assets.instances.runs.dead_runs import unfinished_runs
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import Instant
 from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Operation
 from falcon_assets.storage.feed_store import StoresOf
+
+
+class PlanRetention(Operation):
+    """List what would go, what stays and why. Changes nothing."""
+
+    command = "retention plan"
+    feed: str | None = Field(None, description="Only that feed, even if it declares no retention.")
+    cluster: str | None = Field(None, description="Only on that cluster.")
+    as_of: Instant | None = Field(None, description="As if it were that time (YYYY-MM-DDTHH:MMZ).")
+
+    def run(self, installation: Installation) -> list[FeedPlan]:
+        return retention_plan(installation, self.feed, self.cluster, self.as_of)
 
 
 def retention_plan(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 from sqlalchemy import Connection
@@ -35,6 +36,7 @@ from falcon_assets.instances.store.former_instances import (
 )
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
 from falcon_assets.model.table_uri import TableUri
 from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.planning.eviction import Verdict, VersionVerdict, before, plan_eviction, plan_versions
@@ -140,6 +142,53 @@ class FeedPlan:
         found = [(one.instance.nominal, one.kept_by) for one in self.verdicts]
         found += [(one.kept.nominal, one.kept_by) for one in self.versions]
         return [(nominal, reason) for nominal, reason in found if reason]
+
+    def as_data(self) -> dict[str, Any]:
+        return {
+            "feed": self.feed.name,
+            "cluster": self.cluster.name,
+            "status": self.status.status.value,
+            "instances": [_verdict(one, self) for one in self.verdicts],
+            **({"unfinished_copies": list(map(_copy, self.copies))} if self.copies else {}),
+            **({"versions": list(map(_version, self.versions))} if self.versions else {}),
+            **({"problem": self.problem} if self.problem else {}),
+        }
+
+
+def _copy(one: CopyVerdict) -> dict[str, Any]:
+    return {
+        "instance": format_instant(one.verdict.instance.nominal),
+        "action": one.verdict.action,
+        "reason": one.verdict.reason,
+        "path": one.copy.path,
+        "sources": list(one.copy.sources),
+    }
+
+
+def _version(one: VersionVerdict) -> dict[str, Any]:
+    return {
+        "instance": format_instant(one.kept.nominal),
+        "version": one.kept.version,
+        "action": "delete" if one.goes else "keep",
+        "reason": one.reason,
+        **({"kept_by": one.kept_by.as_data()} if one.kept_by else {}),
+        "replaced_at": format_instant(one.replaced_at) if one.replaced_at else None,
+        "path": one.kept.path,
+    }
+
+
+def _verdict(one: Verdict, of: FeedPlan) -> dict[str, Any]:
+    entry = of.feed.on(of.cluster.name)
+    archive_cluster = entry.retention.archive_cluster if entry and entry.retention else None
+    return {
+        "instance": format_instant(one.instance.nominal),
+        "action": one.action,
+        "reason": one.reason,
+        **({"kept_by": one.kept_by.as_data()} if one.kept_by else {}),
+        "paths": [location.place for location in one.instance.locations],
+        **({"archive_to": one.archive_place} if one.archive_place else {}),
+        **({"archive_cluster": archive_cluster} if one.archive_to and archive_cluster else {}),
+    }
 
 
 class RetentionSnapshot:

@@ -7,16 +7,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from falcon_assets.errors import QueryError
 from falcon_assets.features.trial.run import Trial, Tried, TriedOutput
 from falcon_assets.instances.runs.instance_run import InstanceRunner
 from falcon_assets.instances.views.details import find_subject
-from falcon_assets.model.instant import format_instant
+from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.machine import require_machine
+from falcon_assets.operations.operation import Given, Operation
 from falcon_assets.planning.workloads import ProcessWorkload
 
 
@@ -37,6 +40,30 @@ class TryResult:
             "warnings": self.tried.usage.warnings,
             "outputs": [_output_data(one) for one in self.tried.outputs],
         }
+
+
+class TryInstance(Operation):
+    """Compute the INSTANCE (YYYY-MM-DDTHH:MMZ) of PROCESS, show rows, columns and where they come from, keep nothing.
+
+    It reads what is there now, with definitions and workflows as they are in the tree now. Nothing is published, and
+    neither Dagster nor the ledger hears of it. What a workflow itself writes elsewhere, it writes. What it prints goes
+    to try.log in FALCON_HOME.
+    """
+
+    command = "try"
+    process: Annotated[str, Given("PROCESS")]
+    instance: Annotated[Instant, Given("INSTANCE")]
+    rows: Annotated[int, Given(shows_default=True)] = Field(20, ge=0, le=10_000, description="Rows that are shown.")
+    cluster: str | None = Field(None, description="Which cluster, where the process runs on several.")
+
+    @contextmanager
+    def trial(self, installation: Installation) -> Iterator[Trial]:
+        with trial_of(installation, self.process, self.instance, self.cluster, self.rows) as trial:
+            yield trial
+
+    def run(self, installation: Installation) -> TryResult:
+        with self.trial(installation) as trial:
+            return try_instance(installation, trial)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from falcon_assets.instances.operations.questions import TYPE, Type
 from falcon_assets.instances.views.details import instance_details
+from falcon_assets.instances.views.explain import Explanation, explain
 from falcon_assets.instances.views.feed_dependencies import feed_instance_dependencies
 from falcon_assets.model.instant import Instant
 from falcon_assets.operations.installation import Installation
@@ -48,3 +49,18 @@ class InstanceDependencies(OfOneInstance):
         if self.type == "feed":
             return feed_instance_dependencies(installation, *about).as_data()
         return instance_details(installation, *about).dependencies()
+
+
+class ExplainInstance(Operation):
+    """Show what the INSTANCE (YYYY-MM-DDTHH:MMZ) of PROCESS reads, writes and is told.
+
+    For every input instance it says whether it is available now.
+    """
+
+    command = "explain"
+    process: Annotated[str, Given("PROCESS")]
+    instance: Annotated[Instant, Given("INSTANCE")]
+    cluster: str | None = Field(None, description="Which cluster, where the process runs on several.")
+
+    def run(self, installation: Installation) -> Explanation:
+        return explain(installation, self.process, self.instance, self.cluster)

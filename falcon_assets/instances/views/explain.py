@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 from sqlalchemy.exc import OperationalError
 
@@ -19,11 +20,13 @@ from falcon_assets.instances.store.consumed import last_used
 from falcon_assets.instances.store.reruns import requests_of
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.model.process import Process
 from falcon_assets.model.secret_values import is_secret
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Result
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.process_instance import AskedProperties, plan_process_instance, with_properties
 from falcon_assets.storage.cluster_store import ClusterStore
@@ -59,17 +62,35 @@ class ExplainedInput:
     last_used: LastUse | None = None
     short: str = ""
 
+    def as_data(self) -> dict[str, Any]:
+        """Three lists in the same order have the instances."""
+        return {
+            "name": self.name,
+            "feed": self.feed,
+            "instances": [format_instant(one.instance) for one in self.instances],
+            "paths": [one.path for one in self.instances],
+            "available": [one.available for one in self.instances],
+            **({"last_used": _use_data(self.last_used)} if self.last_used else {}),
+            **({"short": self.short} if self.short else {}),
+        }
+
+
+def _use_data(use: LastUse) -> dict[str, Any]:
+    by, at = format_instant(use.nominal), format_instant(use.used) if use.used else None
+    seen = format_instant(use.seen)
+    return {"version": use.version, "instance": by, "at": at, "present": use.present, "present_seen_at": seen}
+
 
 @dataclass(frozen=True)
-class ExplainedOutput:
+class ExplainedOutput(Result):
     name: str
     feed: str
-    instance: datetime
+    instance: Instant
     path: str
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Result):
     """A process instance, planned by the latest definition.
 
     Attributes:
@@ -80,12 +101,13 @@ class Explanation:
 
     process: str
     cluster: str
-    instance: datetime
+    instance: Instant
     inputs: tuple[ExplainedInput, ...]
     outputs: tuple[ExplainedOutput, ...]
     properties: Mapping[str, str]
     definition: int | None = None
     latest: int | None = None
+    keys = ("process", "cluster", "instance", "definition", "inputs", "outputs", "properties")
 
 
 def explain(installation: Installation, process: str, instance: datetime, cluster: str | None = None) -> Explanation:

@@ -40,7 +40,10 @@ class _Parsed(click.ParamType):  # type: ignore[type-arg]  # newer versions of c
 
 
 def command(operation: type[Operation], show: Callable[[Any], None], json: str = "Print JSON.") -> click.Command:
-    """The command of an operation. Its exit code is 1 where what it gives has ``failed``."""
+    """The command of an operation. Its exit code is 1 where what it gives has ``failed``.
+
+    ``json`` is the help of ``--json``; empty: it has none.
+    """
 
     @click.command(operation.command.split()[-1], help=inspect.getdoc(operation))
     @options_of(operation, json)
@@ -64,7 +67,7 @@ def options_of(operation: type[Operation], json: str = "Print JSON.") -> Callabl
     """Adds what an operation is given, and --json; the function takes the operation, as ``asked``, and ``as_json``."""
 
     def add(function: Any) -> Any:
-        def made(as_json: bool, **given: Any) -> Any:
+        def made(as_json: bool = False, **given: Any) -> Any:
             own = {name: given.pop(name) for name in operation.model_fields if name in given}
             require_order(own.get("start"), own.get("end"))
             try:
@@ -93,6 +96,8 @@ def _last_options(operation: type[Operation], json: str) -> Decorator:
         return list_options(operation.fields, operation.orders)
     if issubclass(operation, LongList):
         return keyset_options(operation.fields, operation.orders)
+    if not json:
+        return lambda function: function
     return click.option("--json", "as_json", is_flag=True, help=json)
 
 

@@ -2,76 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from datetime import datetime
-from typing import Any
-
-import click
-from rich.console import Console
 from rich.table import Table
 
-from falcon_assets.instances.rules.newer_versions import LastUse
+from falcon_assets.instances.operations.one_instance import ExplainInstance
 from falcon_assets.instances.views.explain import Explanation
-from falcon_assets.instances.views.explain import explain as explained
 from falcon_assets.model.instant import format_instant
-from falcon_assets.operations.installation import open_installation
 from falcon_assets.surface.cli.console import console, shown
-from falcon_assets.surface.cli.parameters import INSTANT
+from falcon_assets.surface.cli.declared import command
 
 
-@click.command()
-@click.argument("process")
-@click.argument("instance", type=INSTANT)
-@click.option("--cluster", help="Which cluster, where the process runs on several.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
-def explain(process: str, instance: datetime, cluster: str | None, as_json: bool) -> None:
-    """Show what the INSTANCE (YYYY-MM-DDTHH:MMZ) of PROCESS reads, writes and is told.
-
-    For every input instance it says whether it is available now.
-    """
-    with open_installation() as installation:
-        found = explained(installation, process, instance, cluster)
-    if as_json:
-        click.echo(json.dumps(_as_dict(found), indent=2))
-    else:
-        _show(found, console())
-
-
-def _as_dict(found: Explanation) -> dict[str, Any]:
-    """What ``--json`` prints; of the instances of an input three lists in the same order."""
-    return {
-        "process": found.process,
-        "cluster": found.cluster,
-        "instance": format_instant(found.instance),
-        "definition": found.definition,
-        "inputs": [
-            {
-                "name": one.name,
-                "feed": one.feed,
-                "instances": [format_instant(read.instance) for read in one.instances],
-                "paths": [read.path for read in one.instances],
-                "available": [read.available for read in one.instances],
-                **({"last_used": _last_used(one.last_used)} if one.last_used else {}),
-                **({"short": one.short} if one.short else {}),
-            }
-            for one in found.inputs
-        ],
-        "outputs": [
-            {"name": one.name, "feed": one.feed, "instance": format_instant(one.instance), "path": one.path}
-            for one in found.outputs
-        ],
-        "properties": dict(found.properties),
-    }
-
-
-def _last_used(use: LastUse) -> dict[str, Any]:
-    by, at = format_instant(use.nominal), format_instant(use.used) if use.used else None
-    seen = format_instant(use.seen)
-    return {"version": use.version, "instance": by, "at": at, "present": use.present, "present_seen_at": seen}
-
-
-def _show(found: Explanation, console: Console) -> None:
-    console.print(f"[bold]{found.process}[/] on {found.cluster} at {format_instant(found.instance)}")
+def _show(found: Explanation) -> None:
+    out = console()
+    out.print(f"[bold]{found.process}[/] on {found.cluster} at {format_instant(found.instance)}")
     inputs = _table("Reads", "input", "feed", "instance", "available", "path")
     for one in found.inputs:
         waited = "[yellow]no, optional[/]" if one.optional else "[red]no[/]"
@@ -88,15 +30,15 @@ def _show(found: Explanation, console: Console) -> None:
     told = _table("Is told", "variable", "value")
     for name, value in sorted(found.properties.items()):
         told.add_row(shown(name), shown(value))
-    console.print(inputs)
+    out.print(inputs)
     for one in found.inputs:
         if one.last_used:
-            console.print(f"{one.name} uses each version once, last {one.last_used}.", soft_wrap=True)
-    console.print(outputs if found.outputs else "Writes no feed: it is run for its effect.")
-    console.print(told)
+            out.print(f"{one.name} uses each version once, last {one.last_used}.", soft_wrap=True)
+    out.print(outputs if found.outputs else "Writes no feed: it is run for its effect.")
+    out.print(told)
     if found.definition is not None:
         present = "" if found.definition == found.latest else f"; this is what the latest, {found.latest}, says"
-        console.print(f"It has version {found.definition} of the definition{present}.")
+        out.print(f"It has version {found.definition} of the definition{present}.")
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -105,3 +47,6 @@ def _table(title: str, *columns: str) -> Table:
 
     table.add_column(columns[-1], overflow="fold")
     return table
+
+
+explain = command(ExplainInstance, _show, "Print JSON instead of tables.")

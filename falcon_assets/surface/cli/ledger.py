@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import click
 from rich.table import Table
 
-from falcon_assets.doctor.admin import ledger_status, rebuild_ledger
+from falcon_assets.doctor.admin import LedgerStatus, RebuildLedger, Rebuilt, ShowLedger
 from falcon_assets.errors import count_of
-from falcon_assets.operations.installation import open_installation
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.surface.cli.console import console
+from falcon_assets.surface.cli.declared import command
 from falcon_assets.surface.cli.help import FullHelpGroup
 
 
@@ -23,19 +23,11 @@ def ledger() -> None:
     """
 
 
-@ledger.command()
-def rebuild() -> None:
-    """Make the ledger anew from all of Dagster's history; what commands said to entities is kept."""
-    with open_installation() as installation:
-        done = rebuild_ledger(installation)
+def _show_rebuilt(done: Rebuilt) -> None:
     click.echo(f"the ledger is rebuilt: {done.facts} facts in {done.seconds:.1f} s")
 
 
-@ledger.command()
-def status() -> None:
-    """Show how far the ledger is, how many rows its tables have, and the process instances by state."""
-    with open_installation() as installation:
-        found = ledger_status(installation)
+def _show(found: LedgerStatus) -> None:
     late = f"{count_of(found.behind, 'event')} behind" if found.behind else "up to date"
     click.echo(f"folded up to event {found.event_id}: {late}")
     out = console()
@@ -63,3 +55,7 @@ def _instances(found: Mapping[tuple[str, str], Mapping[InstanceState, int]]) -> 
     for (process, cluster), counts in found.items():
         table.add_row(process, cluster, *(str(counts.get(state, 0)) for state in states))
     return table
+
+
+ledger.add_command(command(RebuildLedger, _show_rebuilt, ""))
+ledger.add_command(command(ShowLedger, _show, ""))

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import json
+import inspect
 import sys
 from collections.abc import Iterator, Sequence
-from datetime import datetime
-from typing import Any
+from functools import partial
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from falcon_assets.features.retention.copies import CopyVerdict
-from falcon_assets.features.retention.operations import retention_plan
+from falcon_assets.features.retention.operations import PlanRetention
 from falcon_assets.features.retention.plan import FeedPlan
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.planning.eviction import StoredInstance, Verdict, VersionVerdict
 from falcon_assets.surface.cli.console import console, shown
+from falcon_assets.surface.cli.declared import options_of, perform
 from falcon_assets.surface.cli.help import FullHelpGroup
-from falcon_assets.surface.cli.parameters import INSTANT
 
 _COLORS = {"keep": "green", "delete": "red", "archive": "yellow"}
 
@@ -30,23 +28,12 @@ def retention() -> None:
     """See what goes from the clusters, what stays, and why."""
 
 
-@retention.command()
-@click.option("--feed", help="Only that feed, even if it declares no retention.")
-@click.option("--cluster", help="Only on that cluster.")
-@click.option("--as-of", type=INSTANT, help="As if it were that time (YYYY-MM-DDTHH:MMZ).")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
-def plan(feed: str | None, cluster: str | None, as_of: datetime | None, as_json: bool) -> None:
-    """List what would go, what stays and why. Changes nothing."""
+@retention.command(help=inspect.getdoc(PlanRetention))
+@options_of(PlanRetention, "Print JSON instead of tables.")
+def plan(asked: PlanRetention, as_json: bool) -> None:
     with open_installation() as installation:
-        plans = retention_plan(installation, feed, cluster, as_of)
-    if as_json:
-        click.echo(json.dumps([_as_dict(one) for one in plans], indent=2))
-    else:
-        if not plans:
-            click.echo("no feed declares retention" + (f" on cluster {cluster!r}" if cluster else ""))
-        for one in plans:
-            if not one.problem:
-                _show(one, console())
+        plans = asked.run(installation)
+    perform(plans, partial(_show_plans, cluster=asked.cluster), as_json=as_json)
     for one in plans:
         if one.problem:
             click.echo(f"Error: {one.feed.name} on {one.cluster.name}: {one.problem}", err=True)
@@ -54,52 +41,12 @@ def plan(feed: str | None, cluster: str | None, as_of: datetime | None, as_json:
         sys.exit(1)
 
 
-def _as_dict(one: FeedPlan) -> dict[str, Any]:
-    return {
-        "feed": one.feed.name,
-        "cluster": one.cluster.name,
-        "status": one.status.status.value,
-        "instances": [_verdict(verdict, one) for verdict in one.verdicts],
-        **({"unfinished_copies": list(map(_copy, one.copies))} if one.copies else {}),
-        **({"versions": list(map(_version, one.versions))} if one.versions else {}),
-        **({"problem": one.problem} if one.problem else {}),
-    }
-
-
-def _copy(one: CopyVerdict) -> dict[str, Any]:
-    return {
-        "instance": format_instant(one.verdict.instance.nominal),
-        "action": one.verdict.action,
-        "reason": one.verdict.reason,
-        "path": one.copy.path,
-        "sources": list(one.copy.sources),
-    }
-
-
-def _version(one: VersionVerdict) -> dict[str, Any]:
-    return {
-        "instance": format_instant(one.kept.nominal),
-        "version": one.kept.version,
-        "action": "delete" if one.goes else "keep",
-        "reason": one.reason,
-        **({"kept_by": one.kept_by.as_data()} if one.kept_by else {}),
-        "replaced_at": format_instant(one.replaced_at) if one.replaced_at else None,
-        "path": one.kept.path,
-    }
-
-
-def _verdict(one: Verdict, of: FeedPlan) -> dict[str, Any]:
-    entry = of.feed.on(of.cluster.name)
-    archive_cluster = entry.retention.archive_cluster if entry and entry.retention else None
-    return {
-        "instance": format_instant(one.instance.nominal),
-        "action": one.action,
-        "reason": one.reason,
-        **({"kept_by": one.kept_by.as_data()} if one.kept_by else {}),
-        "paths": [location.place for location in one.instance.locations],
-        **({"archive_to": one.archive_place} if one.archive_place else {}),
-        **({"archive_cluster": archive_cluster} if one.archive_to and archive_cluster else {}),
-    }
+def _show_plans(plans: Sequence[FeedPlan], cluster: str | None) -> None:
+    if not plans:
+        click.echo("no feed declares retention" + (f" on cluster {cluster!r}" if cluster else ""))
+    for one in plans:
+        if not one.problem:
+            _show(one, console())
 
 
 def _show(one: FeedPlan, console: Console) -> None:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
-from datetime import datetime
 
 import click
 from rich.table import Table
 
 from falcon_assets.compute.spark.sessions import stop_sessions
 from falcon_assets.errors import count_of
-from falcon_assets.features.trial.operations import TryResult, trial_of, try_instance
+from falcon_assets.features.trial.operations import TryInstance, TryResult, try_instance
 from falcon_assets.features.trial.run import Trial, TriedColumn, TriedOutput
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.surface.cli.console import print_table, shown
-from falcon_assets.surface.cli.listing import print_json
-from falcon_assets.surface.cli.parameters import one_instance
+from falcon_assets.surface.cli.declared import options_of, perform
 from falcon_assets.surface.cli.quiet import output_to
 from falcon_assets.surface.cli.shutdown import ends_in_time
 from falcon_assets.surface.foreground.run import abandon
@@ -24,19 +23,9 @@ from falcon_assets.surface.foreground.run import abandon
 _INTERRUPTED = "Interrupted: nothing was published, and what was computed is removed."
 
 
-@click.command("try")
-@click.argument("process")
-@one_instance
-@click.option("--rows", type=click.IntRange(0, 10_000), default=20, show_default=True, help="Rows that are shown.")
-@click.option("--cluster", help="Which cluster, where the process runs on several.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def try_(process: str, instance: datetime, rows: int, cluster: str | None, as_json: bool) -> None:
-    """Compute the INSTANCE (YYYY-MM-DDTHH:MMZ) of PROCESS, show rows, columns and where they come from, keep nothing.
-
-    It reads what is there now, with definitions and workflows as they are in the tree now. Nothing is published, and
-    neither Dagster nor the ledger hears of it. What a workflow itself writes elsewhere, it writes. What it prints goes
-    to try.log in FALCON_HOME.
-    """
+@click.command("try", help=inspect.getdoc(TryInstance))
+@options_of(TryInstance)
+def try_(asked: TryInstance, as_json: bool) -> None:
     trials: list[Trial] = []
 
     def clean_up() -> None:
@@ -48,7 +37,7 @@ def try_(process: str, instance: datetime, rows: int, cluster: str | None, as_js
         try:
             with (
                 output_to(installation.settings.home / "try.log"),
-                trial_of(installation, process, instance, cluster, rows) as trial,
+                asked.trial(installation) as trial,
             ):
                 trials.append(trial)
                 found = try_instance(trial)
@@ -57,10 +46,7 @@ def try_(process: str, instance: datetime, rows: int, cluster: str | None, as_js
             sys.exit(130)
         finally:
             stop_sessions()
-    if as_json:
-        print_json(found.as_data())
-    else:
-        _say(found)
+    perform(found, _say, as_json=as_json)
 
 
 def _say(found: TryResult) -> None:

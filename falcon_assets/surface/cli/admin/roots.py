@@ -5,11 +5,10 @@ from __future__ import annotations
 import click
 from rich.table import Table
 
-from falcon_assets.doctor.admin import adopt_root, list_roots
-from falcon_assets.operations.installation import open_installation
+from falcon_assets.doctor.admin import AdoptRoot, ListRoots, RootState
 from falcon_assets.surface.cli.console import print_table, shown
+from falcon_assets.surface.cli.declared import command
 from falcon_assets.surface.cli.help import FullHelpGroup
-from falcon_assets.surface.cli.listing import print_json
 
 
 @click.group(cls=FullHelpGroup)
@@ -21,15 +20,7 @@ def root() -> None:
     """
 
 
-@root.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def list_(as_json: bool) -> None:
-    """List the roots of all stores, and say which are away."""
-    with open_installation() as installation:
-        found = list_roots(installation)
-    if as_json:
-        print_json([one.as_data() for one in found])
-        return
+def _show(found: list[RootState]) -> None:
     table = Table("cluster")
     table.add_column("root", overflow="fold")
     table.add_column("known since", no_wrap=True)
@@ -41,16 +32,9 @@ def list_(as_json: bool) -> None:
     print_table(table, nothing="no cluster has a store")
 
 
-@root.command()
-@click.argument("cluster")
-@click.argument("root", required=False)
-def adopt(cluster: str, root: str | None) -> None:
-    """Take what is at a root of CLUSTER now for it, and mark it.
-
-    Do it where a disk was replaced, or a bucket made anew, on purpose. ROOT is where it is, as errors and falcon admin
-    root list say; else it is that of the cluster's write endpoint. Instances that are not there any more have to be
-    made or brought again: nothing of what is recorded changes.
-    """
-    with open_installation() as installation:
-        changed = adopt_root(installation, cluster, root)
+def _show_adopted(changed: bool) -> None:
     click.echo("adopted" if changed else "unchanged: it is the root already")
+
+
+root.add_command(command(ListRoots, _show))
+root.add_command(command(AdoptRoot, _show_adopted, ""))

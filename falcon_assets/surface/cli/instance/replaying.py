@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
-from datetime import datetime
 
 import click
 
 from falcon_assets.compute.spark.data.comparison import Comparison
 from falcon_assets.compute.spark.sessions import stop_sessions
-from falcon_assets.features.replay.operations import ReplayResult, replay_instance
+from falcon_assets.features.replay.operations import ReplayInstance, ReplayResult
 from falcon_assets.features.replay.run import ReplayedOutput
-from falcon_assets.instances.operations.selection import InstanceRequest
-from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
-from falcon_assets.surface.cli.listing import print_json
-from falcon_assets.surface.cli.parameters import one_instance
+from falcon_assets.surface.cli.declared import options_of, perform
 from falcon_assets.surface.cli.quiet import output_to
 from falcon_assets.surface.cli.shutdown import ends_in_time
 from falcon_assets.surface.foreground.run import abandon
@@ -25,45 +22,19 @@ from falcon_assets.surface.foreground.run import abandon
 _INTERRUPTED = "Interrupted: what is published was not touched."
 
 
-@click.command()
-@click.argument("process")
-@one_instance
-@click.option("--version", help="The version of an output, or its beginning; without it the present one.")
-@click.option("--cluster", help="Which cluster, where the process runs on several.")
-@click.option("--publish", is_flag=True, help="Publish what is computed, the same or not.")
-@click.option("--reason", default="", help="Why; it is recorded.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def replay(
-    process: str,
-    instance: datetime,
-    version: str | None,
-    cluster: str | None,
-    publish: bool,
-    reason: str,
-    as_json: bool,
-) -> None:
-    """Compute the INSTANCE (YYYY-MM-DDTHH:MMZ) of PROCESS once more from the versions that it read, and compare.
-
-    Code, versions of inputs, and definitions of the process, its feeds and the cluster are those that are recorded for
-    the version; endpoints, storage_options and libraries are those of now. The outputs go into a folder of their own;
-    what is published is not touched without --publish. The exit code is 0 where the version is reproduced, 1 where it
-    is different, or impossible to compute any more.
-    """
-    request = InstanceRequest(InstanceQuery(process, start=instance, cluster=cluster), None, reason)
+@click.command(help=inspect.getdoc(ReplayInstance))
+@options_of(ReplayInstance)
+def replay(asked: ReplayInstance, as_json: bool) -> None:
     with ends_in_time(_INTERRUPTED, abandon), open_installation() as installation:
         try:
             with output_to(installation.settings.home / "replay.log"):
-                done = replay_instance(installation, request, version, publish=publish)
+                done = asked.run(installation)
         except KeyboardInterrupt:
             click.echo(_INTERRUPTED)
             sys.exit(130)
         finally:
             stop_sessions()
-    if as_json:
-        print_json(done.as_data())
-    else:
-        _say(done)
-    sys.exit(0 if done.outcome == "reproduced" or done.published else 1)
+    perform(done, _say, as_json=as_json)
 
 
 def _say(done: ReplayResult) -> None:
