@@ -7,39 +7,36 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from falcon_assets.errors import QueryError
-from falcon_assets.features.trial.run import Trial, Tried, TriedOutput
+from falcon_assets.features.trial.run import Trial, Tried
 from falcon_assets.instances.runs.instance_run import InstanceRunner
 from falcon_assets.instances.views.details import find_subject
-from falcon_assets.model.instant import Instant, format_instant
+from falcon_assets.model.instant import Instant
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.machine import require_machine
-from falcon_assets.operations.operation import Given, Operation
+from falcon_assets.operations.operation import Given, Operation, Result
 from falcon_assets.planning.workloads import ProcessWorkload
 
 
 @dataclass(frozen=True)
-class TryResult:
+class TryResult(Result):
     process: str
     cluster: str
-    instance: datetime
+    instance: Instant
     tried: Tried
+    keys = (
+        *("process", "cluster", "instance", "seconds", "capture=tried.usage.capture"),
+        *("warnings=tried.usage.warnings", "outputs=tried.outputs"),
+    )
 
-    def as_data(self) -> dict[str, Any]:
-        return {
-            "process": self.process,
-            "cluster": self.cluster,
-            "instance": format_instant(self.instance),
-            "seconds": round(self.tried.seconds, 1),
-            "capture": self.tried.usage.capture,
-            "warnings": self.tried.usage.warnings,
-            "outputs": [_output_data(one) for one in self.tried.outputs],
-        }
+    @property
+    def seconds(self) -> float:
+        return round(self.tried.seconds, 1)
 
 
 class TryInstance(Operation):
@@ -114,23 +111,3 @@ def try_instance(trial: Trial) -> TryResult:
     """
     runner = trial.runner
     return TryResult(runner.process.name, runner.cluster.name, trial.ready.plan.nominal, trial.compute())
-
-
-def _output_data(one: TriedOutput) -> dict[str, Any]:
-    columns = [
-        {
-            "name": column.name,
-            "type": column.type,
-            "from": [f"{feed}.{name}" for feed, name in column.lineage.inputs] if column.lineage else None,
-            "opaque": column.lineage.is_opaque if column.lineage else None,
-        }
-        for column in one.columns
-    ]
-    return {
-        "name": one.name,
-        "feed": one.feed,
-        "instance": format_instant(one.instance),
-        "records": one.records,
-        "columns": columns,
-        "rows": [list(row) for row in one.rows],
-    }

@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -21,7 +20,9 @@ from falcon_assets.compute.spark.sessions import apply_settings, isolated
 from falcon_assets.errors import StorageError
 from falcon_assets.instances.runs.instance_data import InstanceData
 from falcon_assets.instances.runs.instance_run import InstanceRunner, ReadyInstance
+from falcon_assets.model.instant import Instant
 from falcon_assets.model.table_uri import TableUri
+from falcon_assets.operations.operation import Result
 from falcon_assets.planning.data_usage import Usage
 from falcon_assets.planning.process_instance import OutputPlan
 from falcon_assets.planning.version_columns import OutputColumn
@@ -31,21 +32,30 @@ _LOCK = ".lock"
 
 
 @dataclass(frozen=True)
-class TriedColumn:
+class TriedColumn(Result):
     """A column of an output as its readers see it, with its lineage, if that is known."""
 
     name: str
     type: str
     lineage: OutputColumn | None
+    keys = ("name", "type", "from=origins", "opaque")
+
+    @property
+    def origins(self) -> list[str] | None:
+        return [f"{feed}.{name}" for feed, name in self.lineage.inputs] if self.lineage else None
+
+    @property
+    def opaque(self) -> bool | None:
+        return self.lineage.is_opaque if self.lineage else None
 
 
 @dataclass(frozen=True)
-class TriedOutput:
+class TriedOutput(Result):
     """An output as its readers would see it; values in ``rows`` are texts, None for null."""
 
     name: str
     feed: str
-    instance: datetime
+    instance: Instant
     records: int
     columns: tuple[TriedColumn, ...]
     rows: tuple[tuple[str | None, ...], ...]

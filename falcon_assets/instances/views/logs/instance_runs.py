@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import dagster as dg
 
@@ -15,13 +14,14 @@ from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping import run_tags
 from falcon_assets.history.mapping.partitions import instant_of_key, key_of
 from falcon_assets.instances.views.query import InstanceInfo
-from falcon_assets.model.instant import format_instant
+from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Result
 from falcon_assets.planning.workloads import Workload
 
 
 @dataclass(frozen=True)
-class InstanceRun:
+class InstanceRun(Result):
     """A run of the instance.
 
     Attributes:
@@ -33,17 +33,12 @@ class InstanceRun:
     attempt: int
     status: str | None
     instances: int | None = None
-    first: datetime | None = None
-    last: datetime | None = None
+    first: Instant | None = None
+    last: Instant | None = None
 
     @property
     def is_shared(self) -> bool:
         return self.instances is None or self.instances > 1
-
-    def as_data(self) -> dict[str, Any]:
-        first, last = (one and format_instant(one) for one in (self.first, self.last))
-        told = {"run": self.run, "attempt": self.attempt, "status": self.status}
-        return {**told, "instances": self.instances, "first": first, "last": last}
 
 
 def runs_of(installation: Installation, workload: Workload, info: InstanceInfo) -> tuple[InstanceRun, ...]:

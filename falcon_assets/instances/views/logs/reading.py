@@ -25,6 +25,7 @@ from falcon_assets.instances.views.logs.log_lines import Read, known_secrets, la
 from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Result
 from falcon_assets.planning.workloads import Workload
 from falcon_assets.storage.cluster_store import ClusterStore
 
@@ -33,7 +34,7 @@ _OF_INSTANCE = re.compile(rf"({_INSTANT}): ")
 
 
 @dataclass(frozen=True)
-class SaidEvent:
+class SaidEvent(Result):
     """``at`` is in real time; ``shared``: the event is about the run, and so about all instances of it."""
 
     at: datetime
@@ -41,12 +42,9 @@ class SaidEvent:
     shared: bool
     text: str
 
-    def as_data(self) -> dict[str, Any]:
-        return {"at": self.at.isoformat(), "type": self.type, "shared": self.shared, "text": self.text}
-
 
 @dataclass(frozen=True)
-class TextLog:
+class TextLog(Result):
     """A log of a program, or of the process of a run; ``shared``: other instances write to it too."""
 
     source: str
@@ -54,6 +52,7 @@ class TextLog:
     shared: bool
     read: Read
     hide: Callable[[str], str]
+    keys = ("source", "place", "shared")
 
     def lines(self) -> Iterator[str]:
         return map(self.hide, lines_of(self.read))
@@ -62,9 +61,6 @@ class TextLog:
         file = Path(self.place)
         lines, cut = tail_of(self.read, file.stat().st_size if file.is_file() else None)
         return list(map(self.hide, lines)), cut
-
-    def as_data(self) -> dict[str, Any]:
-        return {"source": self.source, "place": self.place, "shared": self.shared}
 
 
 @dataclass(frozen=True)
