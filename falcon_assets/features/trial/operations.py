@@ -60,7 +60,7 @@ class TryInstance(Operation):
 
     def run(self, installation: Installation) -> TryResult:
         with self.trial(installation) as trial:
-            return try_instance(installation, trial)
+            return try_instance(trial)
 
 
 @contextmanager
