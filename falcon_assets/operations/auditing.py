@@ -18,6 +18,7 @@ from falcon_assets.model.entity import Key
 from falcon_assets.operations.acting import Owned, acting, require_read
 from falcon_assets.operations.audit import AuditEntry, Outcome, write_audit
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Change
 from falcon_assets.operations.ways import present_refusal, present_way
 
 _LONGEST = 500
@@ -87,13 +88,8 @@ class Audit:
             _LOG.warning("The database cannot be reached: this %s is not audited.", self.operation)
 
 
-@dataclass(frozen=True)
-class PlainRequest:
+class PlainRequest(Change):
     """A request of the user of the operating system, without a reason."""
-
-    actor: str | None = None
-    reason: str = ""
-    dry_run: bool = False
 
 
 @contextmanager

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
 from falcon_assets.errors import SettingsError, UnknownEntityError, printable
 from falcon_assets.features.notification import lists as notification_lists
 from falcon_assets.features.notification.delivery import send
@@ -16,7 +20,8 @@ from falcon_assets.model.process import Process
 from falcon_assets.operations.acting import acting
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.paging import ListOperation, Page, Query, known_field, require_values
+from falcon_assets.operations.operation import Given, Operation, Result
+from falcon_assets.operations.paging import ListOperation, Page, known_field, require_values
 
 FIELDS = dict.fromkeys(notification_lists.FIELDS)
 ORDERS = dict.fromkeys(notification_lists.ORDERS)
@@ -25,29 +30,6 @@ _LEGAL = {
     "event": tuple(one.value for one in EventKind),
     "kind": ("feed", "process"),
 }
-
-
-def list_notifications(installation: Installation, query: Query) -> Page[NotificationRow]:
-    """Lists notifications of entities that the user may read, the latest first; without filters those not SENT.
-
-    Raises:
-        QueryError: a field is not known, or has no such value.
-    """
-    if query.sort:
-        known_field(query.sort.removeprefix("-"), ORDERS)
-    wanted: dict[str, set[str]] = {}
-    for field, value in query.filters:
-        wanted.setdefault(known_field(field, FIELDS), set()).add(printable(value).casefold())
-    require_values(query.filters, _LEGAL)
-    who, entities = acting(installation.settings), installation.entities
-    declared: list[Feed | Process] = [*entities.feeds.values(), *entities.processes.values()]
-    names = {kind: [one.name for one in declared if one.kind == kind and may_read(one.acl, who)] for kind in _KINDS}
-    with installation.tables.connect() as connection:
-        found, total = listed_notifications(
-            *(connection, names, wanted, query.sort or "-at"), query.offset, query.limit
-        )
-    end = query.offset + len(found)
-    return Page(tuple(found), total, end if end < total else None)
 
 
 _KINDS = ("feed", "process")
@@ -68,7 +50,46 @@ class ListNotifications(ListOperation):
     orders = ORDERS
 
     def run(self, installation: Installation) -> Page[NotificationRow]:
-        return list_notifications(installation, self.query)
+        query = self.query
+        if query.sort:
+            known_field(query.sort.removeprefix("-"), ORDERS)
+        wanted: dict[str, set[str]] = {}
+        for field, value in query.filters:
+            wanted.setdefault(known_field(field, FIELDS), set()).add(printable(value).casefold())
+        require_values(query.filters, _LEGAL)
+        who, entities = acting(installation.settings), installation.entities
+        declared: list[Feed | Process] = [*entities.feeds.values(), *entities.processes.values()]
+        names = {kind: [one.name for one in declared if one.kind == kind and may_read(one.acl, who)] for kind in _KINDS}
+        with installation.tables.connect() as connection:
+            found, total = listed_notifications(
+                *(connection, names, wanted, query.sort or "-at"), query.offset, query.limit
+            )
+        end = query.offset + len(found)
+        return Page(tuple(found), total, end if end < total else None)
+
+
+@dataclass(frozen=True)
+class TriedReceivers(Result):
+    """``problems``: the variable with the URL -> why it failed, "" where it did not."""
+
+    problems: Mapping[str, str]
+
+    @property
+    def failed(self) -> bool:
+        return any(self.problems.values())
+
+
+class SendTest(Operation):
+    """Send a test message to the receivers of the feed or process ENTITY; exit code 1 where one could not be told.
+
+    The URLs are taken from the environment of this command, which may be another than that of Dagster's daemon.
+    """
+
+    command = "notification test"
+    entity: Annotated[str, Given("ENTITY")]
+
+    def run(self, installation: Installation) -> TriedReceivers:
+        return TriedReceivers(try_receivers(installation, self.entity))
 
 
 def try_receivers(installation: Installation, name: str) -> dict[str, str]:

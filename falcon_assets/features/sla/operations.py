@@ -1,4 +1,4 @@
-"""Lists of breaches of SLAs: recorded, and imminent."""
+"""The list of recorded breaches of SLAs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from datetime import datetime
 
 from falcon_assets.errors import QueryError, printable
 from falcon_assets.features.sla.lists import BreachRow, last_evaluations, listed_breaches
-from falcon_assets.features.sla.pending import FIELDS as PENDING_FIELDS
-from falcon_assets.features.sla.pending import PendingBreach, sla_pending
 from falcon_assets.features.sla.readable_deadlines import readable_deadlines
 from falcon_assets.features.sla.store import BreachState
 from falcon_assets.model.sla import SlaLevel
@@ -46,46 +44,23 @@ class ListAlerts(ListOperation):
     orders = ORDERS
 
     def run(self, installation: Installation) -> SlaAlerts:
-        return sla_alerts(installation, self.query)
-
-
-class ListPending(ListOperation):
-    """List the instances that soon breach a level of their SLA unless they come, the first of them first.
-
-    A breach of the first level is pending from a quarter of an hour before it on, one of the second level from the
-    time of the first level on.
-    """
-
-    command = "sla pending"
-    fields = PENDING_FIELDS
-
-    def run(self, installation: Installation) -> Page[PendingBreach]:
-        return sla_pending(installation, self.query)
-
-
-def sla_alerts(installation: Installation, query: Query) -> SlaAlerts:
-    """Lists breaches of entities that the user may read, the newest first; open ones, unless a state is given.
-
-    Raises:
-        QueryError: a field is not known, or has no such value.
-    """
-    wanted = wanted_values(query)
-    deadlines, now = readable_deadlines(installation), installation.settings.now()
-    entities: dict[str, set[str]] = {"feed": set(), "process": set()}
-    for one in deadlines:
-        entities[one.kind].add(one.entity)
-    clusters = list(dict.fromkeys(one.cluster for one in deadlines))
-    with installation.ledger.engine.begin() as connection:
-        found, total = listed_breaches(
-            *(connection, entities, clusters, wanted, now),
-            query.sort or "-deadline",
-            query.offset,
-            query.limit,
-        )
-        last = last_evaluations(connection, clusters)
-    end = query.offset + len(found)
-    evaluated = {name: last.get(name) for name in clusters}
-    return SlaAlerts(tuple(found), total, end if end < total else None, evaluated)
+        wanted = wanted_values(self.query)
+        deadlines, now = readable_deadlines(installation), installation.settings.now()
+        entities: dict[str, set[str]] = {"feed": set(), "process": set()}
+        for one in deadlines:
+            entities[one.kind].add(one.entity)
+        clusters = list(dict.fromkeys(one.cluster for one in deadlines))
+        with installation.ledger.engine.begin() as connection:
+            found, total = listed_breaches(
+                *(connection, entities, clusters, wanted, now),
+                self.query.sort or "-deadline",
+                self.query.offset,
+                self.query.limit,
+            )
+            last = last_evaluations(connection, clusters)
+        end = self.query.offset + len(found)
+        evaluated = {name: last.get(name) for name in clusters}
+        return SlaAlerts(tuple(found), total, end if end < total else None, evaluated)
 
 
 def wanted_values(query: Query) -> dict[str, set[str]]:

@@ -12,7 +12,7 @@ from falcon_assets.features.sla.store import JudgedSpan, known_in
 from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Result
-from falcon_assets.operations.paging import Fields, Page, Query, select
+from falcon_assets.operations.paging import Fields, ListOperation, Page, select
 
 
 @dataclass(frozen=True)
@@ -47,31 +47,36 @@ FIELDS: Fields[PendingBreach] = {
 }
 
 
-def sla_pending(installation: Installation, query: Query) -> Page[PendingBreach]:
-    """Lists scheduled, readable instances that soon breach a level of their SLA, the first deadline first.
+class ListPending(ListOperation):
+    """List the instances that soon breach a level of their SLA unless they come, the first of them first.
 
-    Raises:
-        QueryError: a field is not known.
+    A breach of the first level is pending from a quarter of an hour before it on, one of the second level from the
+    time of the first level on.
     """
-    entities, now = installation.entities, installation.settings.now()
-    installation.ledger.catch_up()
-    with installation.ledger.engine.begin() as connection:
-        status = statuses(connection, [*entities.feeds.values(), *entities.processes.values()], now)
-        running = [
-            one for one in readable_deadlines(installation) if status[one.kind, one.entity].status is Status.RUNNING
-        ]
-        soon = [(one, indexes) for one in running if (indexes := announced(one, now))]
-        spans = [
-            JudgedSpan(one.key, one.timeline.instance(indexes[0]), one.timeline.instance(indexes[-1]))
-            for one, indexes in soon
-        ]
-        known = known_in(connection, spans)
-    found = []
-    for one, indexes in soon:
-        there = known.get(one.key, {})
-        for instance in dict.fromkeys(map(one.timeline.instance, indexes)):
-            what = there.get(instance, UNKNOWN)
-            if what.expected and what.met_at(one.level) is None:
-                found.append(PendingBreach(one, instance, one.of(instance) - now))
-    found.sort(key=lambda one: (one.at, one.instance, one.deadline.key))
-    return select(found, query, FIELDS)
+
+    command = "sla pending"
+    fields = FIELDS
+
+    def run(self, installation: Installation) -> Page[PendingBreach]:
+        entities, now = installation.entities, installation.settings.now()
+        installation.ledger.catch_up()
+        with installation.ledger.engine.begin() as connection:
+            status = statuses(connection, [*entities.feeds.values(), *entities.processes.values()], now)
+            running = [
+                one for one in readable_deadlines(installation) if status[one.kind, one.entity].status is Status.RUNNING
+            ]
+            soon = [(one, indexes) for one in running if (indexes := announced(one, now))]
+            spans = [
+                JudgedSpan(one.key, one.timeline.instance(indexes[0]), one.timeline.instance(indexes[-1]))
+                for one, indexes in soon
+            ]
+            known = known_in(connection, spans)
+        found = []
+        for one, indexes in soon:
+            there = known.get(one.key, {})
+            for instance in dict.fromkeys(map(one.timeline.instance, indexes)):
+                what = there.get(instance, UNKNOWN)
+                if what.expected and what.met_at(one.level) is None:
+                    found.append(PendingBreach(one, instance, one.of(instance) - now))
+        found.sort(key=lambda one: (one.at, one.instance, one.deadline.key))
+        return select(found, self.query, FIELDS)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 from rich.table import Table
 
 from falcon_assets.features.notification.lists import NotificationRow
-from falcon_assets.features.notification.operations import ListNotifications
+from falcon_assets.features.notification.operations import ListNotifications, SendTest, TriedReceivers
 from falcon_assets.model.instant import format_instant
-from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.paging import Page
 from falcon_assets.surface.cli.console import print_table, shown
 from falcon_assets.surface.cli.declared import command
@@ -38,26 +35,16 @@ def _show(found: Page[NotificationRow]) -> None:
     say_rest(found)
 
 
-notification.add_command(command(ListNotifications, _show))
-
-
-@notification.command()
-@click.argument("entity")
-def test(entity: str) -> None:
-    """Send a test message to the receivers of the feed or process ENTITY; exit code 1 where one could not be told.
-
-    The URLs are taken from the environment of this command, which may be another than that of Dagster's daemon.
-    """
-    from falcon_assets.features.notification.operations import try_receivers  # noqa: PLC0415 - a list sends nothing
-
-    with open_installation() as installation:
-        found = try_receivers(installation, entity)
-    for receiver, problem in found.items():
+def _show_tested(found: TriedReceivers) -> None:
+    for receiver, problem in found.problems.items():
         click.echo(f"{receiver}: {problem or 'sent'}", err=bool(problem))
-    sys.exit(any(found.values()))
 
 
 def _fate(one: NotificationRow) -> str:
     if one.problem:
         return f"{one.problem}; next try at {moment(one.retry_at)}"
     return " ".join(text for text in (one.message and f"message {one.message}", moment(one.settled_at)) if text)
+
+
+notification.add_command(command(ListNotifications, _show))
+notification.add_command(command(SendTest, _show_tested, ""))

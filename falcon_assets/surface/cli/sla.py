@@ -7,8 +7,8 @@ from datetime import timedelta
 import click
 from rich.table import Table
 
-from falcon_assets.features.sla.operations import ListAlerts, ListPending, SlaAlerts
-from falcon_assets.features.sla.pending import PendingBreach
+from falcon_assets.features.sla.operations import ListAlerts, SlaAlerts
+from falcon_assets.features.sla.pending import ListPending, PendingBreach
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.sla import SlaLevel
 from falcon_assets.operations.paging import Page

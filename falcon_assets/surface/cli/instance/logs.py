@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from itertools import chain
 from typing import Any
 
@@ -12,27 +12,19 @@ import click
 
 from falcon_assets.errors import count_of, printable
 from falcon_assets.instances.views.logs.instance_runs import InstanceRun
-from falcon_assets.instances.views.logs.reading import InstanceLogs, SaidEvent, instance_logs
+from falcon_assets.instances.views.logs.reading import InstanceLogs, LogsOfInstance, SaidEvent
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
+from falcon_assets.surface.cli.declared import options_of
 from falcon_assets.surface.cli.entity.words import moment
-from falcon_assets.surface.cli.parameters import one_instance
 
 
-@click.command()
-@click.argument("name")
-@one_instance
-@click.option("--cluster", help="Which cluster, where NAME runs on several.")
-@click.option("--attempt", type=click.IntRange(1), help="What that attempt said, instead of the latest.")
+@click.command(help=inspect.getdoc(LogsOfInstance))
+@options_of(LogsOfInstance, "Print JSON instead of text.")
 @click.option("--all", "whole", is_flag=True, help="Print all of it, not only the last lines of each log.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
-def logs(name: str, instance: datetime, cluster: str | None, attempt: int | None, whole: bool, as_json: bool) -> None:
-    """Print what the run, Spark and the program said for the INSTANCE (YYYY-MM-DDTHH:MMZ) of NAME.
-
-    NAME is a process or a replication. A run carries many instances: what all of them share is marked so.
-    """
+def logs(asked: LogsOfInstance, whole: bool, as_json: bool) -> None:
     with open_installation() as installation:
-        found = instance_logs(installation, name, instance, cluster, attempt)
+        found = asked.run(installation)
         lines = _json(found, whole=whole) if as_json else map(_shown, _text(found, whole=whole))
         for line in lines:
             click.echo(line)
