@@ -39,7 +39,8 @@ class RenameRemoval(FileRemoval):
 
     def __init__(self, store: ClusterStore, flag: str | None) -> None:
         super().__init__(store, flag)
-        self._files, self._area = store.files, evicted(store)
+        self._area = evicted(store)
+        self._move: Callable[[str, str], None] = store.files.move
         self._batch: str | None = None
         self._moved = 0
 
@@ -48,7 +49,7 @@ class RenameRemoval(FileRemoval):
             try:
                 if self._batch is None:
                     self._batch = self._new_batch()
-                self._files.move(place, f"{self._batch}/{self._moved}")
+                self._move(place, f"{self._batch}/{self._moved}")
             except FileNotFoundError:
                 if not self._fs.lexists(place):
                     self._store.require_root(afresh=True)  # else nobody knows whether it went
@@ -76,6 +77,7 @@ class LockingRemoval(RenameRemoval):
 
     def __init__(self, store: ClusterStore, flag: str | None) -> None:
         super().__init__(store, flag)
+        self._move = os.rename  # nobody else makes names in a batch
         self._root, self._staging = store.path(""), store.staging
         self._area.make()
         self._last_parent: tuple[str, str, str] | None = None

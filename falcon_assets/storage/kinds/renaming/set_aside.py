@@ -55,7 +55,7 @@ class SetAside:
             with suppress(OSError):  # others are faster, have put more into it, or have not given the permission
                 entry, is_folder = str(listed["name"]), listed["type"] == "directory"  # or of a full disk
                 places = self._files.entries(entry) if is_folder else []
-                if waits and [place.rpartition("/")[2] for place in places] != [BATCH_LOCK]:
+                if waits and (not is_folder or {place.rpartition("/")[2] for place in places} - {BATCH_LOCK}):
                     time.sleep(_left(self._fs.info(entry), patience))
                 for place in places:
                     self._files.discard(place)
