@@ -11,7 +11,6 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from falcon_assets.base.cancellation import current_cancellation
 from falcon_assets.compute.engines.computing.task import WorkflowResult
 from falcon_assets.compute.spark.data.comparison import Comparison, as_in_table, compare
 from falcon_assets.compute.spark.data.dataset import InputData
@@ -24,11 +23,9 @@ from falcon_assets.instances.runs.instance_data import InstanceData, Readings
 from falcon_assets.instances.runs.instance_run import (
     InstanceResult,
     InstanceRunner,
-    PublishedOutput,
     ReadyInstance,
     read_as_data,
 )
-from falcon_assets.instances.runs.kept_versions import kept_versions
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.table_uri import TableUri
@@ -133,18 +130,7 @@ class Replay:
             urls = {name: publication.staging_url(name) for name, publication in publications.items()}
             outputs, result = self._computed(ready, data, read, urls)
             used, undeclared = self.runner.used(ready.plan, read, urls, result)
-            records = {one.feed: one.records for one in outputs}
-            current_cancellation().make_final()
-            published = tuple(
-                PublishedOutput(
-                    one,
-                    self.runner.store_of(one.feed).shown(one.path),
-                    publications[one.name].commit(one.name),
-                    records[one.feed.name],
-                    kept_versions(self.runner.store_of(one.feed), one.feed, one.instance),
-                )
-                for one in ready.plan.outputs
-            )
+            published = self.runner.publish(ready.plan, publications, result.records)
         seconds = time.monotonic() - started
         made = (published, result.application_id, seconds, used)
         return outputs, InstanceResult(self.nominal, self._consumed(ready), *made, undeclared=undeclared)

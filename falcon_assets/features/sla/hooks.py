@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from falcon_assets.catalog.store import EntityStore
     from falcon_assets.features.sla.checks import SlaChecks
     from falcon_assets.features.sla.evaluation import SlaEvaluation
-    from falcon_assets.features.sla.lists import InstanceKey
     from falcon_assets.history.events.instance_event import InstanceEvent
     from falcon_assets.history.platform.open_ledger import Ledger
     from falcon_assets.model.cluster import Cluster
@@ -58,17 +57,12 @@ class _Evaluating:
     def begin(self, ledger: Ledger) -> None: ...
 
     def step(self, ledger: Ledger) -> dict[str, str]:
-        from falcon_assets.features.sla.sensors import tell_dagster
+        from falcon_assets.features.sla.sensors import evaluate_all
 
         left_out = dict[str, str]()
         for one in self.slas:
             try:
-                kept: list[InstanceKey] = []
-                is_complete = False
-                while not is_complete:
-                    found = one.evaluate(ledger)
-                    kept, is_complete = [*kept, *found.kept], found.is_complete
-                tell_dagster(ledger, self.checks, one.cluster, kept)
+                evaluate_all(ledger, one, self.checks)
             except FalconError as error:
                 left_out[f"SLAs on {one.cluster}"] = str(error)
         return left_out

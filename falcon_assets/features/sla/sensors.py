@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 
 import dagster as dg
@@ -37,20 +38,27 @@ def _sensor(cluster: str, evaluation: SlaEvaluation, checks: SlaChecks, settings
         default_status=dg.DefaultSensorStatus.RUNNING,
     )
     def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
-        breached, cleared, kept = 0, 0, list[InstanceKey]()
-        for _ in range(_ROUNDS):
-            ledger = open_ledger(settings, context.instance)
-            found = evaluation.evaluate(ledger)
-            breached, cleared = breached + found.breached, cleared + found.cleared
-            kept += found.kept
-            if found.is_complete:
-                break
-        tell_dagster(ledger, checks, cluster, kept)
+        breached, cleared = evaluate_all(open_ledger(settings, context.instance), evaluation, checks, _ROUNDS)
         for (kind, name), problem in evaluation.problems.items():
             context.log.error(f"the SLA of {kind} {name} on {cluster} is not evaluated: {problem}")
         return dg.SkipReason(f"{count_of(breached, 'new breach', 'new breaches')}, {cleared} cleared")
 
     return evaluate
+
+
+def evaluate_all(
+    ledger: Ledger, evaluation: SlaEvaluation, checks: SlaChecks, rounds: int = sys.maxsize
+) -> tuple[int, int]:
+    """Evaluates all, in so many rounds, and tells Dagster; returns the numbers of new breaches and of those cleared."""
+    breached, cleared, kept = 0, 0, list[InstanceKey]()
+    for _ in range(rounds):
+        found = evaluation.evaluate(ledger)
+        breached, cleared = breached + found.breached, cleared + found.cleared
+        kept += found.kept
+        if found.is_complete:
+            break
+    tell_dagster(ledger, checks, evaluation.cluster, kept)
+    return breached, cleared
 
 
 def tell_dagster(ledger: Ledger, checks: SlaChecks, cluster: str, kept: Sequence[InstanceKey] = ()) -> None:

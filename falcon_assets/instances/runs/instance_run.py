@@ -19,7 +19,7 @@ from falcon_assets.compute.spark_executor import SparkExecutor
 from falcon_assets.history.events.feed_instances import KeptVersion
 from falcon_assets.history.events.inputs import Consumption
 from falcon_assets.instances.runs.data_usage import FeedPlaces, require_declared
-from falcon_assets.instances.runs.instance_data import InstanceData, Readings
+from falcon_assets.instances.runs.instance_data import InstanceData, Publications, Readings
 from falcon_assets.instances.runs.kept_versions import kept_versions
 from falcon_assets.instances.runs.planned_inputs import Available, Evicted, PlannedInputs, nothing_evicted
 from falcon_assets.model.cluster import Cluster
@@ -173,20 +173,25 @@ class InstanceRunner:
             if self.process.strict_lineage:
                 require_declared(used, self.process.name, late_workflow(self.process, ready.late).program)
             self._inputs.require_unchanged(plan, self._subject(plan.nominal), snapshots)
-            current_cancellation().make_final()  # what is half published is published
-            outputs = tuple(
-                PublishedOutput(
-                    output,
-                    self.store_of(output.feed).shown(output.path),
-                    publications[output.name].commit(output.name),
-                    result.records[output.name],
-                    kept_versions(self.store_of(output.feed), output.feed, output.instance),
-                )
-                for output in plan.outputs
-            )
+            outputs = self.publish(plan, publications, result.records)
         seconds = time.monotonic() - started
         late = _read(ready.late or (), inputs)
         return InstanceResult(plan.nominal, inputs, outputs, result.application_id, seconds, used, late, undeclared)
+
+    def publish(
+        self, plan: ProcessInstance, publications: Publications, records: Mapping[str, int]
+    ) -> tuple[PublishedOutput, ...]:
+        current_cancellation().make_final()  # what is half published is published
+        return tuple(
+            PublishedOutput(
+                output,
+                self.store_of(output.feed).shown(output.path),
+                publications[output.name].commit(output.name),
+                records[output.name],
+                kept_versions(self.store_of(output.feed), output.feed, output.instance),
+            )
+            for output in plan.outputs
+        )
 
     def data(self, ready: ReadyInstance) -> InstanceData:
         in_session = late_workflow(self.process, ready.late).shares_session
