@@ -27,9 +27,6 @@ SMALL = {
 ALIKE = {
     ("Feed", "Process"): "what people declare of both has the same names",
     ("Process", "Workload"): "a workload shows what its process declares",
-    ("FeedInstanceAvailable", "Version"): "an event is recorded for ever, a version is what it is now",
-    ("FeedInstanceAvailable", "VersionRow"): "to be one with Version",
-    ("Version", "VersionRow"): "to be one record",
     ("InstanceRecord", "RunEnd"): "to be one record",
 }
 

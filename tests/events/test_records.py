@@ -47,7 +47,9 @@ def test_what_people_read_comes_back(record: Record) -> None:
 
 @given(AVAILABLE, st.floats(0, 9))
 def test_a_publication_says_that_its_process_instance_succeeded(published: FeedInstanceAvailable, took: float) -> None:
-    done = InstanceChanged("p", published.cluster, T, InstanceState.SUCCEEDED, published.at, "", {}, published.late)
+    done = InstanceChanged(
+        "p", published.cluster, T, InstanceState.SUCCEEDED, published.seen_at, "", {}, published.late
+    )
     done = replace(done, definition=published.definition)
     made = FeedInstanceAvailable(**{**vars(published), "process": "p", "nominal": T, "inputs": {}})
     event = stored(materialization(key_of(published), "2013", made, done, WorkDone(took)))

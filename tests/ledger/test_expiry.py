@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from sqlalchemy import Engine
 
-from falcon_assets.features.lineage.store import every_version, graph_of, version_of_row, versions_of_instance
+from falcon_assets.features.lineage.store import every_version, graph_of, versions_of_instance
 from falcon_assets.features.lineage.stored_lifecycle import SetStatus, expired_versions, forget, set_status, status_set
 from falcon_assets.history.events.event_log import Fact, Logged
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.history.folding.fold import fold, rebuild
+from falcon_assets.history.folding.stored_versions import version_of_row
 from falcon_assets.history.folding.version_rows import columns_of_plans
 from falcon_assets.planning.version_columns import OutputColumn, OutputColumns
 from tests.ledger.histories import content, history_of, hour

@@ -83,7 +83,7 @@ def test_what_was_said_last_is_kept_and_never_what_is_there(facts: list[Fact]) -
         if isinstance(fact, FeedInstanceAvailable):
             said = kept if fact.kept_versions is None else {one.version for one in fact.kept_versions}
             new = said - {fact.version}
-            since |= dict.fromkeys(new - kept, fact.at)
+            since |= dict.fromkeys(new - kept, fact.seen_at)
             kept = new
         elif isinstance(fact, FeedVersionEvicted):
             kept.discard(fact.version_evicted)

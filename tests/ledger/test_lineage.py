@@ -16,6 +16,7 @@ from falcon_assets.history.events.event_log import Fact, Logged
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
 from falcon_assets.history.events.inputs import Consumption
 from falcon_assets.history.folding.fold import fold, rebuild
+from falcon_assets.history.tables import DATA_VERSIONS
 from falcon_assets.planning.version_columns import OutputColumns
 from tests.ledger.histories import content, empty, history_of, hour
 from tests.properties import examples
@@ -104,7 +105,8 @@ def test_what_came_from_what(ledger: Engine, facts: list[Fact], sizes: list[int]
     for fact in facts:
         oracle.see(fact)
     with ledger.connect() as connection:
-        numbers = {(row[0], row[1], row[2], row[3]): row[4] for row in content(ledger)["data_versions"]}
+        of_key = [*DATA_VERSIONS.c.keys()].index("id")
+        numbers = {(row[0], row[1], row[2], row[3]): row[of_key] for row in content(ledger)["data_versions"]}
         names = {number: key for key, number in numbers.items()}
         assert numbers.keys() == oracle.statuses.keys()
         everything = graph_of(connection, names)

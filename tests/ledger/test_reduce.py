@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -406,22 +407,22 @@ UNSEEN_ROW = FeedInstanceRow(
         pytest.param([LANDED, NEWER], NEWER_ROW, id="version-changed"),
         pytest.param([LANDED, TAKEN_BACK], replace(LANDED_ROW, state=FeedState.MISSING, event_id=3), id="taken-back"),
         pytest.param(
-            [LANDED, TAKEN_BACK, again(LANDED, 5, at=at(5))],
+            [LANDED, TAKEN_BACK, again(LANDED, 5, seen_at=at(5))],
             replace(LANDED_ROW, seen_at=at(5), event_id=5, version_event=5),
             id="taken-back-and-there-again",
         ),
         pytest.param(
-            [LANDED, again(LANDED, 2, at=at(2), signature="s2")],
+            [LANDED, again(LANDED, 2, seen_at=at(2), signature="s2")],
             replace(LANDED_ROW, event_id=2, signature="s2"),
             id="same-version",
         ),
         pytest.param(
-            [LANDED, NEWER, again(NEWER, 3, "a", at=at(3))],
+            [LANDED, NEWER, again(NEWER, 3, "a", seen_at=at(3))],
             replace(NEWER_ROW, event_id=3),
             id="changed-then-same",
         ),
         pytest.param(
-            [LANDED, NEWER, again(LANDED, 3, at=at(3))],
+            [LANDED, NEWER, again(LANDED, 3, seen_at=at(3))],
             FeedInstanceRow("v1", at(1), at(3), 3, 10, 2, 1, "s1", "v2", 2, version_event=3),
             id="changed-back",
         ),
@@ -434,20 +435,20 @@ UNSEEN_ROW = FeedInstanceRow(
             id="same-version-by-a-late-rerun",
         ),
         pytest.param(
-            [LANDED, again(NEWER, 2, "a", late=LATE), again(LANDED, 3, at=at(3))],
+            [LANDED, again(NEWER, 2, "a", late=LATE), again(LANDED, 3, seen_at=at(3))],
             FeedInstanceRow("v1", at(1), at(3), 3, 10, 2, 1, "s1", "v2", 2, version_event=3),
             id="changed-after-a-late-rerun",
         ),
         pytest.param([LANDED, EVICTED], EVICTED_ROW, id="evicted"),
         pytest.param([LANDED, EVICTED, again(EVICTED, 8, "e", at=at(8), bytes=0)], EVICTED_ROW, id="said-twice"),
-        pytest.param([LANDED, EVICTED, again(LANDED, 8, at=at(8))], EVICTED_ROW, id="seen-before-it-went"),
+        pytest.param([LANDED, EVICTED, again(LANDED, 8, seen_at=at(8))], EVICTED_ROW, id="seen-before-it-went"),
         pytest.param(
-            [LANDED, EVICTED, again(LANDED, 8, at=at(8), signature="s2")],
+            [LANDED, EVICTED, again(LANDED, 8, seen_at=at(8), signature="s2")],
             replace(LANDED_ROW, seen_at=at(8), event_id=8, signature="s2", version_event=8),
             id="landed-anew",
         ),
         pytest.param(
-            [LANDED, EVICTED, again(LANDED, 8, "a", at=at(8), signature=None, process="p")],
+            [LANDED, EVICTED, again(LANDED, 8, "a", seen_at=at(8), signature=None, process="p")],
             replace(LANDED_ROW, seen_at=at(8), event_id=8, signature=None, run_id="a", version_event=8),
             id="computed-anew",
         ),
@@ -510,7 +511,7 @@ FACT: st.SearchStrategy[Fact] = st.one_of(
         feed=st.just("raw"),
         instance=NOMINALS,
         version=VERSIONS,
-        at=NOMINALS,
+        seen_at=NOMINALS,
         bytes=BYTES,
         signature=st.none() | VERSIONS,
         process=st.none() | st.just("p"),
@@ -650,9 +651,12 @@ def expected_content(rows: Rows, cursor: int | None) -> dict[str, list[tuple[obj
             if event is not None
         ],
         "data_versions": [
-            {"cluster": key[0], "feed": key[1], "instance": key[2], "version": key[3]}
-            | {**vars(row), "status": row.status.value}
-            for key, row in rows.versions.known.items()
+            {**vars(row), "id": row.number, "status": row.status.value}
+            | {
+                name: json.dumps(value, sort_keys=True) if (value := getattr(row, name)) else None
+                for name in ("environment", "warnings", "places", "writes")
+            }
+            for row in rows.versions.known.values()
         ],
         "version_edges": [{"output": key[0], "input": key[1], **vars(row)} for key, row in rows.versions.edges.items()],
         "version_columns": [],  # none of these facts says its columns

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.history.events.event_log import Fact, Logged
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
 from falcon_assets.history.events.inputs import Consumption
 from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.folding.reduce import Rows
-from falcon_assets.history.folding.version_rows import EdgeRow, VersionKey, VersionRow
+from falcon_assets.history.folding.version_rows import EdgeRow, VersionKey
 from falcon_assets.planning.instance_record import InstanceState, LateChange
 from falcon_assets.planning.version_columns import OutputColumn, OutputColumns, VersionStatus
 from tests.ledger.histories import hour
@@ -51,7 +51,7 @@ def key(version: str, feed: str = "raw", cluster: str = "primary") -> VersionKey
 
 
 def edges(rows: Rows) -> dict[tuple[str, str], EdgeRow]:
-    names = {row.id: f"{key[1]} {key[3]} on {key[0]}" for key, row in rows.versions.known.items()}
+    names = {row.number: f"{key[1]} {key[3]} on {key[0]}" for key, row in rows.versions.known.items()}
     return {(names[output], names[read]): row for (output, read), row in rows.versions.edges.items()}
 
 
@@ -61,9 +61,9 @@ def test_what_landed_and_what_was_made_from_it() -> None:
         started(2),
         made("o1", 3, Consumption("raw", T, "v1"), records=4, definition=2, path="/out"),
     )
-    landed = VersionRow(1, 1, S.AVAILABLE, at(1), path="/raw", bytes=9, files=1)
+    landed = Version(*key("v1"), at(1), 9, None, 1, "/raw", number=1, event_id=1, status=S.AVAILABLE)
     told = {"process": "p", "nominal": T, "run_id": "a", "made_at": at(3), "attempt": 1, "definition": 2}
-    output = VersionRow(2, 3, S.AVAILABLE, at(3), path="/out", records=4, **told)
+    output = Version(*key("o1", "out"), at(3), None, 4, path="/out", number=2, event_id=3, status=S.AVAILABLE, **told)
     assert rows.versions.known == {key("v1"): landed, key("o1", "out"): output}
     assert edges(rows) == {("out o1 on primary", "raw v1 on primary"): EdgeRow("p", "a", 2)}
 
@@ -95,22 +95,25 @@ def test_a_late_rerun_replaces_a_version_which_stays() -> None:
 
 def test_what_was_read_before_a_collector_saw_it_is_known() -> None:
     rows = rows_after(raw("v1", 1), made("o1", 2, Consumption("raw", T, "v2"), Consumption("raw", hour(1), None)))
-    assert rows.versions.known[key("v2")] == VersionRow(3, 2)
+    assert rows.versions.known[key("v2")] == Version(*key("v2"), number=3, event_id=2)
     assert edges(rows).keys() == {("out o1 on primary", "raw v2 on primary")}
     rows.apply([Logged(3, raw("v2", 3))])
-    assert rows.versions.known[key("v2")] == VersionRow(3, 3, S.AVAILABLE, at(3))
+    assert rows.versions.known[key("v2")] == Version(*key("v2"), at(3), number=3, event_id=3, status=S.AVAILABLE)
 
 
 @pytest.mark.parametrize("archived", [None, "/archive"])
 def test_what_was_evicted_stays_and_may_come_back(archived: str | None) -> None:
     gone = FeedInstanceEvicted("primary", "raw", T, "archive", at(2), archived_to=archived)
     rows = rows_after(raw("v1", 1), (gone, "r"), (replace(gone, at=at(3)), "again"))
-    evicted = VersionRow(1, 1, S.EVICTED, at(1), at(2), "r", archived)
+    landed = Version(*key("v1"), at(1))
+    evicted = replace(
+        landed, number=1, event_id=1, status=S.EVICTED, ended_at=at(2), ended_by="r", archived_to=archived
+    )
     assert rows.versions.known == {key("v1"): evicted}
     rows.apply([Logged(4, raw("v2", 4))])
     assert rows.versions.known[key("v1")] == evicted
     rows.apply([Logged(5, raw("v1", 5))])
-    assert rows.versions.known[key("v1")] == VersionRow(1, 5, S.AVAILABLE, at(5))
+    assert rows.versions.known[key("v1")] == Version(*key("v1"), at(5), number=1, event_id=5, status=S.AVAILABLE)
 
 
 def test_what_nobody_had_seen_before_it_was_evicted_has_no_version() -> None:
@@ -174,12 +177,12 @@ def test_what_was_read_and_is_not_declared_is_an_edge_too() -> None:
 
 
 def test_what_is_of_no_feed_stays_with_what_was_made_from_it() -> None:
-    foreign = made("o1", 1, undeclared_places=("s3://else/x", "/y"))
+    foreign = made("o1", 1, places=("s3://else/x", "/y"))
     again = FeedInstanceAvailable("primary", "out", T, "o1", at(2))
     for facts in ([foreign], [foreign, again]):
         row = rows_after(*facts).versions.known[key("o1", "out")]
-        assert json.loads(row.places or "") == ["s3://else/x", "/y"]
-    assert rows_after(foreign, made("o1", 2)).versions.known[key("o1", "out")].places is None
+        assert row.places == ("s3://else/x", "/y")
+    assert rows_after(foreign, made("o1", 2)).versions.known[key("o1", "out")].places == ()
 
 
 def test_columns_are_kept_once_for_all_that_were_made_alike() -> None:

@@ -21,11 +21,12 @@ import pytest
 
 from falcon_assets.errors import UsageError
 from falcon_assets.features.lineage.asking import Lineage
-from falcon_assets.features.lineage.graph import Edge, Graph, Version
+from falcon_assets.features.lineage.graph import Edge, Graph
 from falcon_assets.features.lineage.lifecycle_operations import VersionLifecycle
 from falcon_assets.features.lineage.metadata import MetadataNode, Relation
 from falcon_assets.features.lineage.page import LARGEST, page_of
 from falcon_assets.features.lineage.places import place_id, places_read
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.planning.version_columns import OutputColumn, OutputColumns, VersionStatus
 from tests.operations.lineage_rows import T
 
@@ -49,8 +50,9 @@ def lineage(count: int, column: str | None = None, **first: Any) -> Lineage:
     """Versions of which each was made from two before it; the first as it is said."""
     versions = {
         number: Version(
-            *(number, "primary", f"feed-{number % 7}", T + timedelta(hours=number), f"v{number}"),
-            VersionStatus.AVAILABLE if number % 3 else VersionStatus.EVICTED,
+            *("primary", f"feed-{number % 7}", T + timedelta(hours=number), f"v{number}"),
+            number=number,
+            status=VersionStatus.AVAILABLE if number % 3 else VersionStatus.EVICTED,
             process="add-up",
             run_id=f"run-{number}",
             plan={1: "sums", 3: "shares"}.get(number),
@@ -343,7 +345,7 @@ def pipeline(count: int) -> Lineage:
         for at, feed in enumerate(feeds):
             number = hour * 3 + at
             status = VersionStatus.AVAILABLE if hour else VersionStatus.EVICTED
-            one = Version(number, "primary", feed, T + timedelta(hours=hour), f"v{number}", status)
+            one = Version("primary", feed, T + timedelta(hours=hour), f"v{number}", number=number, status=status)
             versions[number] = replace(one, process=f"make-{feed}", run_id="run") if at else one
             edges += [Edge(number, number - 1, f"make-{feed}", "run", 1, declared=True)] if at else []
     last = 3 * count

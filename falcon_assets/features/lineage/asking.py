@@ -21,12 +21,13 @@ from falcon_assets.features.lineage.crossings import (
 )
 from falcon_assets.features.lineage.definitions import Compared, changed_definitions, code_version
 from falcon_assets.features.lineage.difference import CodeVersion, Difference, difference
-from falcon_assets.features.lineage.graph import Edge, Graph, Version
+from falcon_assets.features.lineage.graph import Edge, Graph
 from falcon_assets.features.lineage.lifecycle_operations import VersionLifecycle, lifecycle_of
 from falcon_assets.features.lineage.metadata import Relation, relations
 from falcon_assets.features.lineage.places import PlaceEdge, places_read, places_written
 from falcon_assets.features.lineage.store import graph_of, reached, readers_of_places, same_snapshot, writers_of
 from falcon_assets.features.lineage.subject import OfOneVersion, VersionQuery, find_version, find_versions
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.history.folding.version_rows import columns_of_plans
 from falcon_assets.model.access import may_read
 from falcon_assets.model.instant import Instant, format_instant

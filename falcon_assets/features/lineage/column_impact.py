@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from falcon_assets.features.lineage.graph import Graph, Version
+from falcon_assets.features.lineage.graph import Graph
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.planning.version_columns import OutputColumns, Source
 
 

@@ -11,7 +11,7 @@ from falcon_assets.catalog.recorded_entities import recorded_data
 from falcon_assets.entities.definition_versions import DefinitionVersion, definition_history
 from falcon_assets.errors import OldDefinitionError
 from falcon_assets.features.lineage.difference import ChangedDefinition, CodeVersion, changed_keys
-from falcon_assets.features.lineage.graph import Version
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.model.access import may_read
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed

@@ -8,7 +8,7 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any, TypeAlias
 
-from falcon_assets.features.lineage.graph import Version
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.version_columns import OutputColumns
 

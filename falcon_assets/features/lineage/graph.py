@@ -1,4 +1,4 @@
-"""Versions of feed instances, the graph of their dependencies, and its forms as tree, DOT and JSON."""
+"""The graph of versions by their dependencies, and its forms as tree, DOT and JSON."""
 
 from __future__ import annotations
 
@@ -8,85 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.model.instant import format_instant
-from falcon_assets.planning.version_columns import VersionStatus
-
-_MADE = ("run_id", "attempt", "definition", "late", "made_by", "environment")
-
-
-@dataclass(frozen=True)
-class Version:
-    """A version of a feed instance on a cluster; None where a value is not recorded.
-
-    Attributes:
-        number: The row of the ledger.
-        seen_at: When it was first present; None: it was only read.
-        ended_by: The run that replaced it; None: data that landed did.
-        process: The process or replication that made it; None: it landed from outside.
-        plan: The key of its recorded columns.
-        kept_at: The place of a replaced version that is kept.
-        places: Undeclared reads of its run, outside of feeds.
-        capture: How much of its run's reads and writes is known.
-        warnings: Deviations of reads and writes from the definition.
-        writes: Undeclared writes of its run.
-    """
-
-    number: int
-    cluster: str
-    feed: str
-    instance: datetime
-    version: str
-    status: VersionStatus
-    seen_at: datetime | None = None
-    ended_at: datetime | None = None
-    ended_by: str | None = None
-    archived_to: str | None = None
-    path: str | None = None
-    bytes: int | None = None
-    records: int | None = None
-    files: int | None = None
-    process: str | None = None
-    nominal: datetime | None = None
-    run_id: str | None = None
-    made_at: datetime | None = None
-    attempt: int | None = None
-    definition: int | None = None
-    late: bool = False
-    made_by: str | None = None
-    environment: Mapping[str, Any] | None = None
-    plan: str | None = None
-    restored_by: str | None = None
-    kept_at: str | None = None
-    places: tuple[str, ...] = ()
-    capture: str | None = None
-    warnings: tuple[str, ...] = ()
-    writes: tuple[str, ...] = ()
-
-    @property
-    def id(self) -> str:
-        """``cluster/feed/instance@version``, which commands accept."""
-        return f"{self.cluster}/{self.feed}/{format_instant(self.instance)}@{self.version}"
-
-    @property
-    def is_present(self) -> bool:
-        return self.status is VersionStatus.AVAILABLE
-
-    @property
-    def exists(self) -> bool:
-        return self.is_present or self.kept_at is not None
-
-    def as_node(self) -> dict[str, Any]:
-        where = {"id": self.id, "cluster": self.cluster, "feed": self.feed, "instance": format_instant(self.instance)}
-        return {**where, "version": self.version, "status": self.status.value, "exists": self.exists}
-
-    def as_data(self) -> dict[str, Any]:
-        moments = {name: getattr(self, name) for name in ("seen_at", "ended_at", "made_at")}
-        times = {name: moment and moment.isoformat() for name, moment in moments.items()}
-        names = ("ended_by", "archived_to", "path", "bytes", "records", "files", "process", "kept_at", "restored_by")
-        more = {name: getattr(self, name) for name in _MADE}
-        made = {"nominal_time": self.nominal and format_instant(self.nominal), **more}
-        seen = {"capture": self.capture, "capture_warnings": [*self.warnings], "undeclared_writes": [*self.writes]}
-        return {**self.as_node(), **times, **{name: getattr(self, name) for name in names}, **made, **seen}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from sqlalchemy import Connection
 
 from falcon_assets.entities.workflow_contents import without_files
 from falcon_assets.errors import SettingsError, UsageError, printable
-from falcon_assets.features.lineage.graph import Version
 from falcon_assets.features.lineage.pruning_rules import needed_to_make
 from falcon_assets.features.lineage.store import existing_versions, graph_of, reached, versions_of_numbers
 from falcon_assets.features.lineage.stored_lifecycle import (
@@ -26,6 +25,7 @@ from falcon_assets.features.lineage.stored_lifecycle import (
     status_set,
 )
 from falcon_assets.features.lineage.subject import OfOneVersion, VersionQuery, find_version
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.model.access import may_read
 from falcon_assets.model.feed import LifecycleStatus
 from falcon_assets.model.instant import Instant

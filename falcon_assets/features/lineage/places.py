@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from falcon_assets.features.lineage.graph import Graph, Version
+from falcon_assets.features.lineage.graph import Graph
+from falcon_assets.history.events.data_version import Version
 
 WITH = "written-with"
 """The relation of a place to the version that the same run made, where the inputs of the place are not known."""

@@ -14,9 +14,10 @@ from falcon_assets.catalog.recorded_entities import recorded_data
 from falcon_assets.entities.definition_versions import DefinitionVersion, definition_history
 from falcon_assets.entities.workflow_contents import content_parts, kept_files
 from falcon_assets.errors import OldDefinitionError
-from falcon_assets.features.lineage.graph import Version
-from falcon_assets.features.lineage.store import each_following, every_version, version_of_row, versions_of_numbers
+from falcon_assets.features.lineage.store import each_following, every_version, versions_of_numbers
 from falcon_assets.history.database import rows_of
+from falcon_assets.history.events.data_version import Version
+from falcon_assets.history.folding.stored_versions import version_of_row
 from falcon_assets.history.folding.version_rows import columns_of_plans
 from falcon_assets.history.tables import CONSUMED, DATA_VERSIONS, PROCESS_INSTANCES, VERSION_EDGES
 from falcon_assets.planning.instance_record import InstanceState

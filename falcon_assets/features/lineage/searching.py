@@ -11,7 +11,6 @@ from pydantic import Field
 
 from falcon_assets.errors import ExpressionError, QueryError, UnknownEntityError, UnknownInstanceError, printable
 from falcon_assets.features.lineage.asking import Impact
-from falcon_assets.features.lineage.graph import Version
 from falcon_assets.features.lineage.store import (
     COMPARISONS,
     FLAGS,
@@ -22,6 +21,7 @@ from falcon_assets.features.lineage.store import (
     Value,
     search_versions,
 )
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.instances.operations.rerunning import RerunOptions, rerun_instances
 from falcon_assets.instances.operations.selection import CommandResult, InstanceRequest
 from falcon_assets.instances.views.query import InstanceQuery

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
-from operator import eq, ge, gt, itemgetter, le, lt, ne
+from operator import eq, ge, gt, le, lt, ne
 from typing import Any, TypeAlias
 
 from sqlalchemy import (
@@ -25,20 +25,16 @@ from sqlalchemy import (
 )
 
 from falcon_assets.features.lineage.crossings import Touch
-from falcon_assets.features.lineage.graph import Edge, Graph, Version
+from falcon_assets.features.lineage.graph import Edge, Graph
 from falcon_assets.history.database import rows_of
+from falcon_assets.history.events.data_version import Version
+from falcon_assets.history.folding.stored_versions import version_of_row
 from falcon_assets.history.tables import DATA_VERSIONS, KEPT_VERSIONS, VERSION_EDGES, VERSION_LIFECYCLE
 from falcon_assets.planning.version_columns import VersionStatus
 
 _SAME = and_(*(KEPT_VERSIONS.c[name] == DATA_VERSIONS.c[name] for name in ("cluster", "feed", "instance", "version")))
 _COLUMNS = (*DATA_VERSIONS.c, KEPT_VERSIONS.c.path.label("kept_at"))
 _TABLE, _EDGE = DATA_VERSIONS.c, VERSION_EDGES.c
-_FIELDS = [one.name for one in fields(Version)]
-_NAMES = [{"id": "number"}.get(one.name, one.name) for one in _COLUMNS]
-_IN_ORDER = itemgetter(*map(_NAMES.index, _FIELDS))
-"""Returns the fields of a version by position: up to a hundred thousand are built at once."""
-_STATUS, _ENVIRONMENT = map(_FIELDS.index, ("status", "environment"))
-_LISTS = [_FIELDS.index(name) for name in ("places", "warnings", "writes")]
 
 
 def versions_of_instance(connection: Connection, feed: str, instance: datetime) -> list[Version]:
@@ -136,18 +132,7 @@ def _touches(connection: Connection, asked: Select[Any]) -> list[Touch]:
     ]
 
 
-def version_of_row(row: Any) -> Version:
-    values = list(_IN_ORDER(row))
-    values[_STATUS] = VersionStatus(values[_STATUS])
-    if values[_ENVIRONMENT]:
-        values[_ENVIRONMENT] = json.loads(values[_ENVIRONMENT])
-    for number in _LISTS:
-        values[number] = tuple(json.loads(values[number])) if values[number] else ()
-    return Version(*values)
-
-
 Value: TypeAlias = "str | int | bool | datetime"
-_TABLE = DATA_VERSIONS.c
 _KEY = ("cluster", "feed", "instance", "version")
 _SET = and_(*(VERSION_LIFECYCLE.c[name] == _TABLE[name] for name in _KEY))
 COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {">=": ge, "<=": le, "!=": ne, "=": eq, ">": gt, "<": lt}

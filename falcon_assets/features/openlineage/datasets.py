@@ -24,8 +24,8 @@ from openlineage.client.facet_v2 import (
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import ExpressionError
-from falcon_assets.features.lineage.graph import Version
 from falcon_assets.features.openlineage.naming import DatasetName, dataset_at, dataset_of
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.data_usage import is_rest

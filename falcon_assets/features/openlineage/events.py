@@ -25,9 +25,9 @@ from openlineage.client.facet_v2 import (
 )
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.features.lineage.graph import Version
 from falcon_assets.features.lineage.recorded_runs import RecordedRun
 from falcon_assets.features.openlineage.datasets import SOURCE, Datasets
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
 from falcon_assets.planning.instance_record import InstanceState

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.features.lineage.graph import Version
 from falcon_assets.features.lineage.recorded_runs import RunEnd, RunRecords
 from falcon_assets.features.lineage.store import versions_of_instance
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.history.events.instance_event import InstanceEvent, Notice, Sent
 from falcon_assets.model.notification import EventKind
 from falcon_assets.planning.instance_record import InstanceState

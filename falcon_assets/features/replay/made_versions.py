@@ -10,8 +10,8 @@ from sqlalchemy import Connection
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.definition_versions import recorded_kinds
 from falcon_assets.errors import QueryError, UnknownEntityError, UnknownInstanceError
-from falcon_assets.features.lineage.graph import Version
 from falcon_assets.features.lineage.store import versions_made_by
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.instances.views.details import find_subject
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.workloads import ProcessWorkload

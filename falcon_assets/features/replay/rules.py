@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from falcon_assets.features.lineage.graph import Graph, Version
+from falcon_assets.features.lineage.graph import Graph
+from falcon_assets.history.events.data_version import Version
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from pydantic import Field
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import QueryError, StorageError
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.history.events.event_log import materialization
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.history.folding.kept_versions import versions_of
-from falcon_assets.history.folding.version_rows import VersionRow
 from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping.partitions import AssetPartitions
 from falcon_assets.instances.operations.selection import InstanceRequest
@@ -60,7 +60,7 @@ class InstanceVersion(NamedTuple):
     version: str
     is_kept: bool
     path: str | None
-    row: VersionRow | None
+    row: Version | None
 
     @property
     def state(self) -> str:

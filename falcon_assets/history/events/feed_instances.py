@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 from falcon_assets.history.events import record as keys
 from falcon_assets.history.events.columns import columns_metadata
+from falcon_assets.history.events.data_version import PublishedVersion
 from falcon_assets.history.events.inputs import Changes, Consumption, Inputs
-from falcon_assets.history.events.record import Data, Record, Size, Text, Time, VersionNumber, Words
+from falcon_assets.history.events.record import Data, Record, Size, Text, Time, Words
 from falcon_assets.model.instant import Instant
 from falcon_assets.planning.version_columns import OutputColumns
 
@@ -21,59 +22,32 @@ class KeptVersion:
 
 
 @dataclass(frozen=True)
-class FeedInstanceAvailable(Record):
+class FeedInstanceAvailable(PublishedVersion, Record):
     """A feed instance landed or was published.
 
     Attributes:
-        bytes: None: not counted; so are ``records`` and ``files``.
         signature: Of the listing in which a collector saw it.
         looked_before: When a collector last found that it was missing; None: it was seen when it arrived.
         pushed: The partition whose push it answers.
-        process: The process that published it; None: it landed from outside.
-        definition: The version of the entity definition that made it; None: it landed from outside, or is unknown.
         source_versions: Of a replication: the versions of all its sources, by cluster.
         kept_versions: Earlier versions kept beside it; None: the feed keeps none.
         undeclared: Feed instances it was made from that its process does not declare.
-        undeclared_places: Folders, files and tables of no feed it was made from, as Spark names them.
-        undeclared_writes: Places that its run wrote and its process does not declare.
-        capture: As in :class:`.DataCaptured`; None: not recorded.
-        restored_by: The user who restored it from a kept version; None: it was not restored.
-        made_by: The user of the operating system whose run made it.
-        environment: Versions of Python and of packages in that run.
     """
 
     key = keys.INSTANCE.alias
 
-    cluster: Annotated[Text, keys.CLUSTER]
-    feed: Annotated[Text, keys.ASSET]
-    instance: Annotated[Instant, keys.INSTANCE]
-    version: Annotated[Text, keys.VERSION]
-    at: Annotated[Time, keys.AT]
-    bytes: Annotated[Size, keys.BYTES] = None
-    records: Size = None
-    files: Annotated[Size, keys.FILES] = None
+    seen_at: Annotated[Time, keys.AT]
     signature: Text | None = None
     looked_before: Time | None = None
     modified_at: Time | None = None
     pushed: Annotated[Text | None, keys.PUSHED] = None
     push_event: Annotated[int | None, keys.PUSH_EVENT] = None
-    process: Annotated[Text | None, keys.PROCESS] = None
-    nominal: Annotated[Instant | None, keys.NOMINAL] = None
     inputs: Annotated[Inputs | None, keys.INPUTS] = None
     late: Annotated[Changes, keys.LATE] = ()
-    path: Text | None = None
-    definition: VersionNumber = None
     source_versions: Mapping[Text, Text | None] | None = None
     kept_versions: tuple[KeptVersion, ...] | None = None
-    restored_by: Text | None = None
-    made_by: Text | None = None
-    environment: Data = None
     columns: Annotated[OutputColumns | None, keys.COLUMNS] = None
     undeclared: Annotated[tuple[Consumption, ...], keys.UNDECLARED] = ()
-    undeclared_places: Annotated[tuple[Text, ...], keys.UNDECLARED_PLACES] = ()
-    undeclared_writes: tuple[Text, ...] = ()
-    capture: Words | None = None
-    capture_warnings: tuple[Words, ...] = ()
 
     def metadata(self) -> dict[str, Any]:
         import dagster as dg  # noqa: PLC0415 - takes seconds, and commands that only read need none of it

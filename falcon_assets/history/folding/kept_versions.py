@@ -10,10 +10,10 @@ from typing import NamedTuple, TypeAlias
 from sqlalchemy import Connection, and_, delete, select
 
 from falcon_assets.history.database import among, parts, upsert
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.history.events.event_log import Fact
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedVersionEvicted
-from falcon_assets.history.folding.stored_versions import version_row_of
-from falcon_assets.history.folding.version_rows import VersionRow
+from falcon_assets.history.folding.stored_versions import version_of_row
 from falcon_assets.history.tables import DATA_VERSIONS, FEED_INSTANCES, KEPT_VERSIONS
 from falcon_assets.planning.instance_record import FeedState
 from falcon_assets.planning.version_columns import VersionStatus
@@ -37,7 +37,8 @@ def after_publication(rows: KeptRows, fact: FeedInstanceAvailable) -> KeptRows:
         return {version: row for version, row in rows.items() if version != fact.version}
     said = {one.version: one.path for one in fact.kept_versions if one.version != fact.version}
     return {
-        version: Kept(path, rows[version].replaced_at if version in rows else fact.at) for version, path in said.items()
+        version: Kept(path, rows[version].replaced_at if version in rows else fact.seen_at)
+        for version, path in said.items()
     }
 
 
@@ -85,8 +86,8 @@ def known_versions(connection: Connection, cluster: str, feeds: Collection[str])
     return found
 
 
-def versions_of(connection: Connection, instance: _Instance) -> dict[str, VersionRow]:
+def versions_of(connection: Connection, instance: _Instance) -> dict[str, Version]:
     table = DATA_VERSIONS.c
     own = (table.cluster == instance[0], table.feed == instance[1], table.instance == instance[2])
     rows = connection.execute(select(DATA_VERSIONS).where(*own, table.status != VersionStatus.READ.value))
-    return {row.version: version_row_of(row) for row in rows}
+    return {row.version: version_of_row(row) for row in rows}

@@ -107,8 +107,8 @@ class Rows:
             row = None  # nobody had seen it before it was evicted
         new = FeedInstanceRow(
             version=fact.version,
-            landed_at=fact.at if row is None else row.landed_at,
-            seen_at=fact.at,
+            landed_at=fact.seen_at if row is None else row.landed_at,
+            seen_at=fact.seen_at,
             event_id=event_id,
             bytes=fact.bytes,
             records=fact.records,
@@ -126,7 +126,7 @@ class Rows:
                 changes=row.changes,
                 late=row.late,
                 # What came back after it was evicted or taken back is new, although it is the same.
-                seen_at=fact.at if was_away else row.seen_at,
+                seen_at=fact.seen_at if was_away else row.seen_at,
                 looked_before=fact.looked_before if was_away else row.looked_before,
                 version_event=event_id if was_away else row.version_event,
             )
@@ -135,7 +135,7 @@ class Rows:
         self.feeds[key] = new
 
     def _restored(self, fact: FeedInstanceAvailable, event_id: int) -> None:
-        at = self.versions.known[fact.cluster, fact.feed, fact.instance, fact.version].seen_at or fact.at
+        at = self.versions.known[fact.cluster, fact.feed, fact.instance, fact.version].seen_at or fact.seen_at
         come = (EventKind.RESTORED, "feed", fact.feed, fact.cluster, fact.instance, at)
         run = {"id": None, "version": fact.version, "restored_by": fact.restored_by}
         said = f"version {fact.version} by {fact.restored_by}"

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, func, select, update
 
 from falcon_assets.history.database import among, parts, rows_of, upsert
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.history.events.event_log import Fact
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
 from falcon_assets.history.folding.ledger_rows import FeedKey, ProcessKey
-from falcon_assets.history.folding.version_rows import VersionKey, VersionRow, VersionRows, inputs_of, store_plans
+from falcon_assets.history.folding.version_rows import VersionKey, VersionRows, inputs_of, store_plans
 from falcon_assets.history.tables import CONSUMED, DATA_VERSIONS, FEED_INSTANCES, VERSION_EDGES
 from falcon_assets.planning.instance_record import FeedState
 from falcon_assets.planning.version_columns import VersionStatus
 
 _KEY = ("cluster", "feed", "instance", "version")
-_ROW = [one.name for one in fields(VersionRow)]
+_NAMES = [one.name for one in fields(Version)]
+_STATUS, _ENVIRONMENT = map(_NAMES.index, ("status", "environment"))
+_LISTS = [_NAMES.index(name) for name in ("warnings", "places", "writes")]
 
 
 def load_versions(connection: Connection, facts: Iterable[Fact], present: Mapping[tuple[Any, ...], str]) -> VersionRows:
@@ -43,20 +47,34 @@ def load_versions(connection: Connection, facts: Iterable[Fact], present: Mappin
     asked = rows_of(DATA_VERSIONS, dict(zip(_KEY, zip(*keys, strict=True), strict=True)))
     own = and_(*(table[name] == asked.c[name] for name in _KEY))
     for row in connection.execute(select(DATA_VERSIONS).join_from(asked, DATA_VERSIONS, own)):
-        rows.known[row.cluster, row.feed, row.instance, row.version] = version_row_of(row)
+        known = version_of_row(row)
+        rows.known[known.key] = known
     rows.last_id = connection.execute(select(func.max(table.id))).scalar() or 0
     return rows
 
 
-def version_row_of(row: Any) -> VersionRow:
-    values = {name: row._mapping[name] for name in _ROW}
-    return VersionRow(**{**values, "status": VersionStatus(values["status"])})
+def version_of_row(row: Sequence[Any]) -> Version:
+    """Takes the columns in their order, and where a version that is kept lies; up to a hundred thousand at once."""
+    values = [*row]
+    values[_STATUS] = VersionStatus(values[_STATUS])
+    if values[_ENVIRONMENT]:
+        values[_ENVIRONMENT] = json.loads(values[_ENVIRONMENT])
+    for number in _LISTS:
+        values[number] = tuple(json.loads(values[number])) if values[number] else ()
+    return Version(*values)
+
+
+def row_of_version(version: Version) -> dict[str, Any]:
+    def as_json(value: Any) -> str | None:
+        return json.dumps(value, sort_keys=True) if value else None
+
+    texts = {_NAMES[number]: as_json(getattr(version, _NAMES[number])) for number in (_ENVIRONMENT, *_LISTS)}
+    return {**vars(version), **texts, "id": version.number, "status": version.status.value}
 
 
 def store_versions(connection: Connection, rows: VersionRows) -> None:
-    versions = [{**dict(zip(_KEY, key, strict=True)), **vars(rows.known[key])} for key in rows.changed]
     edges = [{"output": key[0], "input": key[1], **vars(row)} for key, row in rows.edges.items()]
-    upsert(connection, DATA_VERSIONS, [{**one, "status": one["status"].value} for one in versions])
+    upsert(connection, DATA_VERSIONS, [row_of_version(rows.known[key]) for key in rows.changed])
     upsert(connection, VERSION_EDGES, edges)
     store_plans(connection, rows.plans)
 

@@ -2,45 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from datetime import datetime
+from typing import Any, get_args, get_origin, get_type_hints
+
 from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, Table, Text
 from sqlalchemy.dialects.postgresql import JSONB
 
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.history.tables.metadata import INSTANT, METADATA
 
-DATA_VERSIONS = Table(
-    "data_versions",
-    METADATA,
-    Column("cluster", Text, primary_key=True),
-    Column("feed", Text, primary_key=True),
-    Column("instance", INSTANT, primary_key=True),
-    Column("version", Text, primary_key=True),
-    Column("id", BigInteger, nullable=False, comment="numbered as history mentions them"),
-    Column("event_id", BigInteger, nullable=False, comment="of Dagster's event that brought it last"),
-    Column("status", Text, nullable=False, comment="AVAILABLE, REPLACED, EVICTED or READ"),
-    Column("seen_at", INSTANT, comment="since when it was there, on the falcon clock; null: it was only read"),
-    Column("ended_at", INSTANT, comment="when it was replaced or evicted, on the falcon clock"),
-    Column("ended_by", Text, comment="the run that replaced or evicted it"),
-    Column("archived_to", Text, comment="EVICTED: where it was archived; null: it was deleted"),
-    Column("path", Text),
-    Column("bytes", BigInteger),
-    Column("records", BigInteger),
-    Column("files", BigInteger),
-    Column("process", Text, comment="which made it; null: it landed from outside"),
-    Column("nominal", INSTANT, comment="the instance of the process"),
-    Column("run_id", Text, comment="the run that made it last"),
-    Column("made_at", INSTANT, comment="when that run did, on the falcon clock; null: not recorded"),
-    Column("attempt", Integer, comment="of the instance of the process"),
-    Column("definition", Integer, comment="the version that it was made with; null: not recorded"),
-    Column("late", Boolean, nullable=False, comment="whether a late rerun made it"),
-    Column("made_by", Text, comment="the user of the operating system whose run made it; null: not recorded"),
-    Column("environment", Text, comment="JSON: versions of Python and packages that it was made with"),
-    Column("places", Text, comment="JSON: from what of no feed it was made; null: nothing, or nobody knows"),
-    Column("capture", Text, comment="how much of what its run read and wrote is known; null: not recorded"),
-    Column("warnings", Text, comment="JSON: how that differs from what the process declares; null: in nothing"),
-    Column("writes", Text, comment="JSON: what its run wrote and does not declare; null: nothing, or nobody knows"),
-    Column("restored_by", Text, comment="AVAILABLE: who restored it; null: it was made or landed"),
-    Column("plan", Text, comment="hash of its columns and what they were made from; null: not recorded"),
-)
+_KEY = ("cluster", "feed", "instance", "version")
+_TYPES: Mapping[Any, Any] = {bool: Boolean, int: BigInteger, datetime: INSTANT}
+_TYPES_OF = dict.fromkeys(("attempt", "definition"), Integer)
+
+
+def _columns() -> Iterator[Column[Any]]:
+    plain, annotated = get_type_hints(Version), get_type_hints(Version, include_extras=True)
+    for field in fields(Version)[:-1]:  # the last is of another table
+        name, hint = field.name, plain[field.name]
+        kind = next(iter(get_args(hint) or (hint,)))
+        has_none = get_origin(hint) is tuple or type(None) in get_args(hint)
+        comment = [one for one in getattr(annotated[name], "__metadata__", ()) if isinstance(one, str)]
+        yield Column(
+            {"number": "id"}.get(name, name),
+            _TYPES_OF.get(name, _TYPES.get(kind, Text)),
+            primary_key=name in _KEY,
+            nullable=has_none,
+            comment=next(iter(comment), None),
+        )
+
+
+DATA_VERSIONS = Table("data_versions", METADATA, *_columns())
 Index("ix_data_versions_id", DATA_VERSIONS.c.id, unique=True)
 Index("ix_data_versions_run", DATA_VERSIONS.c.run_id)
 Index("ix_data_versions_feed", DATA_VERSIONS.c.feed, DATA_VERSIONS.c.instance)

@@ -60,10 +60,10 @@ def materializations(
             made_by=os_user(),
             environment=run_environment(),
             undeclared=result.undeclared,
-            undeclared_places=used.recorded_places,
-            undeclared_writes=used.recorded_writes,
+            places=used.recorded_places,
+            writes=used.recorded_writes,
             capture=captured.capture,
-            capture_warnings=captured.capture_warnings,
+            warnings=captured.capture_warnings,
             columns=used.columns.get(output.plan.name),
         )
         for output in result.outputs

@@ -135,7 +135,7 @@ def test_what_is_complete_is_recorded_once(world: World) -> None:
     there = read_record(FeedInstanceAvailable, event)
     assert there.path == str(world.folder("changing", "flights", 0))
     assert (there.instance, there.files, there.bytes) == (parse_instant("2013-01-01T00:00Z"), 1, 4)
-    assert there.at == world.at("01:30").now()
+    assert there.seen_at == world.at("01:30").now()
     assert not has_record(InstanceChanged, event)
     row = world.row("flights", 0)
     assert row["version"] == there.version == (event.tags or {})[DATA_VERSION_TAG]

@@ -83,9 +83,9 @@ def test_it_is_said_where_the_instance_is_recorded(tmp_path: Path) -> None:
     (read,) = there.undeclared
     assert (read.feed, read.instance, read.path) == ("names", NOMINAL, "/names/2013/01/01/05")
     assert len(read.version or "") == 32
-    assert there.undeclared_places == (f"{tmp_path}/other",)
-    assert there.undeclared_writes == (f"{tmp_path}/aside",)
-    assert (there.capture, there.capture_warnings) == (captured.capture, captured.capture_warnings)
+    assert there.places == (f"{tmp_path}/other",)
+    assert there.writes == (f"{tmp_path}/aside",)
+    assert (there.capture, there.warnings) == (captured.capture, captured.capture_warnings)
     (fact, *_) = asset_facts(1, event, NOMINAL)
     assert isinstance(fact, FeedInstanceAvailable)
     assert fact.columns == OutputColumns(

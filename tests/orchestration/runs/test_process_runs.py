@@ -190,7 +190,7 @@ def test_one_partition_is_computed_published_and_recorded(
     assert done.nominal == there.nominal == there.instance == five
     assert done.process == there.process == "sum-up"
     assert done.state is InstanceState.SUCCEEDED
-    assert done.at == there.at
+    assert done.at == there.seen_at
     assert states(instance, result, "hourly") == [("2013-01-01T05:00Z", "RUNNING", "")]
     assert there.path == str(folder)
     assert there.records == 1

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.features.lineage.column_impact import Affected, affected_by
-from falcon_assets.features.lineage.graph import Edge, Graph, Version
+from falcon_assets.features.lineage.graph import Edge, Graph
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.version_columns import OutputColumn, OutputColumns, VersionStatus
 
@@ -19,7 +20,7 @@ FEEDS = "abcd"
 
 
 def version(number: int, feed: str, plan: str | None = None, cluster: str = "primary") -> Version:
-    return Version(number, cluster, feed, T, f"v{number}", VersionStatus.AVAILABLE, plan=plan)
+    return Version(cluster, feed, T, f"v{number}", number=number, status=VersionStatus.AVAILABLE, plan=plan)
 
 
 def graph_of(*versions: Version, edges: dict[int, list[int]]) -> Graph:

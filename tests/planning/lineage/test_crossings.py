@@ -17,8 +17,9 @@ from falcon_assets.features.lineage.crossings import (
     places_crossed,
     reached_through,
 )
-from falcon_assets.features.lineage.graph import Edge, Graph, Version
+from falcon_assets.features.lineage.graph import Edge, Graph
 from falcon_assets.features.lineage.places import WITH
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.version_columns import VersionStatus
 
@@ -95,7 +96,9 @@ def test_who_reads_what_others_wrote_is_asked_for_only_where_somebody_wrote() ->
 
 
 def version(number: int, feed: str, process: str | None = None) -> Version:
-    return Version(number, "primary", feed, T, "a", VersionStatus.AVAILABLE, process=process, run_id="run")
+    return Version(
+        "primary", feed, T, "a", number=number, status=VersionStatus.AVAILABLE, process=process, run_id="run"
+    )
 
 
 VERSIONS = {

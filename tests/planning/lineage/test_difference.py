@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from falcon_assets.features.lineage.difference import difference
-from falcon_assets.features.lineage.graph import Version
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.version_columns import OutputColumn, OutputColumns, VersionStatus
 
 T = parse_instant("2013-01-01T00:00Z")
 ENVIRONMENT = {"python": "3.11.7", "pyspark": "4.3.0", "packages": "a1"}
-OLD = Version(1, "primary", "sums", T, "v1", VersionStatus.REPLACED, environment=ENVIRONMENT, plan="p1")
+OLD = Version("primary", "sums", T, "v1", number=1, status=VersionStatus.REPLACED, environment=ENVIRONMENT, plan="p1")
 
 
 def causes(**changed: object) -> list[str]:

@@ -7,8 +7,8 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from falcon_assets.features.lineage.graph import Version
 from falcon_assets.features.lineage.pruning_rules import expired
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.version_columns import VersionStatus as S
 from tests.properties import examples
@@ -28,7 +28,12 @@ def versions(draw: st.DrawFn) -> list[Version]:
         kept = draw(st.sampled_from([None, "/kept"])) if status is S.REPLACED else None
         found.append(
             Version(
-                *(number, "primary", "f", T, f"v{number}", status), ended_at=ended, archived_to=archive, kept_at=kept
+                *("primary", "f", T, f"v{number}"),
+                number=number,
+                status=status,
+                ended_at=ended,
+                archived_to=archive,
+                kept_at=kept,
             )
         )
     return found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from falcon_assets.features.lineage.graph import Edge, Graph, Version, dot, tree
+from falcon_assets.features.lineage.graph import Edge, Graph, dot, tree
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.version_columns import VersionStatus
 
@@ -12,7 +13,9 @@ T = parse_instant("2013-01-01T00:00Z")
 def graph(*edges: tuple[int, int]) -> Graph:
     """Versions v1, v2 ... of the feed f; each edge leads from what was made to what it was made from."""
     numbers = {number for edge in edges for number in edge}
-    versions = {one: Version(one, "primary", "f", T, f"v{one}", VersionStatus.AVAILABLE) for one in numbers}
+    versions = {
+        one: Version("primary", "f", T, f"v{one}", number=one, status=VersionStatus.AVAILABLE) for one in numbers
+    }
     return Graph(versions, [Edge(*edge, "p", None, None, declared=edge != (1, 4)) for edge in edges])
 
 
@@ -45,7 +48,7 @@ def test_a_part_has_the_edges_between_its_versions() -> None:
 
 
 def test_graphviz_takes_any_name() -> None:
-    odd = Version(1, "primary", "f", T, 'a"b\\c', VersionStatus.EVICTED)
+    odd = Version("primary", "f", T, 'a"b\\c', number=1, status=VersionStatus.EVICTED)
     (line,) = [line for line in dot(Graph({1: odd}, [])).splitlines() if "label" in line]
     assert '"primary/f/2013-01-01T00:00Z@a\\"b\\\\c" [label=' in line
     assert '\\nprimary @a\\"b\\\\c\\nEVICTED", style=dashed];' in line

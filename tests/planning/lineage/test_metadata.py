@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from falcon_assets.features.lineage.graph import Version
 from falcon_assets.features.lineage.metadata import relations
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.version_columns import VersionStatus
 from tests.builders import make_cluster, make_feed, make_process
@@ -13,7 +13,7 @@ ACL = {"owner": "ann", "group": "etl", "permission": "0755"}
 
 
 def version(feed: str, process: str | None = None, cluster: str = "primary") -> Version:
-    return Version(1, cluster, feed, T, "v", VersionStatus.AVAILABLE, process=process)
+    return Version(cluster, feed, T, "v", number=1, status=VersionStatus.AVAILABLE, process=process)
 
 
 def test_all_that_falcon_knew_of_an_instance() -> None:

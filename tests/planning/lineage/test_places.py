@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from falcon_assets.features.lineage.graph import Edge, Graph, Version
+from falcon_assets.features.lineage.graph import Edge, Graph
 from falcon_assets.features.lineage.places import WITH, places_read, places_written
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.version_columns import VersionStatus
 
 T = parse_instant("2013-01-01T00:00Z")
-RAW = Version(1, "primary", "raw", T, "a", VersionStatus.AVAILABLE)
+RAW = Version("primary", "raw", T, "a", number=1, status=VersionStatus.AVAILABLE)
 MADE = replace(RAW, number=2, feed="sums", process="add-up", run_id="run", writes=("/aside",))
 TWIN = replace(MADE, number=3, feed="others")
 RAW_ID, MADE_ID = (f"primary/{feed}/2013-01-01T00:00Z@a" for feed in ("raw", "sums"))

@@ -8,8 +8,8 @@ from itertools import groupby
 import click
 
 from falcon_assets.errors import count_of, printable
-from falcon_assets.features.lineage.graph import Version
 from falcon_assets.features.lineage.lifecycle_operations import PlanPruning, PrunePlan
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.model.instant import format_instant
 from falcon_assets.surface.cli.declared import command
 from falcon_assets.surface.cli.lineage.words import named

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from falcon_assets.errors import printable
-from falcon_assets.features.lineage.graph import Version
+from falcon_assets.history.events.data_version import Version
 from falcon_assets.model.instant import format_instant
 
 SHOWN = 12
