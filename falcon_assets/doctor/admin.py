@@ -49,36 +49,26 @@ class RootState(Result):
     problem: str | None
 
 
-def list_roots(installation: Installation) -> list[RootState]:
-    """Returns the roots of all stores in use or formerly, by cluster; marks and records nothing.
-
-    Raises:
-        InvalidDefinitionsError: the definitions have problems.
-        SettingsError: the database cannot be reached.
-    """
-    found = list[RootState]()
-    with installation.database.connect() as connection:
-        remembered = known_roots(connection)
-    for store in _stores(installation, remembered):
-        root = store.identity
-        known, since = remembered.get((root.cluster, root.place), (None, None))
-        try:
-            with driver_explained(root.cluster, f"look for the root {root.shown}"):
-                why = why_away(root, known)
-        except StorageError as error:
-            why = str(error)
-        moment = since.isoformat(timespec="seconds") if since else None
-        found.append(RootState(root.cluster, root.shown, known.mark if known else None, moment, why))
-    return sorted(found, key=lambda one: (one.cluster, one.root))
-
-
 class ListRoots(Operation):
     """List the roots of all stores, and say which are away."""
 
     command = "admin root list"
 
     def run(self, installation: Installation) -> list[RootState]:
-        return list_roots(installation)
+        found = list[RootState]()
+        with installation.database.connect() as connection:
+            remembered = known_roots(connection)
+        for store in _stores(installation, remembered):
+            root = store.identity
+            known, since = remembered.get((root.cluster, root.place), (None, None))
+            try:
+                with driver_explained(root.cluster, f"look for the root {root.shown}"):
+                    why = why_away(root, known)
+            except StorageError as error:
+                why = str(error)
+            moment = since.isoformat(timespec="seconds") if since else None
+            found.append(RootState(root.cluster, root.shown, known.mark if known else None, moment, why))
+        return sorted(found, key=lambda one: (one.cluster, one.root))
 
 
 class AdoptRoot(Operation):
@@ -94,27 +84,13 @@ class AdoptRoot(Operation):
     root: Annotated[str | None, Given("[ROOT]")] = None
 
     def run(self, installation: Installation) -> bool:
-        return adopt_root(installation, self.cluster, self.root)
-
-
-def adopt_root(installation: Installation, cluster: str, root: str | None = None) -> bool:
-    """Accepts and marks the present content of a cluster's root; returns whether anything has changed.
-
-    Records of instances are kept: missing ones have to be made or copied again. ``root`` is as in :func:`list_roots`
-    and in errors; None: that of the cluster's ``write`` endpoint.
-
-    Raises:
-        UnknownEntityError: there is no such cluster.
-        StorageError: it has no such root, the root is missing, or the store refuses.
-        DeniedError: the user may not change the cluster.
-    """
-    with audited(installation, "admin root adopt", PlainRequest()) as audit:
-        declared = installation.entities.cluster(cluster)
-        audit.about([(declared.kind, declared.name)])
-        require_change(audit.principal, "adopt a root of", [declared])
-        changed = roots_of(installation.settings).adopt(_store(installation, cluster, root).identity)
-        audit.result(changed)
-    return changed
+        with audited(installation, "admin root adopt", PlainRequest()) as audit:
+            declared = installation.entities.cluster(self.cluster)
+            audit.about([(declared.kind, declared.name)])
+            require_change(audit.principal, "adopt a root of", [declared])
+            changed = roots_of(installation.settings).adopt(_store(installation, self.cluster, self.root).identity)
+            audit.result(changed)
+        return changed
 
 
 def _store(installation: Installation, cluster: str, root: str | None) -> ClusterStore:

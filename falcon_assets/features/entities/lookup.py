@@ -47,11 +47,6 @@ def lookup(installation: Installation, path: str, query: Query | None = None) ->
 
     A path inside an instance counts. The instances of a snapshot feed share one path: the newest recorded one is
     returned, else the newest that is due.
-
-    Args:
-        installation: Its entities.
-        path: As on a cluster (``/raw/2013/01``), of this machine, or a URL.
-        query: Filters, order and part of the list.
     """
     entities, who = installation.all_entities, acting(installation.settings)
     newest = partial(_newest, installation)

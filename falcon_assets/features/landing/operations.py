@@ -104,13 +104,6 @@ def collect_instances(
 ) -> list[CollectedInstances]:
     """Checks every instance from ``first`` to ``last``, both included, and records new and changed ones. It is audited.
 
-    Args:
-        installation: Its definitions and ledger.
-        feed: The name of the feed.
-        first: The first nominal time.
-        last: The last one.
-        cluster: None: all on which the feed lands from outside and has an instance in the range.
-
     Raises:
         UnknownEntityError: there is no such feed or cluster, or it does not land there from outside.
         UnknownInstanceError: there is no instance in that range yet.

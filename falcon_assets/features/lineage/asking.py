@@ -123,13 +123,6 @@ def show_lineage(
 ) -> Lineage:
     """Shows what a version was made from, and what was made from it.
 
-    Args:
-        installation: Its ledger.
-        query: The version.
-        up: Whether to include what it was made from.
-        down: Whether to include what was made from it.
-        depth: Over how many edges; None: all.
-
     Raises:
         UnknownEntityError: there is no such feed, not on this cluster, or on several clusters and none is named.
         UnknownInstanceError: no such version is recorded.
@@ -202,12 +195,6 @@ def lineage_diff(
     """Compares two versions of an instance; UnknownInstanceError also where there is no second version.
 
     Raises otherwise as :func:`show_lineage`.
-
-    Args:
-        installation: Its ledger.
-        query: The instance.
-        before: A version of it, or its beginning; None: the one before ``after``.
-        after: Likewise; None: the present one, or the last.
     """
     with installation.tables_caught_up().connect() as connection:
 

@@ -241,10 +241,6 @@ def prune_plan(installation: Installation, queries: Sequence[VersionQuery] = ())
     Critical versions and their inputs, direct or not, always stay. A version cannot be reproduced where its making is
     not recorded, or its workflow was not kept.
 
-    Args:
-        installation: Its ledger.
-        queries: The versions that must be reproducible; none: all that are critical.
-
     Raises:
         UsageError: none is given, and none is critical.
         UnknownEntityError: there is no such feed, not on this cluster, or on several clusters and none is named.

@@ -164,12 +164,6 @@ def replay_instance(
     Process, feeds and cluster are those of then, see :func:`.recorded_world`; libraries are those of now, and the
     result has the differences. The process must be declared only for publishing. The Spark session stays open.
 
-    Args:
-        installation: Its ledger and definitions.
-        request: Its query names the process, the instance (``start``) and, where there are several, the cluster.
-        version: The version of an output, or its beginning; None: the present one.
-        publish: Whether to publish the result, equal or not.
-
     Raises:
         QueryError: the query names more than one instance, or an entity that makes no data.
         UnknownEntityError: there never was such a process, it is not on the cluster, or on several and none is named;

@@ -63,13 +63,6 @@ def triage(
 ) -> Triage:
     """Searches for causes across all colos; changes nothing.
 
-    Args:
-        installation: Its definitions and ledger.
-        name: Of a process, a feed, or a replication as in lists.
-        instance: Its nominal time.
-        cluster: None: the only cluster that it is on.
-        kind: process or feed, where both have that name.
-
     Raises:
         UnknownEntityError, UnknownInstanceError: as :func:`find_subject`.
         DeniedError: the user may not read it.

@@ -71,13 +71,6 @@ def trial_of(
 
     Neither Dagster nor the ledger records it. Other side effects of the workflow happen.
 
-    Args:
-        installation: Its definitions.
-        process: Its name.
-        instance: Its nominal time, which may be in the future.
-        cluster: None: the only cluster of the process.
-        rows: The number of rows to show of each output.
-
     Raises:
         UnknownEntityError: there is no such process, or it is on several clusters and none is named.
         UnknownInstanceError: it has no such instance.

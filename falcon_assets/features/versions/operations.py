@@ -176,7 +176,7 @@ class RestoreInstance(Change):
         return restore_instance(installation, self.version, request)
 
 
-class InstanceVersionsList(Operation):
+class ListInstanceVersions(Operation):
     """List the versions that the INSTANCE (YYYY-MM-DDTHH:MMZ) of FEED has had on a cluster, the last first.
 
     AVAILABLE is what readers see, KEPT was replaced and can be restored, REPLACED and EVICTED went.
@@ -196,11 +196,6 @@ def restore_instance(installation: Installation, version: str, request: Instance
 
     The replaced version is kept. Readers of the instance find late data, as after any publication. A repeated request
     changes nothing; after a kill it completes the first.
-
-    Args:
-        installation: Its definitions and ledger.
-        version: The data version, or the beginning of a present or kept one.
-        request: Its query names the feed, the instance (``start``) and, where there are several, the cluster.
 
     Raises:
         QueryError: the query names more than one instance, or several versions have this beginning.

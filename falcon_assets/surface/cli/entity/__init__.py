@@ -10,7 +10,7 @@ MODULES = {
     "list": "reading",
     "show": "reading",
     "status": "reading",
-    "summary": "summarizing",
+    "summary": "reading",
     "dependency": "reading",
     "lookup": "reading",
     "history": "versions",

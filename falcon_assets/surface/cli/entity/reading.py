@@ -1,8 +1,9 @@
-"""``falcon entity list|show|status|dependency|lookup``: nothing is changed."""
+"""``falcon entity list|show|status|summary|dependency|lookup``: nothing is changed."""
 
 from __future__ import annotations
 
 import inspect
+from itertools import groupby
 
 import click
 from rich.table import Table
@@ -12,6 +13,7 @@ from falcon_assets.features.entities import questions
 from falcon_assets.features.entities.dependencies import Dependencies, DependencyTree
 from falcon_assets.features.entities.listing import Entity
 from falcon_assets.features.entities.lookup import PathOwner
+from falcon_assets.features.entities.summary import EntitySummary
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.paging import Page
@@ -19,6 +21,7 @@ from falcon_assets.surface.cli.console import console, print_table, shown
 from falcon_assets.surface.cli.declared import command, options_of
 from falcon_assets.surface.cli.entity.words import commanded_or_declared, moment
 from falcon_assets.surface.cli.listing import print_json, say_rest
+from falcon_assets.surface.cli.states import colored
 
 _COLORS = {"RUNNING": "green", "SUSPENDED": "yellow", "SUBMITTED": "default"}
 
@@ -82,3 +85,23 @@ list_ = command(questions.ListEntities, _show_list)
 status = command(questions.ShowEntityStatus, _show_status)
 dependency = command(questions.EntityDependencies, _show_dependencies)
 lookup = command(questions.LookUpPath, _show_owners)
+
+
+def _show_summary(found: Page[EntitySummary]) -> None:
+    table = Table("kind")
+    table.add_column("name", overflow="fold")
+    for column in ("status", "cluster", "latest"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("states, the latest first", overflow="fold")
+    for one in found.items:
+        of_clusters = groupby(one.instances, key=lambda instance: instance.cluster)
+        for where, instances in [(where, list(those)) for where, those in of_clusters] or [("", [])]:
+            latest = format_instant(instances[0].instance) if instances else ""
+            states = " ".join(colored(instance.state.value) for instance in instances)
+            entity = (one.entity.kind, shown(one.entity.name), one.entity.status)
+            table.add_row(*entity, shown(where), latest, states or "none is due")
+    print_table(table, nothing="no entity fits")
+    say_rest(found)
+
+
+summary = command(questions.SummarizeEntities, _show_summary)

@@ -16,7 +16,7 @@ MODULES = {
     "dependency": "details",
     "logs": "logs",
     "collect": "collecting",
-    "wait": "waiting",
+    "wait": "operating",
     "triage": "triage",
     "versions": "versions",
     "restore": "versions",

@@ -1,8 +1,9 @@
-"""``falcon instance rerun|kill|suspend|resume``."""
+"""``falcon instance rerun|kill|suspend|resume|wait``."""
 
 from __future__ import annotations
 
 import inspect
+import sys
 
 import click
 
@@ -10,6 +11,7 @@ from falcon_assets.errors import count_of
 from falcon_assets.instances.operations.rerunning import RerunInstances
 from falcon_assets.instances.operations.selection import CommandResult, Outcome
 from falcon_assets.instances.operations.stopping import KillInstances, ResumeInstances, SuspendInstances
+from falcon_assets.instances.operations.waiting import WaitForInstance, WaitResult
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.surface.cli.declared import command, options_of, perform
@@ -59,3 +61,18 @@ def _sentence(one: Outcome, result: CommandResult) -> str:
 kill = command(KillInstances, _show)
 suspend = command(SuspendInstances, _show)
 resume = command(ResumeInstances, _show)
+
+
+@click.command(help=inspect.getdoc(WaitForInstance))
+@options_of(WaitForInstance, "Print JSON instead of a sentence.")
+def wait(asked: WaitForInstance, as_json: bool) -> None:
+    try:
+        with open_installation() as installation:
+            result = asked.run(installation)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    perform(result, _show_state, as_json=as_json)
+
+
+def _show_state(result: WaitResult) -> None:
+    click.echo(result.text, err=not result.reached)

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from falcon_assets.features.versions.operations import (
     InstanceVersions,
-    InstanceVersionsList,
+    ListInstanceVersions,
     RestoreInstance,
     RestoreResult,
 )
@@ -42,5 +42,5 @@ def _show_restored(done: RestoreResult) -> None:
         click.echo(f"{where} is version {done.version} again; it was {done.before or 'not there'}")
 
 
-versions = command(InstanceVersionsList, _show_versions, "Print JSON instead of a table.")
+versions = command(ListInstanceVersions, _show_versions, "Print JSON instead of a table.")
 restore = command(RestoreInstance, _show_restored)

@@ -10,9 +10,7 @@ MODULES = {
     **dict.fromkeys(["show", "path", "diff"], "asking"),
     "impact": "impact",
     "search": "searching",
-    "status": "lifecycle",
-    "prune-plan": "pruning",
-    "expire": "expiring",
+    **dict.fromkeys(["status", "prune-plan", "expire"], "lifecycle"),
     "export": "exporting",
 }
 """Command -> its module."""
