@@ -29,14 +29,14 @@ class Given:
         place: Its name among the arguments: it is given without an option.
         flags: Other names of the option, as ``-n``.
         metavar: Stands for the value in the help.
-        how: ``both``, or only in a ``command``, or only by a ``program``: a job, or Python.
+        programs_only: Whether only jobs and Python give it.
         shows_default: Whether the help has the default.
     """
 
     place: str = ""
     flags: tuple[str, ...] = ()
     metavar: str | None = None
-    how: str = "both"
+    programs_only: bool = False
     shows_default: bool = False
 
 

@@ -70,7 +70,7 @@ class Paint(Change):
     dries: Frequency | None = Field(None, description="For so long.")
     label: Annotated[str, AfterValidator(_no_spaces)] = Field("", description="What is written on it.")
     options: dict[str, str] = Field({}, description="More.")
-    note: Annotated[str, Given(how="program")] = Field("", description="Never on a command line.")
+    note: Annotated[str, Given(programs_only=True)] = Field("", description="Never on a command line.")
 
     def run(self, installation: Installation) -> Painted:
         if self.layers == 5:

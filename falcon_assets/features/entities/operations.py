@@ -41,7 +41,7 @@ class ChangeDefinitions(Change):
     names: Annotated[tuple[str, ...], Given("FILE|FOLDER|NAME...")] = Field(
         (), description="Names of entities; never files."
     )
-    definitions: Annotated[str, Given(how="program")] = Field("", description="Definitions in YAML.")
+    definitions: Annotated[str, Given(programs_only=True)] = Field("", description="Definitions in YAML.")
     kind: Kind | None = Field(None, description="Of what kind those are that are named.")
     dry_run: bool = Field(False, description="Only say what would change, as a diff.")
     needs = "names or definitions"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from enum import Enum
 from functools import partial
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 import click
 from annotated_types import Ge, Le
@@ -22,7 +22,6 @@ from falcon_assets.operations.paging import ListOperation, LongList
 from falcon_assets.surface.cli.listing import keyset_options, list_options, print_json
 from falcon_assets.surface.cli.parameters import INSTANT, PROPERTIES, one_instance, require_order
 
-Command = TypeVar("Command", bound=Callable[..., Any])
 Decorator = Callable[[Any], Any]
 
 
@@ -45,8 +44,7 @@ def command(operation: type[Operation], show: Callable[[Any], None], json: str =
     ``json`` is the help of ``--json``; empty: it has none.
     """
 
-    @click.command(operation.command.split()[-1], help=inspect.getdoc(operation))
-    @options_of(operation, json)
+    @command_of(operation, json)
     def run(asked: Operation, as_json: bool) -> None:
         with open_installation() as installation:
             perform(asked.run(installation), show, as_json=as_json)
@@ -63,10 +61,13 @@ def perform(result: Any, show: Callable[[Any], None], *, as_json: bool) -> None:
         sys.exit(1)
 
 
-def options_of(operation: type[Operation], json: str = "Print JSON.") -> Callable[[Command], Command]:
-    """Adds what an operation is given, and --json; the function takes the operation, as ``asked``, and ``as_json``."""
+def command_of(operation: type[Operation], json: str = "Print JSON.") -> Callable[[Callable[..., None]], click.Command]:
+    """Makes a function the command of an operation, for one that prints otherwise, or has options of its own.
 
-    def add(function: Any) -> Any:
+    It takes the operation, as ``asked``, and ``as_json``.
+    """
+
+    def make(function: Callable[..., None]) -> click.Command:
         def made(as_json: bool = False, **given: Any) -> Any:
             own = {name: given.pop(name) for name in operation.model_fields if name in given}
             require_order(own.get("start"), own.get("end"))
@@ -80,15 +81,14 @@ def options_of(operation: type[Operation], json: str = "Print JSON.") -> Callabl
                 raise click.BadParameter(said, param_hint=f"'--{first['loc'][0]}'") from error
             return function(asked=asked, as_json=as_json, **given)
 
-        made.__name__ = function.__name__
-        made.__doc__ = function.__doc__
         made.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
-        made = _last_options(operation, json)(made)
+        with_options = _last_options(operation, json)(made)
         for one in reversed(list(_parameters(operation))):
-            made = one(made)
-        return made
+            with_options = one(with_options)
+        name = operation.command.split()[-1]
+        return click.command(name, help=inspect.getdoc(operation))(with_options)
 
-    return add
+    return make
 
 
 def _last_options(operation: type[Operation], json: str) -> Decorator:
@@ -106,7 +106,7 @@ def _parameters(operation: type[Operation]) -> Iterator[Decorator]:
     listing = next((one.model_fields for one in (ListOperation, LongList) if issubclass(operation, one)), {})
     found = [(name, one) for name, one in operation.model_fields.items() if name not in (*listing, "actor")]
     for name, field in sorted(found, key=lambda one: (not _given(one[1]).place, one[0] in Change.model_fields)):
-        if _given(field).how != "program":
+        if not _given(field).programs_only:
             yield _parameter(name, field)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -17,7 +16,7 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.planning.eviction import StoredInstance, Verdict, VersionVerdict
 from falcon_assets.surface.cli.console import console, shown
-from falcon_assets.surface.cli.declared import options_of, perform
+from falcon_assets.surface.cli.declared import command_of, perform
 from falcon_assets.surface.cli.help import FullHelpGroup
 
 _COLORS = {"keep": "green", "delete": "red", "archive": "yellow"}
@@ -28,8 +27,8 @@ def retention() -> None:
     """See what goes from the clusters, what stays, and why."""
 
 
-@retention.command(help=inspect.getdoc(PlanRetention))
-@options_of(PlanRetention, "Print JSON instead of tables.")
+@retention.add_command
+@command_of(PlanRetention, "Print JSON instead of tables.")
 def plan(asked: PlanRetention, as_json: bool) -> None:
     with open_installation() as installation:
         plans = asked.run(installation)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 
 import click
@@ -15,7 +14,7 @@ from falcon_assets.features.trial.run import Trial, TriedColumn, TriedOutput
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.surface.cli.console import print_table, shown
-from falcon_assets.surface.cli.declared import options_of, perform
+from falcon_assets.surface.cli.declared import command_of, perform
 from falcon_assets.surface.cli.quiet import output_to
 from falcon_assets.surface.cli.shutdown import ends_in_time
 from falcon_assets.surface.foreground.run import abandon
@@ -23,8 +22,7 @@ from falcon_assets.surface.foreground.run import abandon
 _INTERRUPTED = "Interrupted: nothing was published, and what was computed is removed."
 
 
-@click.command("try", help=inspect.getdoc(TryInstance))
-@options_of(TryInstance)
+@command_of(TryInstance)
 def try_(asked: TryInstance, as_json: bool) -> None:
     trials: list[Trial] = []
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from itertools import groupby
 
 import click
@@ -18,7 +17,7 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.paging import Page
 from falcon_assets.surface.cli.console import console, print_table, shown
-from falcon_assets.surface.cli.declared import command, options_of
+from falcon_assets.surface.cli.declared import command, command_of
 from falcon_assets.surface.cli.entity.words import commanded_or_declared, moment
 from falcon_assets.surface.cli.listing import print_json, say_rest
 from falcon_assets.surface.cli.states import colored
@@ -42,8 +41,7 @@ def _show_list(found: Page[Entity]) -> None:
     say_rest(found)
 
 
-@click.command(help=inspect.getdoc(questions.ShowEntity))
-@options_of(questions.ShowEntity, "Print the entity as JSON instead of its definition.")
+@command_of(questions.ShowEntity, "Print the entity as JSON instead of its definition.")
 def show(asked: questions.ShowEntity, as_json: bool) -> None:
     with open_installation() as installation:
         if as_json:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
@@ -12,7 +11,7 @@ from falcon_assets.errors import count_of
 from falcon_assets.features.landing.operations import CollectedInstances, CollectInstances, CollectResult
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
-from falcon_assets.surface.cli.declared import options_of, perform
+from falcon_assets.surface.cli.declared import command_of, perform
 
 _SHOWN = 20
 """How many missing instances are listed."""
@@ -25,8 +24,7 @@ def _show(result: CollectResult) -> None:
             click.echo(line)
 
 
-@click.command(help=inspect.getdoc(CollectInstances))
-@options_of(CollectInstances, "Print JSON instead of lines.")
+@command_of(CollectInstances, "Print JSON instead of lines.")
 def collect(asked: CollectInstances, as_json: bool) -> None:
     with open_installation() as installation:
         result = asked.run(installation)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -15,12 +14,11 @@ from falcon_assets.instances.views.logs.instance_runs import InstanceRun
 from falcon_assets.instances.views.logs.reading import InstanceLogs, LogsOfInstance, SaidEvent
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
-from falcon_assets.surface.cli.declared import options_of
+from falcon_assets.surface.cli.declared import command_of
 from falcon_assets.surface.cli.entity.words import moment
 
 
-@click.command(help=inspect.getdoc(LogsOfInstance))
-@options_of(LogsOfInstance, "Print JSON instead of text.")
+@command_of(LogsOfInstance, "Print JSON instead of text.")
 @click.option("--all", "whole", is_flag=True, help="Print all of it, not only the last lines of each log.")
 def logs(asked: LogsOfInstance, whole: bool, as_json: bool) -> None:
     with open_installation() as installation:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 
 import click
@@ -14,15 +13,14 @@ from falcon_assets.instances.operations.stopping import KillInstances, ResumeIns
 from falcon_assets.instances.operations.waiting import WaitForInstance, WaitResult
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
-from falcon_assets.surface.cli.declared import command, options_of, perform
+from falcon_assets.surface.cli.declared import command, command_of, perform
 
 _SHOWN = 20
 """How many instances are listed."""
 _DONE = {"rerun": "asked to run again", "kill": "killed", "suspend": "suspended", "resume": "resumed"}
 
 
-@click.command(help=inspect.getdoc(RerunInstances))
-@options_of(RerunInstances)
+@command_of(RerunInstances)
 @click.option("--yes", is_flag=True, help="Do not ask whether the plan of --downstream is meant.")
 def rerun(asked: RerunInstances, yes: bool, as_json: bool) -> None:
     with open_installation() as installation:
@@ -63,8 +61,7 @@ suspend = command(SuspendInstances, _show)
 resume = command(ResumeInstances, _show)
 
 
-@click.command(help=inspect.getdoc(WaitForInstance))
-@options_of(WaitForInstance, "Print JSON instead of a sentence.")
+@command_of(WaitForInstance, "Print JSON instead of a sentence.")
 def wait(asked: WaitForInstance, as_json: bool) -> None:
     try:
         with open_installation() as installation:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import sys
 
@@ -14,7 +13,7 @@ from falcon_assets.features.replay.operations import ReplayInstance, ReplayResul
 from falcon_assets.features.replay.run import ReplayedOutput
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
-from falcon_assets.surface.cli.declared import options_of, perform
+from falcon_assets.surface.cli.declared import command_of, perform
 from falcon_assets.surface.cli.quiet import output_to
 from falcon_assets.surface.cli.shutdown import ends_in_time
 from falcon_assets.surface.foreground.run import abandon
@@ -22,8 +21,7 @@ from falcon_assets.surface.foreground.run import abandon
 _INTERRUPTED = "Interrupted: what is published was not touched."
 
 
-@click.command(help=inspect.getdoc(ReplayInstance))
-@options_of(ReplayInstance)
+@command_of(ReplayInstance)
 def replay(asked: ReplayInstance, as_json: bool) -> None:
     with ends_in_time(_INTERRUPTED, abandon), open_installation() as installation:
         try:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-
-import click
 from rich.tree import Tree
 
 from falcon_assets.errors import StorageError
@@ -13,13 +10,12 @@ from falcon_assets.features.triage.operations import Triage, TriageInstance
 from falcon_assets.features.triage.tree import Cause
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.surface.cli.console import console, shown
-from falcon_assets.surface.cli.declared import options_of, perform
+from falcon_assets.surface.cli.declared import command_of, perform
 
 _COLORS = {"SUCCEEDED": "green", "AVAILABLE": "green", "RUNNING": "cyan", "WAITING": "yellow", "SUSPENDED": "yellow"}
 
 
-@click.command(help=inspect.getdoc(TriageInstance))
-@options_of(TriageInstance, "Print JSON instead of a tree.")
+@command_of(TriageInstance, "Print JSON instead of a tree.")
 def triage(asked: TriageInstance, as_json: bool) -> None:
     with open_installation() as installation:
         found = asked.run(installation)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 
 import click
@@ -16,7 +15,7 @@ from falcon_assets.features.lineage.places import of_versions
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.planning.version_columns import Source
-from falcon_assets.surface.cli.declared import command, options_of
+from falcon_assets.surface.cli.declared import command, command_of
 from falcon_assets.surface.cli.lineage.graphs import (
     JSON,
     graph_options,
@@ -31,8 +30,7 @@ from falcon_assets.surface.cli.lineage.words import SHOWN, made, named, status
 from falcon_assets.surface.cli.parameters import NewFile
 
 
-@click.command(help=inspect.getdoc(ShowLineage))
-@options_of(ShowLineage, JSON)
+@command_of(ShowLineage, JSON)
 @graph_options
 @click.option("--columns", "with_columns", is_flag=True, help="Show its columns, and from which each was made.")
 def show(asked: ShowLineage, limit: int, as_json: bool, as_dot: bool, html: NewFile | None, with_columns: bool) -> None:
@@ -55,8 +53,7 @@ def show(asked: ShowLineage, limit: int, as_json: bool, as_dot: bool, html: NewF
     print_hidden(found)
 
 
-@click.command(help=inspect.getdoc(LineagePath))
-@options_of(LineagePath, JSON)
+@command_of(LineagePath, JSON)
 @graph_options
 def path(asked: LineagePath, limit: int, as_json: bool, as_dot: bool, html: NewFile | None) -> None:
     with open_installation() as installation:

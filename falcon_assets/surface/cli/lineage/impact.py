@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from falcon_assets.features.lineage.asking import Impact, ImpactOfVersion
 from falcon_assets.features.lineage.graph import instances_by_process, versions_by_feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
-from falcon_assets.surface.cli.declared import options_of, perform
+from falcon_assets.surface.cli.declared import command_of, perform
 from falcon_assets.surface.cli.lineage.graphs import (
     JSON,
     graph_options,
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
     from falcon_assets.features.lineage.searching import Recomputed  # takes seconds
 
 
-@click.command(help=inspect.getdoc(ImpactOfVersion))
-@options_of(ImpactOfVersion, JSON)
+@command_of(ImpactOfVersion, JSON)
 @graph_options
 def impact(asked: ImpactOfVersion, limit: int, as_json: bool, as_dot: bool, html: NewFile | None) -> None:
     with open_installation() as installation:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from itertools import groupby
 
@@ -20,7 +19,7 @@ from falcon_assets.features.lineage.lifecycle_operations import (
 from falcon_assets.history.events.data_version import Version
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
-from falcon_assets.surface.cli.declared import command, options_of, perform
+from falcon_assets.surface.cli.declared import command, command_of, perform
 from falcon_assets.surface.cli.lineage.words import named
 from falcon_assets.surface.cli.lineage.words import status as status_of
 
@@ -47,8 +46,7 @@ def _said(done: LifecycleResult) -> str:
 status = command(SetLifecycle, _show)
 
 
-@click.command(help=inspect.getdoc(ExpireLineage))
-@options_of(ExpireLineage)
+@command_of(ExpireLineage)
 @click.option("--yes", is_flag=True, help="Do not ask whether the plan is meant.")
 def expire(asked: ExpireLineage, yes: bool, as_json: bool) -> None:
     with open_installation() as installation:
