@@ -27,7 +27,6 @@ SMALL = {
 ALIKE = {
     ("Feed", "Process"): "what people declare of both has the same names",
     ("Process", "Workload"): "a workload shows what its process declares",
-    ("InstanceRecord", "RunEnd"): "to be one record",
 }
 
 

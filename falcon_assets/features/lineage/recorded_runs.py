@@ -20,6 +20,7 @@ from falcon_assets.history.events.data_version import Version
 from falcon_assets.history.folding.stored_versions import version_of_row
 from falcon_assets.history.folding.version_rows import columns_of_plans
 from falcon_assets.history.tables import CONSUMED, DATA_VERSIONS, PROCESS_INSTANCES, VERSION_EDGES
+from falcon_assets.instances.store.known_instances import Ended
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.planning.version_columns import OutputColumns, VersionStatus
 
@@ -54,26 +55,19 @@ _AT_ONCE = 500
 _ENDS = (InstanceState.SUCCEEDED, InstanceState.FAILED, InstanceState.KILLED, InstanceState.TIMED_OUT)
 
 
-@dataclass(frozen=True)
-class RunEnd:
+@dataclass(frozen=True, kw_only=True)
+class RunEnd(Ended):
     """The end of an instance, in a run or before it had one: SUCCEEDED, FAILED, KILLED or TIMED_OUT.
 
     Attributes:
         run_id: None: the instance had none when it timed out or was killed.
         ended: On the falcon clock.
-        reason: Why it did not succeed.
-        definition: The version of the definition; None, as in others: not recorded.
+        definition: The version of the definition; None: not recorded.
     """
 
-    process: str
-    cluster: str
-    nominal: datetime
-    run_id: str | None
-    state: InstanceState
+    run_id: str | None = None
     ended: datetime
     started: datetime | None = None
-    reason: str = ""
-    attempt: int | None = None
     definition: int | None = None
 
     @property
@@ -107,7 +101,7 @@ def run_ends(connection: Connection, asked: Selection) -> Iterator[list[RunEnd]]
     same = and_(*(_INSTANCE[name] == _TABLE[name] for name in _KEY), _INSTANCE.state == InstanceState.SUCCEEDED.value)
     done = func.coalesce(func.max(_INSTANCE.ended), func.max(_TABLE.made_at), func.max(_TABLE.seen_at))
     ended = done.label("ended")
-    said = (literal("").label("reason"), func.max(_TABLE.attempt), func.max(_TABLE.definition))
+    said = (literal("").label("reason"), *(func.max(_TABLE[name]).label(name) for name in ("attempt", "definition")))
     started = func.max(_INSTANCE.started).label("started")
     succeeded = literal(InstanceState.SUCCEEDED.value).label("state")
     made = (
@@ -154,11 +148,11 @@ def run_ends(connection: Connection, asked: Selection) -> Iterator[list[RunEnd]]
     every = union_all(made, others)
     ordered = every.order_by("ended", *_KEY).execution_options(yield_per=_AT_ONCE)
     for part in connection.execute(ordered).partitions():
-        yield [_end(*row) for row in part]
+        yield [_end(row) for row in part]
 
 
-def _end(process: str, cluster: str, nominal: datetime, run_id: str | None, state: str, *more: Any) -> RunEnd:
-    return RunEnd(process, cluster, nominal, run_id, InstanceState(state), *more)
+def _end(row: Any) -> RunEnd:
+    return RunEnd(**{**row._mapping, "state": InstanceState(row.state), "attempt": row.attempt or 0})
 
 
 def evicted_versions(connection: Connection, asked: Selection) -> Iterator[list[Version]]:

@@ -119,7 +119,7 @@ class RunEvents:
             facets["errorMessage"] = error_message_run.ErrorMessageRunFacet(end.reason or _UNSAID[end.state], "PYTHON")
         tags = {
             "dagster_run": end.run_id,
-            "attempt": end.attempt,
+            "attempt": end.attempt or None,
             "definition": end.definition,
             "definition_hash": run.definition and run.definition.text_hash,
             "workflow_hash": run.definition and run.definition.workflow_hash,

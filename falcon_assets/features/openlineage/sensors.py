@@ -102,9 +102,10 @@ def _versions(connection: Connection, one: InstanceEvent) -> list[Version]:
 
 
 def _end(one: InstanceEvent) -> RunEnd:
-    state, what = InstanceState(one.event.value), (one.name, one.cluster, one.instance)
+    what = (one.name, one.cluster, one.instance, InstanceState(one.event.value), one.reason)
     if one.run is None:
-        return RunEnd(*what, None, state, one.at, reason=one.reason)
+        return RunEnd(*what, ended=one.at)
     run: Any = one.run
     started = datetime.fromisoformat(run["started"]) if run["started"] else None
-    return RunEnd(*what, run["id"], state, one.at, started, one.reason, run["attempt"], run["definition"])
+    of_run = {"run_id": run["id"], "started": started, "definition": run["definition"]}
+    return RunEnd(*what, run["attempt"], ended=one.at, **of_run)

@@ -63,15 +63,15 @@ _AT_ONCE = 10_000
 
 @dataclass(frozen=True)
 class Ended:
-    """``attempt`` counts its runs."""
+    """The end of an instance; ``reason``: why it did not succeed, ``attempt`` counts its runs, 0: not recorded."""
 
     process: str
     cluster: str
     nominal: datetime
     state: InstanceState
-    reason: str
-    attempt: int
-    event_id: int
+    reason: str = ""
+    attempt: int = 0
+    event_id: int = 0
 
 
 def newest_event(connection: Connection) -> int:

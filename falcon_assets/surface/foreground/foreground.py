@@ -22,6 +22,7 @@ from falcon_assets.instances.coordination.coordinator import Coordinator, Outloo
 from falcon_assets.instances.coordination.pipeline_lock import pipelines_held
 from falcon_assets.instances.runs.dead_runs import free_instances_of_deleted_runs
 from falcon_assets.instances.runs.run_definitions import DefinitionRecording
+from falcon_assets.instances.store.known_instances import Ended
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.planning.clock import is_set_back
 from falcon_assets.planning.instance_record import InstanceState
@@ -38,15 +39,6 @@ _ADMITTED_AT_ONCE = 1000
 
 
 @dataclass(frozen=True)
-class Trouble:
-    process: str
-    cluster: str
-    nominal: datetime
-    state: InstanceState
-    reason: str
-
-
-@dataclass(frozen=True)
 class ForegroundResult:
     """The outcome of ``falcon run``.
 
@@ -57,7 +49,7 @@ class ForegroundResult:
 
     outlook: Outlook
     succeeded: int
-    trouble: tuple[Trouble, ...]
+    trouble: tuple[Ended, ...]
     left_out: Mapping[str, str]
     waiting: tuple[WaitingWorkload, ...] = ()
 
@@ -169,7 +161,7 @@ class Foreground:
                 record = records[nominal]
                 succeeded += record.state is InstanceState.SUCCEEDED
                 if record.state in (InstanceState.FAILED, InstanceState.TIMED_OUT):
-                    trouble.append(Trouble(process, cluster, nominal, record.state, record.reason))
+                    trouble.append(Ended(process, cluster, nominal, record.state, record.reason))
         return ForegroundResult(outlook, succeeded, tuple(trouble), left_out)
 
     def _collect(
