@@ -9,8 +9,7 @@ from falcon_assets.features.lineage.stored_lifecycle import SetStatus, expired_v
 from falcon_assets.history.events.event_log import Fact, Logged
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.history.folding.fold import fold, rebuild
-from falcon_assets.history.folding.stored_versions import version_of_row
-from falcon_assets.history.folding.version_rows import columns_of_plans
+from falcon_assets.history.folding.version_rows import columns_of_plans, version_of_row
 from falcon_assets.planning.version_columns import OutputColumn, OutputColumns
 from tests.ledger.histories import content, history_of, hour
 from tests.ledger.test_lineage import Key, made

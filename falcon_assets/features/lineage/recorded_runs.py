@@ -17,8 +17,7 @@ from falcon_assets.errors import OldDefinitionError
 from falcon_assets.features.lineage.store import each_following, every_version, versions_of_numbers
 from falcon_assets.history.database import rows_of
 from falcon_assets.history.events.data_version import Version
-from falcon_assets.history.folding.stored_versions import version_of_row
-from falcon_assets.history.folding.version_rows import columns_of_plans
+from falcon_assets.history.folding.version_rows import columns_of_plans, version_of_row
 from falcon_assets.history.tables import CONSUMED, DATA_VERSIONS, PROCESS_INSTANCES, VERSION_EDGES
 from falcon_assets.instances.store.known_instances import Ended
 from falcon_assets.planning.instance_record import InstanceState

@@ -28,7 +28,7 @@ from falcon_assets.features.lineage.crossings import Touch
 from falcon_assets.features.lineage.graph import Edge, Graph
 from falcon_assets.history.database import rows_of
 from falcon_assets.history.events.data_version import Version
-from falcon_assets.history.folding.stored_versions import version_of_row
+from falcon_assets.history.folding.version_rows import version_of_row
 from falcon_assets.history.tables import DATA_VERSIONS, KEPT_VERSIONS, VERSION_EDGES, VERSION_LIFECYCLE
 from falcon_assets.planning.version_columns import VersionStatus
 

@@ -12,7 +12,7 @@ from falcon_assets.features.lineage.pruning_rules import expired, protected
 from falcon_assets.features.lineage.store import each_following, every_version, versions_of_numbers
 from falcon_assets.history.database import LEDGER_LOCK, lock_in_transaction, parts, rows_of, upsert
 from falcon_assets.history.events.data_version import Version
-from falcon_assets.history.folding.stored_versions import version_of_row
+from falcon_assets.history.folding.version_rows import version_of_row
 from falcon_assets.history.tables import DATA_VERSIONS, VERSION_COLUMNS, VERSION_EDGES, VERSION_LIFECYCLE
 from falcon_assets.model.feed import LifecycleStatus
 from falcon_assets.planning.reasons_to_keep import Protected, ProtectedVersions

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import fields
 from typing import Any, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, Engine, delete, or_, select
+from sqlalchemy import ColumnElement, Connection, Engine, and_, delete, or_, select, update
 
 from falcon_assets.history.database import LEDGER_LOCK, among, lock_in_transaction, parts, upsert
 from falcon_assets.history.events.event_log import Fact, Logged
@@ -21,8 +21,8 @@ from falcon_assets.history.events.process_instances import CameTooLate, Instance
 from falcon_assets.history.folding.kept_versions import load_kept, store_kept
 from falcon_assets.history.folding.ledger_rows import Consumed, FeedInstanceRow, FeedKey, First, ProcessKey, PushKey
 from falcon_assets.history.folding.reduce import Rows
-from falcon_assets.history.folding.stored_versions import load_versions, mark_stale, store_versions
 from falcon_assets.history.folding.totals import add_totals, changes, states_in
+from falcon_assets.history.folding.version_rows import load_versions, store_versions
 from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, PROJECTION, PUSHED
 from falcon_assets.hooks import hooks
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
@@ -178,7 +178,7 @@ def _store(connection: Connection, rows: Rows) -> None:
         for one in consumed
     ]
     upsert(connection, CONSUMED, values)
-    mark_stale(connection, rows.feeds, rows.consumed)
+    _mark_stale(connection, rows.feeds, rows.consumed)
     store_versions(connection, rows.versions)
     store_kept(connection, rows.kept)
     waiting = [(key, event) for key, event in rows.pushed.items() if event is not None]
@@ -194,3 +194,30 @@ def _feed_values(key: FeedKey, row: FeedInstanceRow) -> dict[str, Any]:
 
 def _process_values(key: ProcessKey, row: InstanceRecord, event_id: int) -> dict[str, Any]:
     return {"process": key[0], "cluster": key[1], **vars(row), "state": row.state.value, "event_id": event_id}
+
+
+def _mark_stale(connection: Connection, feeds: Collection[FeedKey], readers: Collection[ProcessKey]) -> None:
+    """Updates ``consumed.stale`` for these feed instances and process instances.
+
+    Stale: the available version differs from the version read (including none), was seen after the start of reading,
+    was not evicted since, and no record says that it came too late. If it was seen before the start, the version read
+    is the newer one, which the collector has yet to see.
+    """
+    read = (CONSUMED.c.input_cluster, CONSUMED.c.feed, CONSUMED.c.instance)
+    reader = (CONSUMED.c.process, CONSUMED.c.cluster, CONSUMED.c.nominal)
+    for part in parts(feeds):
+        _mark_where(connection, among(read, part))
+    for another in parts(readers):
+        _mark_where(connection, among(reader, another))
+
+
+def _mark_where(connection: Connection, concerned: ColumnElement[bool]) -> None:
+    read, there = CONSUMED.c, FEED_INSTANCES.c
+    stale = and_(
+        there.state == FeedState.AVAILABLE.value,
+        there.version.is_distinct_from(read.version),
+        there.version.is_distinct_from(read.too_late),
+        there.version_event > read.read_event,
+    )
+    same = and_(there.cluster == read.input_cluster, there.feed == read.feed, there.instance == read.instance)
+    connection.execute(update(CONSUMED).values(stale=stale).where(same, concerned, read.stale.is_distinct_from(stale)))

@@ -13,7 +13,7 @@ from falcon_assets.history.database import among, parts, upsert
 from falcon_assets.history.events.data_version import Version
 from falcon_assets.history.events.event_log import Fact
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedVersionEvicted
-from falcon_assets.history.folding.stored_versions import version_of_row
+from falcon_assets.history.folding.version_rows import version_of_row
 from falcon_assets.history.tables import DATA_VERSIONS, FEED_INSTANCES, KEPT_VERSIONS
 from falcon_assets.planning.instance_record import FeedState
 from falcon_assets.planning.version_columns import VersionStatus

@@ -1,20 +1,21 @@
-"""Versions, their edges and their columns; equal columns are stored once."""
+"""Versions, their edges and their columns: what facts make of them, and how they are stored; equal columns once."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from hashlib import sha256
 from typing import Any, TypeAlias
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, and_, func, select
 
 from falcon_assets.history.database import rows_of, upsert
 from falcon_assets.history.events.data_version import PublishedVersion, Version
+from falcon_assets.history.events.event_log import Fact
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
-from falcon_assets.history.tables import VERSION_COLUMNS
+from falcon_assets.history.tables import DATA_VERSIONS, VERSION_COLUMNS, VERSION_EDGES
 from falcon_assets.planning.version_columns import OutputColumns, VersionStatus
 
 Plans: TypeAlias = dict[str, dict[str, Any]]
@@ -131,3 +132,63 @@ def inputs_of(fact: FeedInstanceAvailable) -> dict[VersionKey, bool]:
     }
     copied = (fact.source_versions or {}).items()  # from several clusters
     return found | {(cluster, fact.feed, fact.instance, version): True for cluster, version in copied if version}
+
+
+_KEY = ("cluster", "feed", "instance", "version")
+_NAMES = [one.name for one in fields(Version)]
+_STATUS, _ENVIRONMENT = map(_NAMES.index, ("status", "environment"))
+_LISTS = [_NAMES.index(name) for name in ("warnings", "places", "writes")]
+
+
+def load_versions(connection: Connection, facts: Iterable[Fact], present: Mapping[tuple[Any, ...], str]) -> VersionRows:
+    """Returns the stored versions that the facts are about; ``present``: the available ones.
+
+    The transaction must hold the ledger's lock: new versions are numbered after the last one.
+    """
+    keys: set[VersionKey] = set()
+    for one in facts:
+        if not isinstance(one, FeedInstanceAvailable | FeedInstanceEvicted):
+            continue
+        place = (one.cluster, one.feed, one.instance)
+        if version := present.get(place):
+            keys.add((*place, version))
+        if isinstance(one, FeedInstanceAvailable):
+            keys.add((*place, one.version))
+            keys.update(inputs_of(one))
+    rows = VersionRows()
+    if not keys:
+        return rows
+    table = DATA_VERSIONS.c
+    asked = rows_of(DATA_VERSIONS, dict(zip(_KEY, zip(*keys, strict=True), strict=True)))
+    own = and_(*(table[name] == asked.c[name] for name in _KEY))
+    for row in connection.execute(select(DATA_VERSIONS).join_from(asked, DATA_VERSIONS, own)):
+        known = version_of_row(row)
+        rows.known[known.key] = known
+    rows.last_id = connection.execute(select(func.max(table.id))).scalar() or 0
+    return rows
+
+
+def version_of_row(row: Sequence[Any]) -> Version:
+    """Takes the columns in their order, and where a version that is kept lies; up to a hundred thousand at once."""
+    values = [*row]
+    values[_STATUS] = VersionStatus(values[_STATUS])
+    if values[_ENVIRONMENT]:
+        values[_ENVIRONMENT] = json.loads(values[_ENVIRONMENT])
+    for number in _LISTS:
+        values[number] = tuple(json.loads(values[number])) if values[number] else ()
+    return Version(*values)
+
+
+def row_of_version(version: Version) -> dict[str, Any]:
+    def as_json(value: Any) -> str | None:
+        return json.dumps(value, sort_keys=True) if value else None
+
+    texts = {_NAMES[number]: as_json(getattr(version, _NAMES[number])) for number in (_ENVIRONMENT, *_LISTS)}
+    return {**vars(version), **texts, "id": version.number, "status": version.status.value}
+
+
+def store_versions(connection: Connection, rows: VersionRows) -> None:
+    edges = [{"output": key[0], "input": key[1], **vars(row)} for key, row in rows.edges.items()]
+    upsert(connection, DATA_VERSIONS, [row_of_version(rows.known[key]) for key in rows.changed])
+    upsert(connection, VERSION_EDGES, edges)
+    store_plans(connection, rows.plans)
