@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from falcon_assets.base.texts import hidden
-from falcon_assets.planning.version_columns import Hows
+from falcon_assets.planning.version_columns import Hows, hows_of
 
 ColumnRead: TypeAlias = tuple[tuple[str, ...], str]
 
@@ -86,7 +86,7 @@ def _write(one: dict[str, Any]) -> DataWrite:
             column["type"],
             _column_reads(column["from"]),
             column["isOpaque"],
-            _hows(column["from"]),
+            hows_of(column["from"]),
         )
         for column in one.get("columns", ())
     )
@@ -98,12 +98,8 @@ def _write(one: dict[str, Any]) -> DataWrite:
         one.get("areRowsOpaque", False),
         one.get("isAppend", False),
         tuple(map(_places, one.get("roots", ()))),
-        _hows(one.get("rowsFrom", ())),
+        hows_of(one.get("rowsFrom", ())),
     )
-
-
-def _hows(said: Sequence[dict[str, Any]]) -> Hows:
-    return tuple(tuple(one.get("how", ())) for one in said)
 
 
 def _column_reads(said: Iterable[dict[str, Any]]) -> tuple[ColumnRead, ...]:

@@ -36,7 +36,7 @@ class OutputColumn:
 
     @classmethod
     def of_data(cls, said: Mapping[str, Any]) -> Self:
-        return cls(said["name"], said["type"], _of_data(said["from"]), said["opaque"], _hows(said["from"]))
+        return cls(said["name"], said["type"], _of_data(said["from"]), said["opaque"], hows_of(said["from"]))
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class OutputColumns:
         rows = said["rows_from"]
         each = tuple(map(OutputColumn.of_data, said["columns"]))
         opaque = bool(said.get("rows_opaque"))
-        return cls(each, None, opaque) if rows is None else cls(each, _of_data(rows), opaque, _hows(rows))
+        return cls(each, None, opaque) if rows is None else cls(each, _of_data(rows), opaque, hows_of(rows))
 
     def differs_from(self, other: Self) -> bool:
         recorded = None not in (self.rows_from, other.rows_from)
@@ -93,7 +93,7 @@ def _as_data(sources: Sequence[Source], hows: Hows) -> list[dict[str, Any]]:
     ]
 
 
-def _hows(said: Sequence[Mapping[str, Any]]) -> Hows:
+def hows_of(said: Sequence[Mapping[str, Any]]) -> Hows:
     return tuple(tuple(one.get("how", ())) for one in said)
 
 
