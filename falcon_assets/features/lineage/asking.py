@@ -12,19 +12,21 @@ from sqlalchemy import Connection
 
 from falcon_assets.errors import UnknownInstanceError, printable
 from falcon_assets.features.lineage.column_impact import Affected, affected_by
-from falcon_assets.features.lineage.crossings import (
-    Crossing,
-    above_through,
-    edges_through,
-    places_crossed,
-    reached_through,
-)
 from falcon_assets.features.lineage.definitions import Compared, changed_definitions, code_version
 from falcon_assets.features.lineage.difference import CodeVersion, Difference, difference
 from falcon_assets.features.lineage.graph import Edge, Graph
 from falcon_assets.features.lineage.lifecycle_operations import VersionLifecycle, lifecycle_of
 from falcon_assets.features.lineage.metadata import Relation, relations
-from falcon_assets.features.lineage.places import PlaceEdge, places_read, places_written
+from falcon_assets.features.lineage.places import (
+    Crossing,
+    PlaceEdge,
+    above_through,
+    edges_through,
+    places_crossed,
+    places_read,
+    places_written,
+    reached_through,
+)
 from falcon_assets.features.lineage.store import graph_of, reached, readers_of_places, same_snapshot, writers_of
 from falcon_assets.features.lineage.subject import OfOneVersion, VersionQuery, find_version, find_versions
 from falcon_assets.history.events.data_version import Version

@@ -24,8 +24,8 @@ from sqlalchemy import (
     true,
 )
 
-from falcon_assets.features.lineage.crossings import Touch
 from falcon_assets.features.lineage.graph import Edge, Graph
+from falcon_assets.features.lineage.places import Touch
 from falcon_assets.history.database import rows_of
 from falcon_assets.history.events.data_version import Version
 from falcon_assets.history.folding.version_rows import version_of_row

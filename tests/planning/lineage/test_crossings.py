@@ -8,7 +8,9 @@ from datetime import timedelta
 
 import pytest
 
-from falcon_assets.features.lineage.crossings import (
+from falcon_assets.features.lineage.graph import Edge, Graph
+from falcon_assets.features.lineage.places import (
+    WITH,
     Crossing,
     Touch,
     above_through,
@@ -17,8 +19,6 @@ from falcon_assets.features.lineage.crossings import (
     places_crossed,
     reached_through,
 )
-from falcon_assets.features.lineage.graph import Edge, Graph
-from falcon_assets.features.lineage.places import WITH
 from falcon_assets.history.events.data_version import Version
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.version_columns import VersionStatus
