@@ -19,7 +19,7 @@ from falcon_assets.planning.reasons_to_keep import Protected, ProtectedVersions
 from falcon_assets.planning.version_columns import VersionStatus
 
 _KEY = ("cluster", "feed", "instance", "version")
-_TABLE, _VERSIONS = VERSION_LIFECYCLE.c, DATA_VERSIONS.c
+_TABLE, _VERSION, _EDGE = VERSION_LIFECYCLE.c, DATA_VERSIONS.c, VERSION_EDGES.c
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,12 @@ def set_status(connection: Connection, version: Version, status: SetStatus) -> N
 
 def critical_versions(connection: Connection, feeds: Collection[str]) -> list[int]:
     """Returns the numbers of critical versions; those of ``feeds`` are critical where no other status is set."""
-    same = and_(*(_TABLE[name] == _VERSIONS[name] for name in _KEY))
-    by_feed = and_(_TABLE.status.is_(None), _VERSIONS.feed.in_(feeds))
-    asked = select(_VERSIONS.id).outerjoin_from(DATA_VERSIONS, VERSION_LIFECYCLE, same)
+    same = and_(*(_TABLE[name] == _VERSION[name] for name in _KEY))
+    by_feed = and_(_TABLE.status.is_(None), _VERSION.feed.in_(feeds))
+    asked = select(_VERSION.id).outerjoin_from(DATA_VERSIONS, VERSION_LIFECYCLE, same)
     if not feeds:
-        asked = select(_VERSIONS.id).join_from(VERSION_LIFECYCLE, DATA_VERSIONS, same)
+        asked = select(_VERSION.id).join_from(VERSION_LIFECYCLE, DATA_VERSIONS, same)
     return list(connection.execute(asked.where(or_(_TABLE.status == "critical", by_feed))).scalars())
-
-
-_EDGE = VERSION_EDGES.c
 
 
 def edges_above(connection: Connection, numbers: Collection[int]) -> list[tuple[int, int]]:
@@ -104,10 +101,6 @@ def _uncollected(connection: Connection, cluster: str, versions: Sequence[Versio
     rows = connection.execute(there.where(table.cluster == cluster, table.status == VersionStatus.AVAILABLE.value))
     known = {(row.feed, row.instance) for row in rows}
     return [one for one in read if (one.feed, one.instance) not in known]
-
-
-_EDGE, _VERSION = VERSION_EDGES.c, DATA_VERSIONS.c
-_KEY = ("cluster", "feed", "instance", "version")
 
 
 def expired_versions(connection: Connection, critical: Collection[str], before: datetime) -> list[Version]:
