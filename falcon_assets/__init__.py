@@ -9,12 +9,22 @@ if TYPE_CHECKING:
     from dagster import Definitions
 
     from falcon_assets.component import FalconEntities as FalconEntities
+    from falcon_assets.instances.assets import OpOptions as OpOptions
+    from falcon_assets.surface.dagster.asset_options import AssetSource as AssetSource
+    from falcon_assets.surface.dagster.asset_options import Translation
 
 
-__all__ = ["FalconEntities", "build_definitions"]
+__all__ = ["AssetSource", "FalconEntities", "OpOptions", "build_definitions"]
 
 
-def build_definitions(path: str | Path | None = None) -> Definitions:
+def build_definitions(
+    path: str | Path | None = None,
+    *,
+    translation: Translation | None = None,
+    select: str = "*",
+    exclude: str = "",
+    op: OpOptions | None = None,
+) -> Definitions:
     """Loads and checks a folder of entities, and builds Dagster's definitions of them for a code location of your own.
 
     Merge them with yours::
@@ -34,34 +44,44 @@ def build_definitions(path: str | Path | None = None) -> Definitions:
     Args:
         path: The folder, with any number of YAML files at any depth; omitted: FALCON_ENTITY_DEFS. The other settings
             come from the environment.
+        translation: Called with the ``dg.AssetSpec`` of each asset and its ``AssetSource`` (cluster, feed, process);
+            returns the spec that Dagster shows. It may change everything but key, dependencies and partitions.
+        select: The assets of this code location, in Dagster's syntax of asset selections. They are selected as they
+            are shown. What is left out has no asset, and no job, sensor or schedule acts on it.
+        exclude: Of these, the assets that are left out.
+        op: Concurrency pool and tags of the ops of processes and replications.
 
     Raises:
         InvalidDefinitionsError: with all problems of all files, each with file and line.
         MissingDefinitionsError: ``path`` is no folder, or there is no entity in it.
         SettingsError: a setting is malformed.
         UnknownEntityError: no cluster is of FALCON_COLO.
+        UsageError: ``translation``, ``select`` or ``exclude`` do what they cannot.
     """
     from dagster import Definitions
 
     from falcon_assets.catalog.store import load_entities
+    from falcon_assets.instances.assets import OpOptions
     from falcon_assets.settings import load_settings
+    from falcon_assets.surface.dagster.asset_options import AssetOptions
     from falcon_assets.surface.dagster.code_location import definitions_of
     from falcon_assets.surface.jobs.operation_jobs import falcon_entity_operation, falcon_instance_operation
 
     settings = load_settings()
     root = settings.entity_defs if path is None else Path(path).expanduser().absolute()
-    built = definitions_of(load_entities(root, home=settings.home).in_colo(settings.colo), settings)
+    options = AssetOptions(translation, select, exclude, op or OpOptions())
+    built = definitions_of(load_entities(root, home=settings.home).in_colo(settings.colo), settings, options=options)
     if root.resolve() != settings.entity_defs.resolve():
         return built
     return Definitions.merge(built, Definitions(jobs=[falcon_entity_operation, falcon_instance_operation]))
 
 
 def __getattr__(name: str) -> Any:
-    """The component, imported when it is asked for: it needs Dagster."""
-    if name == "FalconEntities":
-        from falcon_assets.component import FalconEntities
+    """Imports what needs Dagster when it is asked for."""
+    if name in __all__:
+        from falcon_assets import component
 
-        return FalconEntities
+        return getattr(component, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

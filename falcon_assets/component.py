@@ -1,13 +1,16 @@
 """The component of a ``dg`` project: ``dg scaffold defs falcon_assets.FalconEntities my_pipelines``."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 import dagster as dg
 from pydantic import Field
 
 from falcon_assets import build_definitions
 from falcon_assets.first_entities import first_entities
+from falcon_assets.history.dagster_internals.component_translation import TranslationFnResolver
+from falcon_assets.instances.assets import OpOptions
+from falcon_assets.surface.dagster.asset_options import AssetSource, Translation
 
 _FOLDER = "entities"
 _FILES = {
@@ -58,8 +61,26 @@ class FalconEntities(dg.Component, dg.Model, dg.Resolvable):
     path: str = Field(
         default=_FOLDER, description="The folder of the definitions, relative to the folder of this component."
     )
+    translation: Annotated[
+        Translation | None,
+        TranslationFnResolver[AssetSource](vars),
+        Field(description="How assets are shown; templates know spec, cluster, feed and process."),
+    ] = None
+    select: str = Field(default="*", description="The assets to load, as an asset selection of Dagster.")
+    exclude: str = Field(default="", description="The assets to leave out of these, as an asset selection of Dagster.")
+    op: OpOptions = Field(default=OpOptions(), description="Concurrency pool and tags of the ops.")
+
+    def get_asset_spec(self, spec: dg.AssetSpec, source: AssetSource) -> dg.AssetSpec:
+        """Returns how an asset is shown; a subclass may override it."""
+        return self.translation(spec, source) if self.translation else spec
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """Loads and checks the folder, and builds its assets, jobs, schedules, sensors and resources."""
         folder = context.path if context.path.is_dir() else context.path.parent
-        return build_definitions(folder / self.path)
+        return build_definitions(
+            folder / self.path,
+            translation=self.get_asset_spec,
+            select=self.select,
+            exclude=self.exclude,
+            op=self.op,
+        )

@@ -7,10 +7,12 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from falcon_assets.settings import Settings
 from tests.docs.pages import run_blocks, section
 from tests.processes import BIN, environ_with
 
@@ -20,12 +22,14 @@ pytestmark = pytest.mark.soak
 class Project:
     """A fresh project, in whose environment this package is installed."""
 
-    def __init__(self, parent: Path) -> None:
+    def __init__(self, parent: Path, database_url: str) -> None:
         self.environ = environ_with(
             PATH=f"{BIN}:{os.environ['PATH']}",
             VIRTUAL_ENV=str(BIN.parent),
             PYTHONPATH=str(parent / "shop" / "src"),  # stands for the installation of the project
             PYTHONWARNINGS="ignore",  # of what other packages bring as preview
+            FALCON_HOME=str(parent / "home"),
+            FALCON_DATABASE_URL=database_url,
             DAGSTER_DISABLE_TELEMETRY="1",
             DAGSTER_DG_UPDATE_CHECK_ENABLED="0",
             COLUMNS="200",
@@ -53,8 +57,8 @@ class Project:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return Project(tmp_path_factory.mktemp("projects"))
+def project(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return Project(tmp_path_factory.mktemp("projects"), settings.database_url or "")
 
 
 @pytest.fixture(scope="module")
@@ -107,3 +111,51 @@ def test_dg_says_what_is_wrong_in_an_entity(project: Project, said: str) -> None
     with project.changed("entities/feeds.yaml", "frequency", "frequenzy"):
         refused = project.run("dg", "check", "defs", code=1)
     assert "entities/feeds.yaml:3: frequenzy: unknown key 'frequenzy' (did you mean 'frequency'?)" in refused
+
+
+@pytest.fixture(scope="module")
+def shaped(project: Project, said: str) -> Iterator[str]:
+    """What the commands print with the options of the page, which the project keeps for other tests."""
+    assert said
+    file = project.entities / "defs.yaml"
+    before = file.read_text()
+    yield run_blocks(section("Options in YAML"), project.folder, project.environ)
+    file.write_text(before)
+
+
+def test_options_of_the_component_are_seen_in_the_assets(project: Project, shaped: str) -> None:
+    assert "All component YAML validated successfully." in shaped
+    assert "All definitions loaded successfully." in shaped
+    listed = json.loads(project.run("dg", "list", "defs", "--json"))
+    totals = next(one for one in listed["assets"] if one["asset_key"] == "my_pipelines/totals")
+    assert {key: totals[key] for key in ("group_name", "kinds", "owners", "description")} == {
+        "group_name": "my_pipelines_sales",
+        "kinds": ["parquet"],
+        "owners": [{"team": "sales"}],
+        "description": "Sums per item",
+    }
+    assert {"key": "made_by", "value": "add-up"} in totals["tags"]
+    assert {"key": "falcon/process", "value": "add-up"} in totals["tags"]
+
+
+def test_what_is_left_out_is_not_listed_and_what_is_kept_materializes(project: Project, shaped: str) -> None:
+    assert shaped
+    hour = datetime.now(UTC).replace(hour=0, minute=0)
+    orders = project.folder.parent / "home" / "data" / "my_pipelines" / "orders" / f"{hour:%Y-%m-%d}" / "00"
+    orders.mkdir(parents=True)
+    (orders / "orders.json").write_text('{"item": "tea", "amount": 2.5}\n')
+    (orders / "_SUCCESS").touch()
+    (project.folder / "dagster.yaml").write_text(
+        "storage: {custom: {module: falcon_assets.dagster_instance, class: FalconStorage, config: {}}}\n"
+    )
+    with project.changed("defs.yaml", 'tag:"stage"="draft"', 'key:"my_pipelines/orders"'):
+        listed = json.loads(project.run("dg", "list", "defs", "--json"))
+        own = [one for one in listed["assets"] if one["asset_key_parts"][0] == "my_pipelines"]
+        assert {one["asset_key"]: one["is_executable"] for one in own} == {
+            "my_pipelines/orders": False,  # named as what the other one reads
+            "my_pipelines/totals": True,
+        }
+        launch = ("dg", "launch", "--assets", "my_pipelines/totals", "--partition", f"{hour:%Y-%m-%dT%H:%MZ}")
+        home = f"DAGSTER_HOME={project.folder}"
+        assert "RUN_SUCCESS" in project.run("env", home, *launch)
+    assert list((project.folder.parent / "home" / "data" / "my_pipelines" / "totals").rglob("*.parquet"))

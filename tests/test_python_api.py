@@ -67,9 +67,10 @@ def own_definitions() -> dg.Definitions:
     )
 
 
-def test_the_page_shows_a_code_location_that_loads(folder: Path) -> None:
+@pytest.mark.parametrize("heading", ["With Python", "Options in Python"])
+def test_the_page_shows_a_code_location_that_loads(folder: Path, heading: str) -> None:
     folder.rename(folder.parent / "entities")
-    run_blocks(section("With Python"), folder.parent, environ_with(PATH=f"{BIN}:{os.environ['PATH']}"))
+    run_blocks(section(heading), folder.parent, environ_with(PATH=f"{BIN}:{os.environ['PATH']}"))
 
 
 def test_the_package_brings_neither_dagster_nor_spark() -> None:

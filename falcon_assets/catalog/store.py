@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -44,6 +44,7 @@ class EntityStore:
         warnings: Of all colos.
         critical: Feeds whose versions are critical unless users set another status; of all colos.
         left_out: Reads that Dagster's asset graph cannot show, see ``planning.instances.dependencies``.
+        excluded: Cluster and name of assets that are known here, but neither shown nor acted on.
     """
 
     root: Path
@@ -55,6 +56,7 @@ class EntityStore:
     warnings: tuple[Problem, ...] = ()
     left_out: frozenset[Edge] = frozenset()
     critical: frozenset[str] = frozenset()
+    excluded: frozenset[tuple[str, str]] = frozenset()
 
     def cluster(self, name: str) -> Cluster:
         """Raises UnknownEntityError if there is none, naming the nearest; so do the next two."""
@@ -98,6 +100,14 @@ class EntityStore:
     @cached_property
     def workloads(self) -> tuple[Workload, ...]:
         return (*self.process_workloads, *(one for found in self.replications.values() for one in found))
+
+    @cached_property
+    def active_workloads(self) -> tuple[Workload, ...]:
+        """The workloads that are not excluded; all assets of one are excluded together."""
+        return tuple(one for one in self.workloads if self.includes(one.cluster, one.assets[0]))
+
+    def includes(self, cluster_name: str, asset: str) -> bool:
+        return (cluster_name, asset) not in self.excluded
 
     def workloads_of(self, *processes: str) -> tuple[ProcessWorkload, ...]:
         """Returns the workloads of some processes, in the order of the names.
@@ -148,6 +158,14 @@ class EntityStore:
         if not clusters:
             colos = sorted({cluster.colo for cluster in self.clusters.values()})
             raise UnknownEntityError(f"no cluster has the colo {colo!r}{_suggestion(colo, colos)}")
+        return self._on(clusters)
+
+    def without(self, excluded: frozenset[tuple[str, str]], clusters: Container[str]) -> EntityStore:
+        """Returns the same entities of which some are excluded, on ``clusters`` only."""
+        left = {name: cluster for name, cluster in self.clusters.items() if name in clusters}
+        return replace(self._on(left), excluded=excluded)
+
+    def _on(self, clusters: Mapping[str, Cluster]) -> EntityStore:
         there = replace(self, clusters=clusters)
         return replace(
             there,

@@ -8,6 +8,7 @@ from functools import cache, partial
 from typing import Any
 
 import dagster as dg
+from pydantic import Field
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import count_of
@@ -117,12 +118,23 @@ def _metadata(feed: Feed, cluster: Cluster) -> dict[str, Any]:
     return {key: str(value) for key, value in shown.items() if value is not None}
 
 
+class OpOptions(dg.Model, dg.Resolvable):
+    """The ops of processes and replications."""
+
+    pool: str | None = Field(default=None, description="Concurrency pool of Dagster that limits how many run at once.")
+    tags: dict[str, str] = Field(default={}, description="Tags besides those of their entities.")
+
+    def arguments(self, labels: Mapping[str, str]) -> dict[str, Any]:
+        return {"pool": self.pool, "op_tags": {**self.tags, **names.tags(labels)}}
+
+
 @dataclass(frozen=True)
 class ProcessAssets:
     store: EntityStore
     settings: Settings
     partitions: AssetPartitions
     recording: DefinitionRecording
+    op: OpOptions
 
     def build(self, workload: ProcessWorkload) -> dg.AssetsDefinition:
         """The assets that a process produces on a cluster, with the op that computes them.
@@ -153,8 +165,8 @@ class ProcessAssets:
             specs=list(self._specs(workload, cluster)),
             description=process.description or None,
             backfill_policy=dg.BackfillPolicy.single_run(),
-            op_tags=names.tags({"falcon/process": process.name, "falcon/cluster": cluster.name}),
             required_resource_keys={spark},
+            **self.op.arguments({"falcon/process": process.name, "falcon/cluster": cluster.name}),
         )
         def compute(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
             run_workload(context, workload, self.settings, work)

@@ -160,12 +160,16 @@ class Collector:
     @cached_property
     def feeds(self) -> dict[str, Feed]:
         name, producers = self.cluster.name, self.store.producers
-        on_it = (feed for feed in self.store.feeds.values() if feed.on(name))
+        on_it = (feed for feed in self._included.values() if feed.on(name))
         return {feed.name: feed for feed in on_it if not not_from_outside(feed, name, producers(feed.name, name))}
 
     @cached_property
+    def _included(self) -> dict[str, Feed]:
+        return {name: feed for name, feed in self.store.feeds.items() if self.store.includes(self.cluster.name, name)}
+
+    @cached_property
     def _pushes(self) -> Pushes:
-        return Pushes(self.store.feeds, self.store.producers, self.cluster, self.files_of, self.breakers)
+        return Pushes(self._included, self.store.producers, self.cluster, self.files_of, self.breakers)
 
     @cached_property
     def horizons(self) -> dict[str, timedelta]:

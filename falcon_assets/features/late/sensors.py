@@ -166,7 +166,7 @@ def _once_each(
 
 
 def late_arrival_sensors(store: EntityStore, settings: Settings) -> Iterator[dg.SensorDefinition]:
-    for pipeline, workloads in pipelines(store.workloads).items():
+    for pipeline, workloads in pipelines(store.active_workloads).items():
         if late_inputs(workloads):
             yield _sensor(pipeline, LateArrivalHandler(settings.now, workloads), partial(open_ledger, settings))
 

@@ -46,11 +46,13 @@ class NotificationRecording:
         self.wanted: Mapping[Subject, set[EventKind]] = dict(self._wanted())
 
     def _wanted(self) -> Iterator[tuple[Subject, set[EventKind]]]:
-        for workload in self.store.workloads:
+        for workload in self.store.active_workloads:
             if events := self._events(workload.entity).union(*(one.of_workloads for one in self.programs)):
                 yield ("process", workload.name, workload.cluster), events
         for feed in self.store.feeds.values():
             for cluster, _ in self.store.feed_clusters(feed):
+                if not self.store.includes(cluster.name, feed.name):
+                    continue
                 told = self._events(feed) & {EventKind.EVICTED, EventKind.RESTORED, EventKind.SLA}
                 if events := told.union(*(one.of_feeds for one in self.programs)):
                     yield ("feed", feed.name, cluster.name), events

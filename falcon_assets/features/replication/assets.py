@@ -14,7 +14,7 @@ from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping import run_tags
 from falcon_assets.history.mapping.partition_mappings import mapping_for
 from falcon_assets.history.mapping.partitions import AssetPartitions
-from falcon_assets.instances.assets import feed_spec
+from falcon_assets.instances.assets import OpOptions, feed_spec
 from falcon_assets.instances.runs.instance_claims import InstanceClaims
 from falcon_assets.instances.runs.run_definitions import DefinitionRecording, recorded_versions
 from falcon_assets.instances.runs.workload_execution import run_workload
@@ -36,6 +36,7 @@ class ReplicationAssets:
     settings: Settings
     partitions: AssetPartitions
     recording: DefinitionRecording
+    op: OpOptions
     copying: Copying
 
     def build(self, replications: Sequence[ReplicationWorkload]) -> dg.AssetsDefinition:
@@ -52,8 +53,8 @@ class ReplicationAssets:
             specs=[self._spec(replications, feed, cluster)],
             description=f"Copies {feed.name} to {cluster.name}",
             backfill_policy=dg.BackfillPolicy.single_run(),
-            op_tags=names.tags({"falcon/feed": feed.name, "falcon/cluster": cluster.name}),
             required_resource_keys={spark},
+            **self.op.arguments({"falcon/feed": feed.name, "falcon/cluster": cluster.name}),
         )
         def copy(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
             wanted = context.run.tags.get(run_tags.PROCESS)

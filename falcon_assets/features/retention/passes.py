@@ -113,7 +113,10 @@ class RetentionPass:
     def _with_versions_left(self, ledger: Ledger) -> list[Feed]:
         """Returns RUNNING feeds with kept versions that no declared retention covers any more."""
         here = self.cluster.name
-        idle = {name: one for name, one in self.store.feeds.items() if one.on(here) and cadence(one, here) is None}
+        there = {
+            name: one for name, one in self.store.feeds.items() if one.on(here) and self.store.includes(here, name)
+        }
+        idle = {name: one for name, one in there.items() if cadence(one, here) is None}
         with ledger.engine.begin() as connection:
             found = [idle[name] for name in sorted(known_versions(connection, here, idle))]
             running = statuses(connection, found, self.settings.now())

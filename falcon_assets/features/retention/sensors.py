@@ -120,7 +120,8 @@ def retention_definitions(store: EntityStore, settings: Settings) -> RetentionDe
     sensors: list[dg.SensorDefinition] = []
     for cluster in store.clusters.values():
         own: list[PassesOf] = []
-        for every, feeds in _by_cadence(store.feeds.values(), cluster.name).items():
+        included = (feed for feed in store.feeds.values() if store.includes(cluster.name, feed.name))
+        for every, feeds in _by_cadence(included, cluster.name).items():
             job = retention_job(RetentionPass(store, cluster, feeds, settings), every)
             jobs.append(job)
             schedules.append(_schedule(job, every, settings.clock))

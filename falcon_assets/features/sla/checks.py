@@ -109,12 +109,16 @@ class SlaChecks:
             workload = self._store.workload(entity, cluster)
             if workload is None or entity not in self._store.processes or self._store.processes[entity].sla is None:
                 return None
-            return SlaCheck(kind, entity, cluster, names.workload_keys(workload)[0], workload.partitions)
+            key = names.workload_keys(workload)[0]
+            return SlaCheck(kind, entity, cluster, key, workload.partitions) if self._has(key) else None
         feed = self._store.feeds.get(entity)
         if feed is None or feed.on(cluster) is None or feed.sla_on(cluster) is None:
             return None
         key = names.asset_key(cluster, entity)
-        return SlaCheck(kind, entity, cluster, key, self._partitions.of_feed(feed, cluster))
+        return SlaCheck(kind, entity, cluster, key, self._partitions.of_feed(feed, cluster)) if self._has(key) else None
+
+    def _has(self, key: dg.AssetKey) -> bool:
+        return self._store.includes(*key.path)
 
     def definitions(self) -> Iterator[dg.AssetChecksDefinition]:
         """Yields ops of each cluster, which report the state of the ledger when a user executes a check."""

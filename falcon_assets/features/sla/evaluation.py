@@ -78,12 +78,13 @@ class SlaEvaluation:
         """(kind, name) -> why it cannot be evaluated."""
         self.cluster, self._now, self._seconds = cluster, now, seconds
         self._began = self._last = -math.inf
-        there = [feed for feed in store.feeds.values() if feed.on(cluster) is not None]
+        there = [feed for feed in store.feeds.values() if feed.on(cluster) and store.includes(cluster, feed.name)]
         feeds = [feed for feed in there if feed.sla_on(cluster)]
         self._landing = {
             one.name for one in feeds if not not_from_outside(one, cluster, store.producers(one.name, cluster))
         }
-        workloads = [one for one in store.process_workloads if one.cluster == cluster and one.entity.sla]
+        here = [one for one in store.process_workloads if one.cluster == cluster and one.entity.sla]
+        workloads = [one for one in here if store.includes(cluster, one.assets[0])]
         self._entities: list[Feed | Process] = [*feeds, *(one.entity for one in workloads)]
         self.deadlines = (*self._of_feeds(store, feeds), *self._of_processes(workloads))
         self._is_reviewed = False

@@ -21,6 +21,7 @@ from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.planning.workloads import Workload
 from falcon_assets.settings import Settings
 from falcon_assets.storage.copying.copy_task import CopyProgress
+from falcon_assets.surface.dagster.asset_options import AssetOptions
 from falcon_assets.surface.dagster.sensors import sensors
 
 
@@ -28,7 +29,12 @@ def _tell_nobody(name: str, progress: CopyProgress) -> None:
     """Events of the run have the progress already."""
 
 
-def definitions_of(store: EntityStore, settings: Settings, copying: Copying = _tell_nobody) -> dg.Definitions:
+def definitions_of(
+    store: EntityStore,
+    settings: Settings,
+    copying: Copying = _tell_nobody,
+    options: AssetOptions = AssetOptions(),  # noqa: B008 - it cannot be changed
+) -> dg.Definitions:
     """Returns assets with checks, jobs, sensors, schedules and resources for the entities of ``store``.
 
     The runs of its jobs execute in one process, so that all their steps share one warm Spark session. The jobs declare
@@ -36,15 +42,18 @@ def definitions_of(store: EntityStore, settings: Settings, copying: Copying = _t
     """
     partitions = AssetPartitions(store)
     recording = DefinitionRecording(store.root, settings)
-    computed = ProcessAssets(store, settings, partitions, recording)
-    copied = ReplicationAssets(store, settings, partitions, recording, copying)
-    jobs = {workload.job_name: _job(workload) for workload in store.workloads}
+    computed = ProcessAssets(store, settings, partitions, recording, options.op)
+    copied = ReplicationAssets(store, settings, partitions, recording, options.op, copying)
+    all_assets: list[dg.AssetsDefinition | dg.AssetSpec] = [
+        *_external_feeds(store),
+        *map(computed.build, store.process_workloads),
+        *map(copied.build, filter(None, store.replications.values())),
+    ]
+    resources = spark_resources(store.clusters.values(), settings.home, settings.environ)
+    store, assets = options.applied(store, all_assets, resources)
+    jobs = {workload.job_name: _job(workload) for workload in store.active_workloads}
     own = dg.Definitions(
-        assets=[
-            *_external_feeds(store),
-            *map(computed.build, store.process_workloads),
-            *map(copied.build, filter(None, store.replications.values())),
-        ],
+        assets=assets,
         jobs=list(jobs.values()),
         sensors=list(sensors(store, settings, jobs, recording)),
         resources=spark_resources(store.clusters.values(), settings.home, settings.environ),

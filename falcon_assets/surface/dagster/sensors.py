@@ -38,7 +38,7 @@ def sensors(
     breakers, definitions = Breakers(), WatchedDefinitions(store.root)
     for cluster in store.clusters.values():
         yield _collector(Collector(store, cluster, settings, breakers), settings, recording)
-    for pipeline, workloads in pipelines(store.workloads).items():
+    for pipeline, workloads in pipelines(store.active_workloads).items():
         yield _coordinator(store, pipeline, workloads, settings, jobs, definitions, recording)
 
 

@@ -12,7 +12,7 @@ import pytest
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.history.mapping.partition_mappings import InputWindowMapping
 from falcon_assets.history.mapping.partitions import AssetPartitions, instant_of_key, key_of, partitions_of
-from falcon_assets.instances.assets import ProcessAssets
+from falcon_assets.instances.assets import OpOptions, ProcessAssets
 from falcon_assets.instances.runs.run_definitions import DefinitionRecording
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
@@ -52,7 +52,7 @@ def assets(consumer: Process, *feeds: Feed, producers: tuple[Process, ...] = ())
     store = EntityStore(load_settings({}).entity_defs, {"primary": CLUSTER}, named, processes, {}, {"primary": CLUSTER})
     settings = load_settings({})
     recording = DefinitionRecording(store.root, settings)
-    return store, ProcessAssets(store, settings, AssetPartitions(store), recording)
+    return store, ProcessAssets(store, settings, AssetPartitions(store), recording, OpOptions())
 
 
 BUILT_IN = {
