@@ -97,7 +97,7 @@ def process(number: int) -> dg.AssetsDefinition:
                     "falcon/workflow": "spark-sql workflows/copy.sql",
                     "falcon/inputs": f"read = feed-{read} now(0,0)..now(0,0)",
                     "falcon/order": "FIFO, 2 at once",
-                    "falcon/retry": "periodic, 3 attempts, minutes(10) apart",
+                    "falcon/retry": "periodic, 3 more attempts, minutes(10) apart",
                 },
                 deps=[dg.AssetDep([f"cluster-{cluster}", f"feed-{read}"], partition_mapping=SAME_HOUR)],
                 skippable=True,

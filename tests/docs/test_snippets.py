@@ -13,14 +13,16 @@ import pytest
 
 from falcon_assets.catalog.yaml_files.yaml_nodes import compose_documents
 from falcon_assets.catalog.yaml_files.yaml_values import PlainValues
+from falcon_assets.surface.cli.declared import command
 from falcon_assets.surface.cli.main import falcon
 from tests.builders import make_cluster, make_feed, make_process
 from tests.docs import test_pages, test_recipes, test_tutorial
-from tests.docs.pages import BLOCKS, EXECUTABLE, PAGES, README, Block
+from tests.docs.pages import BLOCKS, EXECUTABLE, PAGES, README, Block, section
 from tests.processes import CHECKOUT
 
 OWN_LOCATION = ("docs/guides/python-api.md", "docs/guides/component.md")
 """In tests/test_python_api.py and tests/test_component.py."""
+OPERATION = "An operation"
 MAKE = {"cluster": make_cluster, "feed": make_feed, "process": make_process}
 PARTS = [block for block in BLOCKS if block.language == "yaml" and not block.file]
 SHOWN = [line for block in BLOCKS if block.language in ("sh", "bash") for line in block.text.splitlines()]
@@ -43,6 +45,18 @@ def test_toml_can_be_read_and_images_have_known_instructions() -> None:
             assert {line.split()[0] for line in block.text.splitlines()} <= INSTRUCTIONS
 
 
+def test_the_operation_on_the_page_is_the_one_that_is_there() -> None:
+    (block,) = section(OPERATION)
+    there = {"__name__": __name__}
+    exec(block.text, there)
+    on_the_page = command(there["KillInstances"], print)  # type: ignore[arg-type]
+    with click.Context(falcon) as context:
+        there_is = falcon.get_command(context, "instance").get_command(context, "kill")  # type: ignore[union-attr]
+        shown, is_shown = (one.to_info_dict(context) for one in (on_the_page, there_is))
+    assert shown["params"] == is_shown["params"]
+    assert is_shown["help"].startswith(shown["help"])
+
+
 def test_every_executable_block_is_executed() -> None:
     executable = [block for block in BLOCKS if block.language in EXECUTABLE]
     of_pages = {
@@ -54,7 +68,7 @@ def test_every_executable_block_is_executed() -> None:
         test_tutorial.CAPTURE,
         *OWN_LOCATION,
     }
-    of_headings = {*test_recipes.RECIPES, test_pages.LANDING, test_tutorial.FIRST}
+    of_headings = {*test_recipes.RECIPES, test_pages.LANDING, test_tutorial.FIRST, OPERATION}
     left = [block for block in executable if block.page not in of_pages and block.heading not in of_headings]
     assert left == []
     assert of_pages | of_headings <= {name for block in executable for name in (block.page, block.heading)}
