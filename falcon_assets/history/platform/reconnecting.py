@@ -153,7 +153,10 @@ def _back(name: str) -> None:
         _log.warning("the database %s is back after %.0f s", name, time.monotonic() - absence.since)
 
 
+def patience() -> float:
+    """For how many seconds this process waits for a database that is away."""
+    return _FOREGROUND_SECONDS if _process.is_foreground else _PATIENCE_SECONDS
+
+
 def _is_given_up(absence: _Absence, asked: float) -> bool:
-    if _process.is_foreground:
-        return absence.last - absence.since > _FOREGROUND_SECONDS
-    return absence.last - asked > _PATIENCE_SECONDS
+    return absence.last - (absence.since if _process.is_foreground else asked) > patience()

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Engine, text
 
 from falcon_assets.errors import FalconError
 from falcon_assets.history.database import try_lock, unlock
+from falcon_assets.history.platform.reconnecting import patience
 from falcon_assets.model.instant import format_instant
 
 T = TypeVar("T")
@@ -23,8 +24,6 @@ _CHECK_SECONDS = 2.0
 _RETRY_SECONDS = 0.5
 RETAKEN_WITHIN_SECONDS = 4 * (_CHECK_SECONDS + _RETRY_SECONDS)
 """After a restart of PostgreSQL every living run has its locks again within this time."""
-_PATIENCE_SECONDS = 300.0
-"""How long a lock is requested while the database is away."""
 
 
 def run_lock(run_id: str, workload: str, cluster: str) -> str:
@@ -162,10 +161,10 @@ class RunLocks:
             self._over.wait(_RETRY_SECONDS)
 
     def _ask(self, question: Callable[[Connection], T]) -> T:
-        give_up = time.monotonic() + _PATIENCE_SECONDS
+        give_up = time.monotonic() + patience()
         while not self._over.is_set():
             if time.monotonic() > give_up:
-                raise LockWaitError(f"the database was away for {_PATIENCE_SECONDS:.0f} s")
+                raise LockWaitError(f"the database was away for {patience():.0f} s")
             with self._mutex:
                 if self._session is not None:
                     try:
