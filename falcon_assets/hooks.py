@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from falcon_assets.model.cluster import Cluster
     from falcon_assets.model.notification import EventKind
     from falcon_assets.operations.operation import Operation
-    from falcon_assets.planning.reason import Reason
+    from falcon_assets.planning.reasons import Reason
     from falcon_assets.planning.reasons_to_keep import ProtectedVersions
     from falcon_assets.planning.workloads import Workload
     from falcon_assets.settings import Settings

@@ -14,7 +14,7 @@ from falcon_assets.model.feed import Feed, Retention, VersionRetention
 from falcon_assets.model.frequency import Frequency, TimeUnit
 from falcon_assets.model.wall_clock import add_months, from_wall, to_wall
 from falcon_assets.planning.instance_paths import InstancePaths, LocationKind
-from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons import Reason
 from falcon_assets.planning.reasons_to_keep import KEEPS, Keeping, Need
 from falcon_assets.planning.timeline import Timeline
 

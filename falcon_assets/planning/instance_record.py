@@ -8,6 +8,8 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
+from falcon_assets.planning.reasons import BeingWritten, StoreAway
+
 
 class InstanceState(str, Enum):
     """The states of a process instance (source: Apache Falcon)."""
@@ -30,10 +32,6 @@ class FeedState(str, Enum):
     EVICTED = "EVICTED"
     MISSING = "MISSING"
     PENDING = "PENDING"
-
-
-STORE_AWAY = "store_away"
-BEING_WRITTEN = "being_written"
 
 
 @dataclass(frozen=True)
@@ -68,8 +66,8 @@ class InstanceRecord:
     @property
     def waits_for_store(self) -> bool:
         """Whether its last attempt ended because a store was away or in use, which is no failure of its own."""
-        kind = (self.reason_data or {}).get("kind")
-        return self.state is InstanceState.WAITING and kind in (STORE_AWAY, BEING_WRITTEN)
+        is_of_store = StoreAway.is_in(self.reason_data) or BeingWritten.is_in(self.reason_data)
+        return self.state is InstanceState.WAITING and is_of_store
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import format_instant
-from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons import Reason
 from falcon_assets.planning.timeline import Timeline
 
 Need: TypeAlias = Callable[[datetime], Reason | None]
@@ -36,8 +36,7 @@ class Keeps(Reason):
         """Returns the reason, or None where it does not apply; ``landed`` None: not known."""
 
 
-@dataclass(frozen=True)
-class ClockSetBack(Keeps):
+class ClockSetBack(Keeps, says="landed at {landed}, before the clock was set back"):
     """Dated after now, but was not when it landed."""
 
     landed: datetime
@@ -46,23 +45,15 @@ class ClockSetBack(Keeps):
     def find(cls, at: Keeping, nominal: datetime, landed: datetime | None) -> Reason | None:
         return cls(landed) if nominal > at.now and landed is not None and landed >= nominal else None
 
-    def __str__(self) -> str:
-        return f"landed at {format_instant(self.landed)}, before the clock was set back"
 
-
-@dataclass(frozen=True)
-class OneOfTheNewest(Keeps):
+class OneOfTheNewest(Keeps, says="one of the newest {keep_last} (keep_last)"):
     keep_last: int | None
 
     @classmethod
     def find(cls, at: Keeping, nominal: datetime, landed: datetime | None) -> Reason | None:
         return cls(at.keep_last) if nominal in at.newest else None
 
-    def __str__(self) -> str:
-        return f"one of the newest {self.keep_last} (keep_last)"
 
-
-@dataclass(frozen=True)
 class TooYoung(Keeps):
     landed: datetime | None
     dated: datetime
@@ -88,17 +79,12 @@ class Needed(Keeps):
 KEEPS: tuple[type[Keeps], ...] = (ClockSetBack, OneOfTheNewest, TooYoung, Needed)
 
 
-@dataclass(frozen=True)
-class NeededByProcess(Reason):
+class NeededByProcess(Reason, says="process {process} {instance} needs it: it {why}"):
     process: str
     instance: datetime
     why: str
 
-    def __str__(self) -> str:
-        return f"process {self.process} {format_instant(self.instance)} needs it: it {self.why}"
 
-
-@dataclass(frozen=True)
 class Protected(Reason):
     critical: str
     itself: bool
@@ -107,12 +93,15 @@ class Protected(Reason):
         return f"{self.critical} is critical" + ("" if self.itself else ", and was made from it")
 
 
-@dataclass(frozen=True)
-class NotReplicated(Reason):
-    target: str
+class HoldsFormer(Reason, says="{path}, in its folder, is instance {former} of an earlier definition"):
+    """The folder of an instance contains one of an earlier definition."""
 
-    def __str__(self) -> str:
-        return f"{self.target} has not replicated it yet"
+    former: datetime
+    path: str
+
+
+class NotReplicated(Reason, says="{target} has not replicated it yet"):
+    target: str
 
 
 def needed_by_target(target: str, timeline: Timeline, arrived: Collection[datetime]) -> Need:

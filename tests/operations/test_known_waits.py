@@ -8,7 +8,7 @@ from typing import Any
 from falcon_assets.instances.rules.readiness import MissingInput
 from falcon_assets.instances.rules.situation import Decision
 from falcon_assets.instances.rules.waiting import InputsMissing, NoFreeSlot
-from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons import Reason
 from falcon_assets.planning.workloads import Workload
 from falcon_assets.surface.foreground.known_waits import WaitingWorkload, known_waits
 from tests.builders import make_feed, make_process, workload_of

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from falcon_assets.catalog.store import EntityStore
-    from falcon_assets.planning.reason import Reason
+    from falcon_assets.planning.reasons import Reason
 
 
 @hookimpl

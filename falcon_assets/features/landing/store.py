@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql import insert
 from falcon_assets.history.database import among, parts, upsert
 from falcon_assets.history.tables import FEED_INSTANCES, INCOMPLETE, PASSES, PUSHED
 from falcon_assets.planning.old_folders import FolderPass
-from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons import Reason
 
 _PASS_COLUMNS = [one.name for one in fields(FolderPass)]
 
@@ -27,7 +27,6 @@ class Push:
     event_id: int
 
 
-@dataclass(frozen=True)
 class NotComplete(Reason):
     flag: str | None
 

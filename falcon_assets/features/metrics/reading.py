@@ -27,7 +27,7 @@ from falcon_assets.instances.views.asked import asked_for
 from falcon_assets.instances.views.due import in_order, unrecorded
 from falcon_assets.instances.views.feed_writers import due_of_feed
 from falcon_assets.instances.views.query import InstanceQuery
-from falcon_assets.instances.views.reasons import recorded_reasons
+from falcon_assets.instances.views.waiting_reasons import recorded_reasons
 from falcon_assets.model.sla import SlaLevel
 from falcon_assets.planning.instance_record import FeedState, InstanceState
 

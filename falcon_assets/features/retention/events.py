@@ -20,7 +20,7 @@ from falcon_assets.history.mapping.partitions import AssetPartitions
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.eviction import VersionVerdict
-from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons import Reason
 
 _SHOWN = 1000
 

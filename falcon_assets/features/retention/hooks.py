@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from falcon_assets.catalog.store import EntityStore
-    from falcon_assets.planning.reason import Reason
+    from falcon_assets.planning.reasons import Reason
     from falcon_assets.settings import Settings
 
 

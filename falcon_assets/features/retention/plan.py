@@ -41,7 +41,7 @@ from falcon_assets.model.table_uri import TableUri
 from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.planning.eviction import Verdict, VersionVerdict, before, plan_eviction, plan_versions
 from falcon_assets.planning.instance_paths import InstancePaths
-from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons import Reason
 from falcon_assets.planning.reasons_to_keep import Need, ProtectedVersions
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.settings import Settings

@@ -11,8 +11,8 @@ from sqlalchemy import Connection, delete, select, update
 
 from falcon_assets.history.database import among, parts, upsert
 from falcon_assets.history.tables import EVICTIONS
-from falcon_assets.instances.views.feed_reasons import RemovedByRetention
 from falcon_assets.planning.eviction import StoredInstance, StoredLocation, Verdict
+from falcon_assets.planning.reasons import RemovedByRetention
 
 
 @dataclass(frozen=True)

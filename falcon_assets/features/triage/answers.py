@@ -24,7 +24,6 @@ from falcon_assets.instances.coordination.cluster_reruns import reruns_on
 from falcon_assets.instances.coordination.pipeline_lock import coordinator_lock
 from falcon_assets.instances.rules.newer_versions import NewerVersions
 from falcon_assets.instances.rules.pending_reruns import PendingReruns
-from falcon_assets.instances.rules.unlaunched import LaunchPending
 from falcon_assets.instances.rules.waiting import RerunPending
 from falcon_assets.instances.runs.run_locks import run_lock
 from falcon_assets.instances.store import known_instances as ledger
@@ -35,7 +34,7 @@ from falcon_assets.model.process import Process
 from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.instance_record import InstanceRecord, KnownFeedInstance
-from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons import LaunchPending, Reason
 from falcon_assets.planning.retries import KnownInstance
 from falcon_assets.planning.workloads import Workload
 from falcon_assets.settings import Settings

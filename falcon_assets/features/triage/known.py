@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from falcon_assets.instances.rules.newer_versions import NewerVersions
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instance_record import InstanceRecord, KnownFeedInstance
-from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons import Reason
 from falcon_assets.planning.retries import KnownInstance
 from falcon_assets.planning.workloads import Workload
 

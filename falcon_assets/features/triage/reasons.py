@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from falcon_assets.errors import count_of
 from falcon_assets.model.instant import format_instant
-from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons import Reason
 from falcon_assets.planning.snapshots import not_refreshed
 
 
-@dataclass(frozen=True)
 class Failed(Reason):
     error: str
     attempts: int
@@ -20,7 +18,6 @@ class Failed(Reason):
         return f"failed after {count_of(self.attempts, 'attempt')}: {self.error or 'nobody said why'}"
 
 
-@dataclass(frozen=True)
 class TriedAgain(Reason):
     error: str
     attempts: int
@@ -32,7 +29,6 @@ class TriedAgain(Reason):
         )
 
 
-@dataclass(frozen=True)
 class TimedOut(Reason):
     said: str
     is_there_now: bool
@@ -42,39 +38,24 @@ class TimedOut(Reason):
         return f"timed out ({self.said}); {now}"
 
 
-@dataclass(frozen=True)
-class Stopped(Reason):
+class Stopped(Reason, says="{said}"):
     said: str
 
-    def __str__(self) -> str:
-        return self.said
+
+class DoneWithout(Reason, says="succeeded, and what it made is not there"):
+    pass
 
 
-@dataclass(frozen=True)
-class DoneWithout(Reason):
-    def __str__(self) -> str:
-        return "succeeded, and what it made is not there"
-
-
-@dataclass(frozen=True)
-class MadeBy(Reason):
+class MadeBy(Reason, says="is made by {makers}"):
     makers: tuple[str, ...]
 
-    def __str__(self) -> str:
-        return f"is made by {', '.join(self.makers)}"
 
-
-@dataclass(frozen=True)
-class NotMade(Reason):
+class NotMade(Reason, says="is made by nobody: no instance of {makers} writes it"):
     """No instance of the processes that write the feed writes this one."""
 
     makers: tuple[str, ...]
 
-    def __str__(self) -> str:
-        return f"is made by nobody: no instance of {', '.join(self.makers)} writes it"
 
-
-@dataclass(frozen=True)
 class NotArrived(Reason):
     """It has not arrived from outside; ``late`` is None where it is not overdue, ``problem`` is of its store."""
 
@@ -84,24 +65,22 @@ class NotArrived(Reason):
     problem: str = ""
 
     def __str__(self) -> str:
-        when = f"{lasting(self.late)} late by {self.by}" if self.late is not None else f"not late by {self.by}"
+        when = _lateness(self.late, self.by)
         if self.problem:
             return f"is not recorded at {self.path}, {when}, and its store cannot be asked: {self.problem}"
         return f"has not come to {self.path}: {when}"
 
 
-@dataclass(frozen=True)
 class Incomplete(Reason):
     said: str
     late: timedelta | None
     by: str
 
     def __str__(self) -> str:
-        when = f"; it is {lasting(self.late)} late by {self.by}" if self.late is not None else ""
+        when = f"; it is {_lateness(self.late, self.by)}" if self.late is not None else ""
         return f"has come, and is not complete: {self.said}{when}"
 
 
-@dataclass(frozen=True)
 class NotRefreshed(Reason):
     """A snapshot feed is older than ``needed``; ``late`` is None where that is not overdue."""
 
@@ -112,21 +91,16 @@ class NotRefreshed(Reason):
     by: str
 
     def __str__(self) -> str:
-        when = f"{lasting(self.late)} late by {self.by}" if self.late is not None else f"not late by {self.by}"
-        return f"is not refreshed at {self.path}: {not_refreshed(self.refreshed, self.needed)}; {when}"
+        since = not_refreshed(self.refreshed, self.needed)
+        return f"is not refreshed at {self.path}: {since}; {_lateness(self.late, self.by)}"
 
 
-@dataclass(frozen=True)
-class NotRecorded(Reason):
+class NotRecorded(Reason, says="is there at {path}, and is not recorded yet"):
     """It exists, but no collector has recorded it."""
 
     path: str
 
-    def __str__(self) -> str:
-        return f"is there at {self.path}, and is not recorded yet"
 
-
-@dataclass(frozen=True)
 class DataEvicted(Reason):
     at: datetime | None
 
@@ -135,16 +109,11 @@ class DataEvicted(Reason):
         return f"was evicted{when}"
 
 
-@dataclass(frozen=True)
-class RunUnderWay(Reason):
+class RunUnderWay(Reason, says="is in run {run}, which {said}"):
     run: str
     said: str
 
-    def __str__(self) -> str:
-        return f"is in run {self.run}, which {self.said}"
 
-
-@dataclass(frozen=True)
 class SlotsTaken(Reason):
     """It is ready, but all slots are taken; ``taken_by`` names some of the instances in them."""
 
@@ -157,21 +126,14 @@ class SlotsTaken(Reason):
         return f"waits for a free slot (parallel: {self.parallel}), which {', '.join(self.taken_by)}{more} have"
 
 
-@dataclass(frozen=True)
-class SensorStopped(Reason):
-    def __str__(self) -> str:
-        return "is stopped: nothing is started or recorded by it"
+class SensorStopped(Reason, says="is stopped: nothing is started or recorded by it"):
+    pass
 
 
-@dataclass(frozen=True)
-class TickFailed(Reason):
+class TickFailed(Reason, says="failed at its last tick: {error}"):
     error: str
 
-    def __str__(self) -> str:
-        return f"failed at its last tick: {self.error}"
 
-
-@dataclass(frozen=True)
 class DaemonSilent(Reason):
     """Dagster's daemon does not run; ``silent`` is None where it never did."""
 
@@ -181,10 +143,12 @@ class DaemonSilent(Reason):
         return f"has said nothing for {lasting(self.silent)}" if self.silent is not None else "has never run"
 
 
-@dataclass(frozen=True)
-class GoesOn(Reason):
-    def __str__(self) -> str:
-        return "was not looked into: the search ends here"
+class GoesOn(Reason, says="was not looked into: the search ends here"):
+    pass
+
+
+def _lateness(late: timedelta | None, by: str) -> str:
+    return f"{lasting(late)} late by {by}" if late is not None else f"not late by {by}"
 
 
 def lasting(time: timedelta) -> str:

@@ -14,7 +14,7 @@ from falcon_assets.features.triage.reasons import DoneWithout, GoesOn, NotArrive
 from falcon_assets.features.triage.walk import Finding, Search
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
-from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons import Reason
 
 DEEPEST = 40
 BROADEST = 10

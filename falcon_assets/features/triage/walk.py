@@ -25,12 +25,10 @@ from falcon_assets.features.triage.reasons import (
     TimedOut,
     TriedAgain,
 )
-from falcon_assets.instances.rules.replaced_outputs import NewerIsWritten
-from falcon_assets.instances.rules.unlaunched import NotScheduled, TimePending, Undecidable
 from falcon_assets.instances.rules.waiting import InputsMissing, InstanceSuspended, ProcessSuspended
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, KnownFeedInstance
-from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons import NewerIsWritten, NotScheduled, Reason, TimePending, Undecidable
 from falcon_assets.planning.retries import KnownInstance, later, opens_at, reopened
 from falcon_assets.planning.workloads import Workload, makers
 
@@ -251,7 +249,7 @@ class Search:
 def _is_replaced(record: InstanceRecord) -> bool:
     """Returns whether a later instance wrote the output: another run would have no effect."""
     is_over = record.state in (InstanceState.TIMED_OUT, InstanceState.SKIPPED)
-    return is_over and record.reason_data is not None and record.reason_data.get("kind") == NewerIsWritten.kind
+    return is_over and NewerIsWritten.is_in(record.reason_data)
 
 
 def overdue(feed: Feed, cluster: str, instance: datetime, now: datetime) -> tuple[timedelta | None, str]:

@@ -29,7 +29,6 @@ from falcon_assets.instances.operations.selection import (
     select_instances,
 )
 from falcon_assets.instances.rules.instance_commands import FAILED_STATES, InstanceCommand, runs_again
-from falcon_assets.instances.rules.unlaunched import OffTimeline, RerunRequested
 from falcon_assets.instances.store import reruns
 from falcon_assets.instances.store.instance_pages import Key
 from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
@@ -40,6 +39,7 @@ from falcon_assets.operations.auditing import audited
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.instance_record import RERUN, InstanceState, RerunRequest
 from falcon_assets.planning.process_instance import AskedProperties, require_usable, said_properties
+from falcon_assets.planning.reasons import OffTimeline, RerunRequested
 
 
 def definition_notes(

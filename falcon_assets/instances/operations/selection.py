@@ -29,7 +29,7 @@ from falcon_assets.operations.auditing import Audit
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Change, Given, Result
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, RerunRequest
-from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons import Reason
 from falcon_assets.planning.workloads import Workload
 
 

@@ -9,7 +9,7 @@ from itertools import chain
 from falcon_assets.instances.rules.situation import Situation
 from falcon_assets.instances.rules.waiting import TAKEN, Waiting
 from falcon_assets.planning.instance_record import InstanceState
-from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons import Reason
 from falcon_assets.planning.retries import settled
 
 

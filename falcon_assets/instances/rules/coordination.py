@@ -28,7 +28,7 @@ from falcon_assets.instances.rules.waiting import (
 )
 from falcon_assets.planning.input_windows import InstanceSet
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, Launch
-from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons import Reason
 from falcon_assets.planning.retries import later, reopened
 
 LONGEST_LAUNCH = 100

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from falcon_assets.model.process import Retry
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, RerunRequest
-from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons import Commanded, Killed, Resumed, Suspended
 from falcon_assets.planning.retries import settled
 
 FAILED_STATES = (InstanceState.FAILED, InstanceState.TIMED_OUT, InstanceState.KILLED)
@@ -29,34 +28,7 @@ AFTER = {
 """Without RERUN, which is only requested."""
 
 
-@dataclass(frozen=True)
-class _Commanded(Reason):
-    by: str
-    why: str
-
-    def _said(self, done: str) -> str:
-        return f"{done} by {self.by}" + (f": {self.why}" if self.why else "")
-
-
-@dataclass(frozen=True)
-class Killed(_Commanded):
-    def __str__(self) -> str:
-        return self._said("killed")
-
-
-@dataclass(frozen=True)
-class Suspended(_Commanded):
-    def __str__(self) -> str:
-        return self._said("suspended")
-
-
-@dataclass(frozen=True)
-class Resumed(_Commanded):
-    def __str__(self) -> str:
-        return self._said("resumed")
-
-
-REASONS: dict[InstanceCommand, type[_Commanded]] = {
+REASONS: dict[InstanceCommand, type[Commanded]] = {
     InstanceCommand.KILL: Killed,
     InstanceCommand.SUSPEND: Suspended,
     InstanceCommand.RESUME: Resumed,

@@ -15,7 +15,7 @@ from falcon_assets.instances.rules.pending_reruns import PendingReruns
 from falcon_assets.instances.rules.producers import Producers, never, no_producers
 from falcon_assets.instances.rules.readiness import MissingInput, Readiness
 from falcon_assets.planning.instance_record import InstanceRecord, Launch, RerunRequest
-from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons import Reason
 from falcon_assets.planning.timeline import Timeline
 from falcon_assets.planning.workloads import Workload
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
@@ -11,17 +10,15 @@ from falcon_assets.errors import count_of
 from falcon_assets.instances.rules.producers import being_made, settled_since
 from falcon_assets.instances.rules.readiness import MissingInput
 from falcon_assets.instances.rules.situation import Situation
-from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.clock import is_set_back
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
-from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons import Reason
 from falcon_assets.planning.retries import gives_up_at, later, opens_at, timeout_text
 
 _NAMED = 3
 """Missing inputs in a reason."""
 
 
-@dataclass(frozen=True)
 class Waiting(Reason):
     @classmethod
     @abstractmethod
@@ -29,41 +26,29 @@ class Waiting(Reason):
         """Returns the reason, or None where it does not apply; raises as :meth:`.Readiness.missing`."""
 
 
-@dataclass(frozen=True)
-class InRun(Waiting):
+class InRun(Waiting, says="is in run {run}"):
     run: str | None
 
     @classmethod
     def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> InRun | None:
         return cls(record.queued_run or record.run_id) if record and record.in_flight else None
 
-    def __str__(self) -> str:
-        return f"is in run {self.run}"
 
-
-@dataclass(frozen=True)
-class InstanceSuspended(Waiting):
+class InstanceSuspended(Waiting, says="is suspended"):
     @classmethod
     def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> InstanceSuspended | None:
         return cls() if record and record.state is InstanceState.SUSPENDED else None
 
-    def __str__(self) -> str:
-        return "is suspended"
 
+class ProcessSuspended(Waiting, says="does not run by itself: it is not scheduled, or suspended"):
+    """``falcon instance triage`` distinguishes the two."""
 
-@dataclass(frozen=True)
-class ProcessSuspended(Waiting):
     @classmethod
     def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> ProcessSuspended | None:
         return cls() if at.since is None else None
 
-    def __str__(self) -> str:
-        """``falcon instance triage`` distinguishes the two."""
-        return "does not run by itself: it is not scheduled, or suspended"
 
-
-@dataclass(frozen=True)
-class RetryDelayed(Waiting):
+class RetryDelayed(Waiting, says="is tried again at {until} (attempt {attempt} {outcome})"):
     until: datetime
     attempt: int
     outcome: str
@@ -76,11 +61,7 @@ class RetryDelayed(Waiting):
         outcomes = {InstanceState.TIMED_OUT: "timed out", InstanceState.WAITING: "found a store away"}
         return cls(opens, record.attempt, outcomes.get(record.state, "failed"))
 
-    def __str__(self) -> str:
-        return f"is tried again at {format_instant(self.until)} (attempt {self.attempt} {self.outcome})"
 
-
-@dataclass(frozen=True)
 class InputsMissing(Waiting):
     """``until`` is when it gives up unless the inputs are being made then; None: they are, or may be."""
 
@@ -110,8 +91,7 @@ class InputsMissing(Waiting):
         return f"waits for {self.what}"
 
 
-@dataclass(frozen=True)
-class RerunPending(Waiting):
+class RerunPending(Waiting, says="waits for the rerun of {process} {instance}"):
     """A rerun of another workload is about to replace an input."""
 
     process: str
@@ -124,12 +104,8 @@ class RerunPending(Waiting):
         found = at.pending_reruns.awaited(at.workload, nominal, at.available)
         return cls(*found) if found else None
 
-    def __str__(self) -> str:
-        return f"waits for the rerun of {self.process} {format_instant(self.instance)}"
 
-
-@dataclass(frozen=True)
-class OptionalInputPending(Waiting):
+class OptionalInputPending(Waiting, says="waits for {input}, which is optional and about to be made"):
     """A missing optional input is being made or about to be; the result is better with it."""
 
     input: MissingInput
@@ -143,9 +119,6 @@ class OptionalInputPending(Waiting):
             return None
         return cls(lacking)
 
-    def __str__(self) -> str:
-        return f"waits for {self.input}, which is optional and about to be made"
-
 
 TAKEN: tuple[type[Waiting], ...] = (InRun, InstanceSuspended)
 NOT_READY: tuple[type[Waiting], ...] = (
@@ -158,7 +131,6 @@ NOT_READY: tuple[type[Waiting], ...] = (
 """The first that applies counts."""
 
 
-@dataclass(frozen=True)
 class NoFreeSlot(Reason):
     parallel: int
     one_at_a_time: bool
@@ -168,7 +140,6 @@ class NoFreeSlot(Reason):
         return f"waits for a free slot ({why or f'parallel: {self.parallel}'})"
 
 
-@dataclass(frozen=True)
 class TurnPending(Reason):
     at_most: int
 
@@ -176,23 +147,17 @@ class TurnPending(Reason):
         return f"waits for its turn (at most {count_of(self.at_most, 'instance is', 'instances are')} launched at once)"
 
 
-@dataclass(frozen=True)
-class NewerIsReady(Reason):
+class NewerIsReady(Reason, says="LAST_ONLY: {newest} is newer"):
     newest: datetime
 
-    def __str__(self) -> str:
-        return f"LAST_ONLY: {format_instant(self.newest)} is newer"
 
-
-@dataclass(frozen=True)
 class GivenUp(Reason):
     @classmethod
     @abstractmethod
     def find(cls, at: Situation, nominal: datetime, missing: InputsMissing) -> GivenUp | None: ...
 
 
-@dataclass(frozen=True)
-class InputEvicted(GivenUp):
+class InputEvicted(GivenUp, says="does not wait: {input} was evicted on {evicted}"):
     """Retention evicted an input, which does not arrive again."""
 
     input: MissingInput
@@ -208,11 +173,7 @@ class InputEvicted(GivenUp):
                 return cls(lacking, gone[lacking.instance])
         return None
 
-    def __str__(self) -> str:
-        return f"does not wait: {self.input} was evicted on {format_instant(self.evicted)}"
 
-
-@dataclass(frozen=True)
 class InputsTimedOut(GivenUp):
     timeout: str
     missing: InputsMissing

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from queue import SimpleQueue
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import dagster as dg
 
@@ -31,7 +31,8 @@ from falcon_assets.instances.runs.planned_inputs import Withdrawals
 from falcon_assets.instances.runs.run_locks import LockWaitError, place_lock
 from falcon_assets.instances.store import changed_inputs, reruns
 from falcon_assets.model.instant import format_instant
-from falcon_assets.planning.instance_record import BEING_WRITTEN, STORE_AWAY, InstanceState, LateChange
+from falcon_assets.planning.instance_record import InstanceState, LateChange
+from falcon_assets.planning.reasons import BeingWritten, Reason, StoreAway
 from falcon_assets.planning.workloads import Workload
 from falcon_assets.settings import Settings
 
@@ -301,9 +302,8 @@ class WorkloadRun:
             log.warning(f"{name} was not computed: {reason}")
             # Whoever waits for a run by hand is to hear of it.
             (self.failures if by_hand else self.stopped)[nominal] = reason
-            kind = STORE_AWAY if is_away else BEING_WRITTEN
-            data = {"kind": kind, "text": reason} if is_away or is_taken else None
-            self._record_state(nominal, InstanceState.WAITING, reason, data)
+            of_store = StoreAway(reason) if is_away else BeingWritten(reason) if is_taken else None
+            self._record_state(nominal, InstanceState.WAITING, reason, of_store)
             return
         self.failures[nominal] = reason
         if not isinstance(error, FalconError):
@@ -323,11 +323,12 @@ class WorkloadRun:
             self._record_state(nominal, InstanceState.WAITING, "its run was interrupted")
 
     def _record_state(
-        self, nominal: datetime, state: InstanceState, reason: str = "", data: dict[str, Any] | None = None
+        self, nominal: datetime, state: InstanceState, reason: str = "", of_store: Reason | None = None
     ) -> None:
         key = names.workload_keys(self.workload)[0]
         instance = (self.workload.name, self.workload.cluster, nominal)
         definition = self.work.definition(nominal)
+        data = of_store.as_data() if of_store else None
         changed = InstanceChanged(*instance, state, self.clock(), reason, reason_data=data, definition=definition)
         self.context.log_event(changed.event(key, self._partition(nominal)))
 

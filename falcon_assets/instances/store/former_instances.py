@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ from falcon_assets.history.platform.open_ledger import Ledger
 from falcon_assets.history.tables import DATA_VERSIONS, DEFINITION_VERSIONS
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
-from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons_to_keep import HoldsFormer
 from falcon_assets.planning.timeline import Timeline, feed_timeline
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import driver_explained
@@ -34,17 +33,6 @@ class EntityTimeline(NamedTuple):
     name: str
     cluster: str
     timeline: Timeline
-
-
-@dataclass(frozen=True)
-class HoldsFormer(Reason):
-    """The folder of an instance contains one of an earlier definition."""
-
-    former: datetime
-    path: str
-
-    def __str__(self) -> str:
-        return f"{self.path}, in its folder, is instance {format_instant(self.former)} of an earlier definition"
 
 
 def redefined(connection: Connection, lines: Collection[EntityTimeline]) -> list[EntityTimeline]:

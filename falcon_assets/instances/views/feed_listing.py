@@ -13,19 +13,27 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import ExpressionError
 from falcon_assets.history.folding.ledger_rows import FeedInstanceRow
 from falcon_assets.hooks import hooks, merged
-from falcon_assets.instances.rules.unlaunched import OffTimeline, TimePending
 from falcon_assets.instances.store.consumed import versions_read
 from falcon_assets.instances.store.instance_pages import Key
 from falcon_assets.instances.store.process_rows import PROCESS_ROWS
-from falcon_assets.instances.views.feed_reasons import MissingReasons, RemovedByRetention, TakenBack
-from falcon_assets.instances.views.feed_writers import due_at, due_of_feed
+from falcon_assets.instances.views.feed_writers import due_at, due_of_feed, writers_of
 from falcon_assets.instances.views.query import InstanceInfo
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Result
 from falcon_assets.planning.eviction import first_pass_over
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.instance_record import FeedState, InstanceState
-from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons import (
+    NotCopied,
+    NotLanded,
+    NotRefreshedSince,
+    NotWritten,
+    OffTimeline,
+    Reason,
+    RemovedByRetention,
+    TakenBack,
+    TimePending,
+)
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.planning.workloads import ReplicationWorkload
 
@@ -88,7 +96,7 @@ def feed_instances(
     versions = versions_read(connection, wanted)
     gone = [key for key, row in found if row is not None and row.state is FeedState.EVICTED]
     evictions: dict[Key, Reason] = merged(hooks().eviction_reasons(connection=connection, keys=gone))
-    missing = MissingReasons(connection, store, [key for key, row in found if row is None])
+    missing = _MissingReasons(connection, store, [key for key, row in found if row is None])
     taken_back = TakenBack().as_data()
 
     def replicated(one: ReplicationWorkload, instance: datetime) -> ReplicatedInstance:
@@ -154,3 +162,33 @@ def _path(paths: InstancePaths, instance: datetime) -> str | None:
 
 def _said(at: datetime | None) -> str | None:
     return at.isoformat() if at else None
+
+
+class _MissingReasons:
+    """Reasons why instances of feeds are not there; reads the ledger for all at once."""
+
+    def __init__(self, connection: Connection, store: EntityStore, missing: Sequence[Key]) -> None:
+        self._store = store
+        found = hooks().missing_reasons(connection=connection, store=store, keys=missing)
+        self._known: dict[Key, Reason] = merged(found)
+        self._makers = {key: self._maker(*key) for key in missing}
+        self._records = PROCESS_ROWS.some(connection, {one for one in self._makers.values() if one})
+
+    def of(self, key: Key) -> Reason:
+        name, cluster = key[:2]
+        feed, maker = self._store.feed(name), self._makers[key]
+        record = self._records.get(maker) if maker else None
+        state = (record.state if record else InstanceState.WAITING).value
+        if producers := self._store.producers(name, cluster):
+            nominal = maker[2] if maker else None
+            return NotWritten(producers[0].name, nominal, state if maker else None)
+        if maker:
+            return NotCopied(maker[0], state)
+        if key in self._known:
+            return self._known[key]
+        return NotRefreshedSince(key[2]) if feed.snapshot else NotLanded()
+
+    def _maker(self, name: str, cluster: str, instance: datetime) -> Key | None:
+        """Of several writers, the last."""
+        writers = writers_of(self._store, self._store.feed(name), cluster, instance)
+        return (writers[-1][0].name, cluster, writers[-1][1]) if writers else None

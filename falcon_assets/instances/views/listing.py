@@ -14,7 +14,6 @@ from sqlalchemy import Connection
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.definition_versions import EntityVersions
 from falcon_assets.errors import UnknownInstanceError
-from falcon_assets.instances.rules.unlaunched import OffTimeline
 from falcon_assets.instances.store.instance_pages import FEED_ROWS, InstanceRows, Key
 from falcon_assets.instances.store.process_rows import PROCESS_ROWS
 from falcon_assets.instances.store.reruns import requests_at
@@ -23,7 +22,7 @@ from falcon_assets.instances.views.due import Asked, counted, in_order, without_
 from falcon_assets.instances.views.feed_listing import feed_instances
 from falcon_assets.instances.views.instance_definition import definition_of, versions_for
 from falcon_assets.instances.views.query import InstanceInfo, InstancePage, InstanceQuery, State
-from falcon_assets.instances.views.reasons import waiting_reasons
+from falcon_assets.instances.views.waiting_reasons import waiting_reasons
 from falcon_assets.model.access import may_read
 from falcon_assets.model.entity import Key as Entity
 from falcon_assets.model.feed import Feed
@@ -34,6 +33,7 @@ from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Result
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, RerunRequest
+from falcon_assets.planning.reasons import OffTimeline
 from falcon_assets.planning.retries import waits_for_rerun
 from falcon_assets.planning.workloads import Workload
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from falcon_assets.history.queries import Name
 from falcon_assets.instances.rules.situation import Decision
 from falcon_assets.instances.rules.waiting import InputsMissing
-from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons import Reason
 from falcon_assets.planning.workloads import Workload
 
 

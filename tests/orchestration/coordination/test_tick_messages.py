@@ -10,7 +10,7 @@ from falcon_assets.instances.coordination.ticks import WaitingNews, done, nothin
 from falcon_assets.instances.rules.readiness import MissingInput
 from falcon_assets.instances.rules.situation import Decision
 from falcon_assets.instances.rules.waiting import InputsMissing, InputsTimedOut, InRun, ProcessSuspended
-from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons import Reason
 
 START = datetime(2013, 1, 1, tzinfo=UTC)
 

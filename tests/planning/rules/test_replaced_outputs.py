@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from falcon_assets.instances.rules.coordination import decide
 from falcon_assets.instances.rules.readiness import Readiness
-from falcon_assets.instances.rules.replaced_outputs import NewerIsWritten
 from falcon_assets.instances.rules.situation import Situation
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.instance_record import RERUN, InstanceRecord, InstanceState, RerunRequest
+from falcon_assets.planning.reasons import NewerIsWritten
 from tests.builders import make_feed, make_process, workload_of
 
 START = parse_instant("2013-01-01T00:00Z")

@@ -27,7 +27,7 @@ from falcon_assets.instances.rules.waiting import (
     TurnPending,
     Waiting,
 )
-from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons import Reason
 
 NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
 LACKING = tuple(MissingInput("flights", "raw-flights", NOON + k * timedelta(hours=1)) for k in range(3))

@@ -14,11 +14,10 @@ from falcon_assets.features.triage.known import Data, Landing, Obstacle, Stretch
 from falcon_assets.features.triage.reasons import RunUnderWay
 from falcon_assets.features.triage.tree import Cause, causes_of
 from falcon_assets.features.triage.walk import Search
-from falcon_assets.instances.rules.unlaunched import LaunchPending
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, KnownFeedInstance
-from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons import LaunchPending, Reason
 from falcon_assets.planning.retries import KnownInstance
 from falcon_assets.planning.workloads import Workload
 from tests.builders import make_feed, make_process, workload_of

@@ -17,18 +17,11 @@ from falcon_assets.instances.coordination.cluster_snapshot import ClusterSnapsho
 from falcon_assets.instances.coordination.producer_situations import ProducerSituations, writers
 from falcon_assets.instances.rules.readiness import Readiness
 from falcon_assets.instances.rules.situation import Situation
-from falcon_assets.instances.rules.unlaunched import (
-    LaunchPending,
-    NotScheduled,
-    RerunRequested,
-    TimePending,
-    Undecidable,
-)
 from falcon_assets.instances.rules.waiting import NOT_READY, TAKEN, InRun, NoFreeSlot
 from falcon_assets.instances.store.instance_pages import Key
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.instance_record import RerunRequest
-from falcon_assets.planning.reason import Reason
+from falcon_assets.planning.reasons import LaunchPending, NotScheduled, Reason, RerunRequested, TimePending, Undecidable
 from falcon_assets.planning.retries import later, reopened
 from falcon_assets.planning.workloads import Workload
 

@@ -1,0 +1,187 @@
+"""Reasons for the state of an instance: as data for programs, as a sentence for people.
+
+Here are the base and the reasons without a rule of their own. Those for which coordinators wait are in
+``instances/rules/waiting.py``, those of retention in ``reasons_to_keep.py``; features have theirs in their folders.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, dataclass_transform
+
+from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.timeline import Timeline
+
+
+@dataclass_transform(frozen_default=True)
+@dataclass(frozen=True)
+class Reason:
+    """A reason; each kind is a class, a frozen dataclass by itself, whose fields are the details.
+
+    ``class Late(Reason, says="is late since {since}")`` declares the sentence, which is its ``str``; where details
+    are optional, override that.
+    """
+
+    kind: ClassVar[str] = ""
+    """Derived from the name of the class: ``inputs_missing``; stored, so a class keeps its name."""
+    _says: ClassVar[str] = ""
+
+    def __init_subclass__(cls, says: str | None = None) -> None:
+        cls.kind = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+        cls._says = cls._says if says is None else says
+        dataclass(frozen=True)(cls)
+
+    def __str__(self) -> str:
+        return self._says.format_map({one.name: _shown(getattr(self, one.name)) for one in fields(self)})
+
+    def as_data(self) -> dict[str, Any]:
+        """``kind``, ``text`` and the fields, in types of JSON; times as ``YYYY-MM-DDTHH:MMZ``, lengths in seconds."""
+        return {"kind": self.kind, "text": str(self), **_plain(self)}
+
+    @classmethod
+    def is_in(cls, data: Mapping[str, Any] | None) -> bool:
+        """Whether recorded data is of a reason of this kind."""
+        return data is not None and data.get("kind") == cls.kind
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(_shown, value))
+    return format_instant(value) if isinstance(value, datetime) else str(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return format_instant(value)
+    if isinstance(value, timedelta):
+        return int(value.total_seconds())
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    if hasattr(value, "__dataclass_fields__"):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    return value
+
+
+# Of instances without a run.
+
+
+class NotScheduled(Reason, says="is not run by itself: {entity} is not scheduled"):
+    entity: str
+
+
+class TimePending(Reason, says="is due at {until}"):
+    until: datetime
+
+
+class OffTimeline(Reason, says="is kept as it is, and is no instance of the present definition: {why_not}"):
+    """The definition lacks the instance since its frequency, start or end changed."""
+
+    why_not: str
+
+    @classmethod
+    def of(cls, timeline: Timeline, nominal: datetime) -> OffTimeline | None:
+        return None if timeline.contains(nominal) else cls(timeline.why_not(nominal))
+
+
+class LaunchPending(Reason, says="is ready: its coordinator launches it at its next tick"):
+    pass
+
+
+class RerunRequested(Reason):
+    """``by`` is empty for late data; ``waits`` None: nothing holds it back."""
+
+    by: str
+    why: str
+    waits: str | None
+
+    def __str__(self) -> str:
+        asked = f"asked for by {self.by}" if self.by else "what it read has changed"
+        return "is to run again: " + "; ".join(filter(None, (": ".join(filter(None, (asked, self.why))), self.waits)))
+
+
+class Undecidable(Reason, says="cannot be decided on: {problem}"):
+    """The workload cannot be decided on."""
+
+    problem: str
+
+
+# Of instances that ran, or that somebody stopped.
+
+
+class StoreAway(Reason, says="{text}"):
+    text: str
+
+
+class BeingWritten(Reason, says="{text}"):
+    text: str
+
+
+class NewerIsWritten(
+    Reason, says="snapshot {feed} has its instance {newest} already, which an earlier one does not replace"
+):
+    feed: str
+    newest: datetime
+
+
+class Commanded(Reason):
+    by: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} by {self.by}" + (f": {self.why}" if self.why else "")
+
+
+class Killed(Commanded):
+    pass
+
+
+class Suspended(Commanded):
+    pass
+
+
+class Resumed(Commanded):
+    pass
+
+
+# Of instances of feeds that are not there.
+
+
+class RemovedByRetention(Reason):
+    action: str
+    why: str
+    archive: str | None
+
+    def __str__(self) -> str:
+        done = f"was archived to {self.archive}" if self.archive else "was deleted by retention"
+        return f"{done}: {self.why}" if self.why else done
+
+
+class NotLanded(Reason, says="has not landed"):
+    pass
+
+
+class TakenBack(Reason, says="was there, and was taken back"):
+    """An instance that was recorded, but that a reader found missing."""
+
+
+class NotRefreshedSince(Reason, says="needs a refresh at or after {needed}"):
+    needed: datetime
+
+
+class NotWritten(Reason):
+    process: str
+    instance: datetime | None
+    state: str | None
+
+    def __str__(self) -> str:
+        if self.instance is None:
+            return f"is written by no instance of {self.process}"
+        return f"is not written: {self.process} {format_instant(self.instance)} is {self.state}"
+
+
+class NotCopied(Reason, says="is not copied: {replication} is {state}"):
+    replication: str
+    state: str
