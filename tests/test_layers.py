@@ -7,7 +7,8 @@ import pkgutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,7 @@ BANNED = {
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
+@cache
 def imported(module: Path) -> set[str]:
     names: set[str] = set()
     for node in ast.walk(ast.parse(module.read_text())):
@@ -109,21 +111,33 @@ def folder(name: str) -> str:
     return "/".join(steps) if (PACKAGE / "/".join(steps)).is_dir() else steps[0]
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_run_downward(module: Path) -> None:
-    if module == PACKAGE / "__init__.py":
-        return
+def found_in(modules: Iterable[Path], find: Callable[[Path], Iterable[str]]) -> dict[str, list[str]]:
+    """Collects what is wrong, by module."""
+    found = {str(module.relative_to(PACKAGE)): sorted(find(module)) for module in modules}
+    assert found, "no modules were looked at"
+    return {name: wrong for name, wrong in found.items() if wrong}
+
+
+def upward(module: Path) -> list[str]:
     here = ".".join(["falcon_assets", *module.relative_to(PACKAGE).with_suffix("").parts])
-    wrong = [
+    return [
         name
-        for name in sorted(imported(module))
+        for name in imported(module)
         if name.startswith("falcon_assets.")
         and ROOMS.index(name.split(".")[1]) > ROOMS.index(room(module))
         and not {(x, y) for x in (folder(here), room(module)) for y in (folder(name), name.split(".")[1])} & {*UPWARD}
     ]
-    assert wrong == []
+
+
+def banned(module: Path) -> list[str]:
     others = {name.split(".")[0] for name in imported(module)}
-    assert [name for name in others if name == "examples" or room(module) in BANNED.get(name, ())] == []
+    return [name for name in others if name == "examples" or room(module) in BANNED.get(name, ())]
+
+
+def test_imports_run_downward() -> None:
+    modules = [module for module in MODULES if module != PACKAGE / "__init__.py"]
+    assert found_in(modules, upward) == {}
+    assert found_in(modules, banned) == {}
 
 
 def test_no_exception_is_left_over() -> None:
@@ -136,31 +150,31 @@ def test_no_exception_is_left_over() -> None:
     assert [(one, other) for one, others in BETWEEN_FEATURES.items() for other in others - used[one]] == []
 
 
-@pytest.mark.parametrize(
-    "module", sorted((PACKAGE / "features").rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE))
-)
-def test_features_know_few_others(module: Path) -> None:
-    if (here := module.relative_to(PACKAGE / "features").parts[0]) != "__init__.py":
+def test_features_know_few_others() -> None:
+    def unknown(module: Path) -> set[str]:
+        here = module.relative_to(PACKAGE / "features").parts[0]
         names = {name.split(".")[2] for name in imported(module) if name.startswith("falcon_assets.features.")}
-        assert names - {here} - BETWEEN_FEATURES.get(here, set()) == set()
+        return names - {here} - BETWEEN_FEATURES.get(here, set())
+
+    modules = [*(PACKAGE / "features").rglob("*.py")]
+    assert found_in((module for module in modules if module != PACKAGE / "features" / "__init__.py"), unknown) == {}
 
 
-@pytest.mark.parametrize(
-    ("inside", "module"),
-    [(name, module) for name in PARTS for module in sorted((PACKAGE / name).rglob("*.py"))],
-    ids=lambda value: str(value.relative_to(PACKAGE)) if isinstance(value, Path) else value,
-)
-def test_imports_within_a_room_run_downward(inside: str, module: Path) -> None:
+@pytest.mark.parametrize("inside", PARTS)
+def test_imports_within_a_room_run_downward(inside: str) -> None:
     parts, prefix = PARTS[inside], f"falcon_assets.{inside.replace('/', '.')}."
 
     def part(steps: Sequence[str]) -> int:
         ours = [name for name in parts if name.split("/") == list(steps[: name.count("/") + 1])]
         return parts.index(max(ours, key=len, default=""))
 
-    names = [name.removeprefix(prefix).split(".") for name in imported(module) if name.startswith(prefix)]
-    here = module.relative_to(PACKAGE / inside).with_suffix("").parts
-    if here[-1] != "__init__":
-        assert [name for name in names if part(name) > part(here)] == []
+    def higher(module: Path) -> list[str]:
+        names = [name.removeprefix(prefix) for name in imported(module) if name.startswith(prefix)]
+        here = module.relative_to(PACKAGE / inside).with_suffix("").parts
+        return [name for name in names if part(name.split(".")) > part(here)]
+
+    modules = [module for module in (PACKAGE / inside).rglob("*.py") if module.name != "__init__.py"]
+    assert found_in(modules, higher) == {}
 
 
 def kinds_named(text: str) -> list[str]:
@@ -178,17 +192,10 @@ def kinds_named(text: str) -> list[str]:
     )
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        path
-        for path in MODULES
-        if not {PACKAGE / "storage" / "kinds", PACKAGE / "storage" / "files"} & set(path.parents)
-    ],
-    ids=lambda path: str(path.relative_to(PACKAGE)),
-)
-def test_nothing_outside_asks_which_kind_a_storage_is(module: Path) -> None:
-    assert kinds_named(module.read_text()) == []
+def test_nothing_outside_asks_which_kind_a_storage_is() -> None:
+    inside = {PACKAGE / "storage" / "kinds", PACKAGE / "storage" / "files"}
+    outside = [module for module in MODULES if not inside & set(module.parents)]
+    assert found_in(outside, lambda module: kinds_named(module.read_text())) == {}
 
 
 @pytest.mark.parametrize(
@@ -205,11 +212,9 @@ def test_the_guard_of_kinds_sees(line: str) -> None:
     assert kinds_named(line) != []
 
 
-@pytest.mark.parametrize(
-    "module", [path for path in MODULES if INSIDE not in path.parents], ids=lambda path: str(path.relative_to(PACKAGE))
-)
-def test_the_inside_of_dagster_is_touched_in_one_package(module: Path) -> None:
-    assert touches(module.read_text()) == []
+def test_the_inside_of_dagster_is_touched_in_one_package() -> None:
+    outside = [module for module in MODULES if INSIDE not in module.parents]
+    assert found_in(outside, lambda module: touches(module.read_text())) == {}
 
 
 @pytest.mark.parametrize(
