@@ -1,4 +1,4 @@
-"""What can be wrong, said so that a person can mend it.
+"""What can be wrong, said so that a person can fix it.
 
 Every exception that this package raises on purpose derives from :class:`FalconError`; its text is
 one or more plain sentences and never needs a traceback to be understood.

@@ -28,7 +28,7 @@ def main(tests: list[str]) -> int:
     options = ("-m", "not soak", "--continue-on-collection-errors", "-p", "no:cacheprovider")
     ended = subprocess.run([str(PYTHON), "-m", "pytest", *options, *tests], cwd=CHECKOUT, check=False).returncode
     if ended:
-        click.echo("Error: one of these releases breaks what is said above; mend it before `make constraints`")
+        click.echo("Error: one of these releases breaks what is said above; fix it before `make constraints`")
     else:
         click.echo("The tests pass with them: `make constraints` takes them")
     return ended

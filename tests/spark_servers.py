@@ -104,7 +104,7 @@ def standalone(folder: Path, port: int) -> Iterator[tuple[Cluster, list[subproce
     with daemon(folder, "master", "bin/spark-class", f"{package}.master.Master", *master) as (child, log):
         wait_for(lambda: listens(port), child, log)
         workers = ("bin/spark-class", f"{package}.worker.Worker", *worker, str(folder / "work"), url)
-        # In such a locale a JVM cannot say ü: what we tell its executors has to mend that.
+        # In such a locale a JVM cannot say ü: what we tell its executors has to fix that.
         with daemon(folder, "worker", *workers, LC_ALL="C") as (second, second_log):
             wait_for(lambda: "Registering worker" in log.read_text(), second, second_log)
             cluster = cluster_on(

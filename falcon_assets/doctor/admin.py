@@ -154,7 +154,7 @@ class InstallationStatus(Result):
     @property
     def ok(self) -> bool:
         """Whether all of it works; a part that does not run counts as not working, required or not."""
-        return all(one.judgement.status is Severity.OK for one in self.findings)
+        return all(one.diagnosis.status is Severity.OK for one in self.findings)
 
     @property
     def failed(self) -> bool:
@@ -186,7 +186,7 @@ def installation_status(installation: Installation) -> InstallationStatus:
     """Makes the :data:`CHECKS` of ``falcon doctor``."""
     settings = installation.settings
     findings = examine(datetime.now(UTC), CHECKS)
-    works = {one.check for one in findings if one.judgement.status is Severity.OK}
+    works = {one.check for one in findings if one.diagnosis.status is Severity.OK}
     entities = dict(Counter(one.status for one in entity_states(installation))) if works >= _ASKED else None
     clock = f"{settings.now().isoformat(timespec='seconds')} ({settings.clock})"
     behind = _behind(installation) if "database" in works else None

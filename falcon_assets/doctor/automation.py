@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.doctor.check import CheckContext, Judgement, lasting, not_checked, ok, problem, warning
+from falcon_assets.doctor.check import CheckContext, Diagnosis, lasting, not_checked, ok, problem, warning
 from falcon_assets.doctor.dagster_facts import DagsterFacts, SensorFacts
 from falcon_assets.errors import SettingsError, count_of
 from falcon_assets.planning.dagster_names import op_name
@@ -27,7 +27,7 @@ _PARTS = (("collector", "sla", "retention_at_once"), ("coordinator", "late_arriv
 _NAMED = 5
 
 
-def check_daemon(context: CheckContext) -> Iterator[Judgement]:
+def check_daemon(context: CheckContext) -> Iterator[Diagnosis]:
     try:
         facts = context.database()
     except SettingsError:
@@ -36,9 +36,9 @@ def check_daemon(context: CheckContext) -> Iterator[Judgement]:
     yield judge_daemons(facts.daemons, context.now) if facts and facts.has_dagster else _NEVER_RAN
 
 
-def check_sensors(context: CheckContext) -> Iterator[Judgement]:
-    facts, store = dagster_or_judgement(context), context.entities_if_sound()
-    if isinstance(facts, Judgement):
+def check_sensors(context: CheckContext) -> Iterator[Diagnosis]:
+    facts, store = dagster_or_diagnosis(context), context.entities_if_sound()
+    if isinstance(facts, Diagnosis):
         yield facts
     elif store is None:
         yield ok("there are no sensors without definitions")
@@ -47,8 +47,8 @@ def check_sensors(context: CheckContext) -> Iterator[Judgement]:
         yield from judge_sensors(facts.sensors, expected_sensors(store), context.now, ticking=ticking)
 
 
-def dagster_or_judgement(context: CheckContext) -> DagsterFacts | Judgement:
-    """Returns what Dagster shows, or the judgement if there is nothing to judge."""
+def dagster_or_diagnosis(context: CheckContext) -> DagsterFacts | Diagnosis:
+    """Returns what Dagster shows, or the diagnosis if there is nothing to judge."""
     try:
         facts = context.dagster()
     except SettingsError:
@@ -71,7 +71,7 @@ def is_alive(daemon: DaemonHealth, now: datetime) -> bool:
     return now - daemon.seen < SILENT
 
 
-def judge_daemons(daemons: Collection[DaemonHealth], now: datetime) -> Judgement:
+def judge_daemons(daemons: Collection[DaemonHealth], now: datetime) -> Diagnosis:
     dead = [one for one in daemons if not is_alive(one, now)]
     if not daemons:
         return warning("Dagster's daemon has never run here: nothing runs by itself", _START)
@@ -87,7 +87,7 @@ def judge_daemons(daemons: Collection[DaemonHealth], now: datetime) -> Judgement
 
 def judge_sensors(
     sensors: Sequence[SensorFacts], expected: Mapping[str, bool], now: datetime, *, ticking: bool
-) -> Iterator[Judgement]:
+) -> Iterator[Diagnosis]:
     """Judges the sensors of this installation.
 
     Args:
@@ -99,9 +99,9 @@ def judge_sensors(
     known = {one.name: one for one in sensors if one.name in expected}
     well = 0
     for one in known.values():
-        judgements = list(_judge(one, now, ticking=ticking))
-        yield from judgements
-        well += not judgements
+        diagnoses = list(_judge(one, now, ticking=ticking))
+        yield from diagnoses
+        well += not diagnoses
     never = [name for name, is_needed in expected.items() if is_needed and name not in known]
     if never and ticking:
         more = f" and {len(never) - _NAMED} more" if len(never) > _NAMED else ""
@@ -114,11 +114,11 @@ def judge_sensors(
         yield ok(f"{count_of(well, 'sensor ticks', 'sensors tick')} without errors{late}")
 
 
-def _judge(sensor: SensorFacts, now: datetime, *, ticking: bool) -> Iterator[Judgement]:
+def _judge(sensor: SensorFacts, now: datetime, *, ticking: bool) -> Iterator[Diagnosis]:
     if sensor.is_stopped:
         yield problem(f"the sensor {sensor.name} is stopped", f"dagster sensor start {sensor.name}")
     elif sensor.last is not None and sensor.last.failure is not None:
-        fix = "falcon validate" if "definitions" in sensor.last.failure else "mend that; the next tick tries again"
+        fix = "falcon validate" if "definitions" in sensor.last.failure else "fix that; the next tick tries again"
         yield problem(f"the last tick of the sensor {sensor.name} failed: {_short(sensor.last.failure)}", fix)
     elif ticking and sensor.last is not None and now - sensor.last.began > LATE:
         yield warning(

@@ -26,22 +26,22 @@ class Severity(Enum):
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Diagnosis:
     status: Severity
     text: str
     fix: str = ""
 
 
-def ok(text: str) -> Judgement:
-    return Judgement(Severity.OK, shown(text))
+def ok(text: str) -> Diagnosis:
+    return Diagnosis(Severity.OK, shown(text))
 
 
-def warning(text: str, fix: str) -> Judgement:
-    return Judgement(Severity.WARNING, shown(text), shown(fix))
+def warning(text: str, fix: str) -> Diagnosis:
+    return Diagnosis(Severity.WARNING, shown(text), shown(fix))
 
 
-def problem(text: str, fix: str) -> Judgement:
-    return Judgement(Severity.PROBLEM, shown(text), shown(fix))
+def problem(text: str, fix: str) -> Diagnosis:
+    return Diagnosis(Severity.PROBLEM, shown(text), shown(fix))
 
 
 def shown(text: str) -> str:
@@ -133,5 +133,5 @@ def lasting(time: timedelta) -> str:
     return count_of(seconds, "second")
 
 
-def not_checked(why: str) -> Judgement:
-    return warning(f"not checked: {why}", "mend that first")
+def not_checked(why: str) -> Diagnosis:
+    return warning(f"not checked: {why}", "fix that first")

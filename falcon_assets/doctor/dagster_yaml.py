@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from falcon_assets.doctor.check import CheckContext, Judgement, ok, problem, warning
+from falcon_assets.doctor.check import CheckContext, Diagnosis, ok, problem, warning
 
 _FILE = "dagster.yaml"
 _CLASS = "module: falcon_assets.dagster_instance, class: FalconStorage, config: {}"
@@ -19,7 +19,7 @@ FindClass: TypeAlias = Callable[[str, str, Mapping[str, Any]], "type[Any] | str"
 """Returns the class of that name in that module, or the reason why Dagster cannot make one with that configuration."""
 
 
-def check_instance(context: CheckContext) -> Iterator[Judgement]:
+def check_instance(context: CheckContext) -> Iterator[Diagnosis]:
     """Whether Dagster keeps its history where the ledger reads it, and can start runs."""
     told = context.environ.get("DAGSTER_HOME")
     folder = Path(told).expanduser() if told else Path.cwd()
@@ -33,7 +33,7 @@ def check_instance(context: CheckContext) -> Iterator[Judgement]:
         yield from _of_file(file, context.environ)
 
 
-def judge_absence(folder: Path, *, told: bool) -> Judgement:
+def judge_absence(folder: Path, *, told: bool) -> Diagnosis:
     """Judges a folder without ``dagster.yaml``; ``told``: DAGSTER_HOME names it, else Dagster is started in it."""
     if told:
         return problem(
@@ -47,7 +47,7 @@ def judge_absence(folder: Path, *, told: bool) -> Judgement:
     )
 
 
-def _of_file(file: Path, environ: Mapping[str, str]) -> Iterator[Judgement]:
+def _of_file(file: Path, environ: Mapping[str, str]) -> Iterator[Diagnosis]:
     from falcon_assets.history.dagster_internals.instance_config import (  # noqa: PLC0415 - loads Dagster
         config_errors,
         find_class,
@@ -56,23 +56,23 @@ def _of_file(file: Path, environ: Mapping[str, str]) -> Iterator[Judgement]:
     try:
         declared = yaml.safe_load(file.read_text()) or {}
     except (OSError, UnicodeError) as error:
-        yield problem(f"{file} cannot be read: {error}", "mend that: Dagster does not start with it")
+        yield problem(f"{file} cannot be read: {error}", "fix that: Dagster does not start with it")
         return
     except yaml.YAMLError as error:
-        yield problem(f"{file} is no YAML: {error}", "mend that: Dagster does not start with it")
+        yield problem(f"{file} is no YAML: {error}", "fix that: Dagster does not start with it")
         return
     if not isinstance(declared, dict):
-        yield problem(f"{file} is no mapping", "mend that: Dagster does not start with it")
+        yield problem(f"{file} is no mapping", "fix that: Dagster does not start with it")
         return
     errors = config_errors(file.parent)
-    yield from (problem(f"{file}: {one}", "mend that: Dagster does not start with it") for one in errors)
+    yield from (problem(f"{file}: {one}", "fix that: Dagster does not start with it") for one in errors)
     if not errors:
         yield from judge_declared(file, declared, environ, find_class)
 
 
 def judge_declared(
     file: Path, declared: Mapping[str, Any], environ: Mapping[str, str], find: FindClass
-) -> Iterator[Judgement]:
+) -> Iterator[Diagnosis]:
     """Judges the content of ``dagster.yaml``, which Dagster accepts; ``environ`` is for values like ``{env: NAME}``."""
     said = [*_missing(file, declared, find), *_history(file, declared, find), *_slots(file, declared, environ)]
     yield from said
@@ -80,10 +80,10 @@ def judge_declared(
         yield ok(f"{file} keeps history where the ledger reads it, and its classes are there")
 
 
-def _missing(file: Path, declared: Mapping[str, Any], find: FindClass) -> Iterator[Judgement]:
+def _missing(file: Path, declared: Mapping[str, Any], find: FindClass) -> Iterator[Diagnosis]:
     for part, one in _classes(declared):
         if isinstance(found := find(one["module"], one["class"], one.get("config") or {}), str):
-            yield problem(f"{file}: {part}: {found}", f"mend {part}, or leave it out")
+            yield problem(f"{file}: {part}: {found}", f"fix {part}, or leave it out")
 
 
 def _classes(declared: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -93,7 +93,7 @@ def _classes(declared: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, An
             yield part, one
 
 
-def _history(file: Path, declared: Mapping[str, Any], find: FindClass) -> Iterator[Judgement]:
+def _history(file: Path, declared: Mapping[str, Any], find: FindClass) -> Iterator[Diagnosis]:
     """Yields nothing if history is in PostgreSQL, with partitions for frequencies without a cron line."""
     storage = declared.get("storage")
     parts = [str(declared[part].get("class")) for part in _PARTS_OF_STORAGE if part in declared]
@@ -122,7 +122,7 @@ def _history(file: Path, declared: Mapping[str, Any], find: FindClass) -> Iterat
         )
 
 
-def _slots(file: Path, declared: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[Judgement]:
+def _slots(file: Path, declared: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[Diagnosis]:
     places = (
         ("concurrency.runs", (declared.get("concurrency") or {}).get("runs")),
         ("run_queue", declared.get("run_queue")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from falcon_assets.doctor.check import CheckContext, Judgement, lasting, not_checked, ok, problem, warning
+from falcon_assets.doctor.check import CheckContext, Diagnosis, lasting, not_checked, ok, problem, warning
 from falcon_assets.doctor.database_facts import DatabaseFacts
 from falcon_assets.errors import SettingsError
 from falcon_assets.history.database import revisions, wrong_revision
@@ -18,12 +18,12 @@ _POOLER = (
 )
 _CONNECTING = {
     "pooling mode": _POOLER,
-    "password authentication failed": "mend user and password in FALCON_DATABASE_URL",
+    "password authentication failed": "fix user and password in FALCON_DATABASE_URL",
     "no password supplied": "add the password to FALCON_DATABASE_URL",
     "no pg_hba.conf entry": "let this machine and user in: pg_hba.conf of the server",
-    "role": "create that user, or mend FALCON_DATABASE_URL",
-    "database": "create the database (createdb), or mend FALCON_DATABASE_URL",
-    "could not translate host name": "mend the host in FALCON_DATABASE_URL, or the name service of this machine",
+    "role": "create that user, or fix FALCON_DATABASE_URL",
+    "database": "create the database (createdb), or fix FALCON_DATABASE_URL",
+    "could not translate host name": "fix the host in FALCON_DATABASE_URL, or the name service of this machine",
     "too many": "end what holds connections, or raise max_connections of the server",
     "starting up": "wait until it has started, and look again",
     "is full": "free some space on the disk of the server",
@@ -31,11 +31,11 @@ _CONNECTING = {
 }
 
 
-def check_database(context: CheckContext) -> Iterator[Judgement]:
+def check_database(context: CheckContext) -> Iterator[Diagnosis]:
     try:
         facts = context.database()
     except SettingsError as error:
-        yield problem(str(error), mend_connection(str(error), embedded=context.settings.database_url is None))
+        yield problem(str(error), connection_fix(str(error), embedded=context.settings.database_url is None))
         return
     if facts is None:
         yield ok("embedded PostgreSQL, which the first command that needs it makes")
@@ -43,10 +43,10 @@ def check_database(context: CheckContext) -> Iterator[Judgement]:
     yield judge_database(facts, embedded=context.settings.database_url is None)
 
 
-def check_migrations(context: CheckContext) -> Iterator[Judgement]:
+def check_migrations(context: CheckContext) -> Iterator[Diagnosis]:
     """Whether the tables of the ledger and of Dagster have the revisions that the installed versions need."""
     facts = _facts(context)
-    if isinstance(facts, Judgement):
+    if isinstance(facts, Diagnosis):
         yield facts
         return
     yield judge_ledger(facts.ledger, facts.ledger_head)
@@ -54,11 +54,11 @@ def check_migrations(context: CheckContext) -> Iterator[Judgement]:
         yield judge_dagster_schema(*context.dagster_schema())
 
 
-def check_clock(context: CheckContext) -> Iterator[Judgement]:
+def check_clock(context: CheckContext) -> Iterator[Diagnosis]:
     """Whether the clocks agree, and none was set back."""
     yield judge_setting(context.settings.clock)
     facts = _facts(context)
-    if isinstance(facts, Judgement):
+    if isinstance(facts, Diagnosis):
         yield facts
         return
     yield judge_apart(facts.ahead)
@@ -69,7 +69,7 @@ def check_clock(context: CheckContext) -> Iterator[Judgement]:
         yield problem(f"{what}by the other", fix)
 
 
-def _facts(context: CheckContext) -> DatabaseFacts | Judgement:
+def _facts(context: CheckContext) -> DatabaseFacts | Diagnosis:
     try:
         facts = context.database()
     except SettingsError:
@@ -77,19 +77,19 @@ def _facts(context: CheckContext) -> DatabaseFacts | Judgement:
     return ok("there is no database yet") if facts is None else facts
 
 
-def mend_connection(reason: str, *, embedded: bool) -> str:
+def connection_fix(reason: str, *, embedded: bool) -> str:
     said = reason.partition("cannot be reached: ")[2] or reason
     fix = next((fix for sign, fix in _CONNECTING.items() if sign in said), None)
     if fix is None or (embedded and "does not exist" in said):
         return (
             "read its log in FALCON_HOME/postgres/log, or name another server in FALCON_DATABASE_URL"
             if embedded
-            else "start PostgreSQL there, or mend host and port in FALCON_DATABASE_URL"
+            else "start PostgreSQL there, or fix host and port in FALCON_DATABASE_URL"
         )
     return fix
 
 
-def judge_database(facts: DatabaseFacts, *, embedded: bool) -> Judgement:
+def judge_database(facts: DatabaseFacts, *, embedded: bool) -> Diagnosis:
     version = facts.version // 10_000
     what = f"{'embedded ' if embedded else ''}PostgreSQL {version}"
     if facts.loses_sessions:
@@ -110,7 +110,7 @@ def judge_database(facts: DatabaseFacts, *, embedded: bool) -> Judgement:
     return ok(f"{what} answers{', through a pooler that keeps sessions' if facts.is_pooled else ''}")
 
 
-def judge_ledger(found: str | None, head: str) -> Judgement:
+def judge_ledger(found: str | None, head: str) -> Diagnosis:
     if found is None:
         return ok("the ledger has no tables yet: the first command that needs them makes them")
     if found not in revisions():
@@ -123,7 +123,7 @@ def judge_ledger(found: str | None, head: str) -> Judgement:
     return ok(f"the ledger is at revision {head}")
 
 
-def judge_dagster_schema(found: str | None, head: str) -> Judgement:
+def judge_dagster_schema(found: str | None, head: str) -> Diagnosis:
     if found == head:
         return ok(f"Dagster's tables are at revision {head}")
     return problem(
@@ -132,7 +132,7 @@ def judge_dagster_schema(found: str | None, head: str) -> Judgement:
     )
 
 
-def judge_setting(clock: Clock) -> Judgement:
+def judge_setting(clock: Clock) -> Diagnosis:
     if clock.origin is not None and not clock.runs:
         return warning(
             f"the falcon clock stands still at {clock.text}: nothing new becomes due", "leave FALCON_CLOCK out"
@@ -140,7 +140,7 @@ def judge_setting(clock: Clock) -> Judgement:
     return ok(f"the falcon clock shows {clock}")
 
 
-def judge_apart(ahead: timedelta) -> Judgement:
+def judge_apart(ahead: timedelta) -> Diagnosis:
     apart = abs(ahead)
     if apart < _SLIGHTLY_APART:
         return ok("this machine and the database agree on the time")
@@ -150,7 +150,7 @@ def judge_apart(ahead: timedelta) -> Judgement:
     return problem(said, fix) if apart > APART else warning(said, fix)
 
 
-def judge_set_back(newest: datetime, now: datetime) -> Judgement:
+def judge_set_back(newest: datetime, now: datetime) -> Diagnosis:
     return problem(
         f"the clock of this machine went back: the newest event was written {lasting(newest - now)} from now "
         f"({newest:%Y-%m-%dT%H:%M:%SZ})",

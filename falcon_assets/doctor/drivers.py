@@ -13,7 +13,7 @@ import psutil
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.compute.spark.endpoints.confs import is_connect
 from falcon_assets.compute.spark.endpoints.connect_endpoint import served_port
-from falcon_assets.doctor.check import CheckContext, Judgement, ok, problem, warning
+from falcon_assets.doctor.check import CheckContext, Diagnosis, ok, problem, warning
 
 _MEMORY = "spark.driver.memory"
 _SIZE = re.compile(r"(\d+)\s*([kmgtp]?)i?b?", re.IGNORECASE)
@@ -25,13 +25,13 @@ _PYTHONS = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 _LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
-def check_memory(context: CheckContext) -> Iterator[Judgement]:
+def check_memory(context: CheckContext) -> Iterator[Diagnosis]:
     """Whether drivers on this machine require more memory than it has."""
     store = context.entities_if_sound()
     yield from judge_memory(declared_here(store, _MEMORY) if store else {}, memory_of_machine())
 
 
-def check_workers(context: CheckContext) -> Iterator[Judgement]:
+def check_workers(context: CheckContext) -> Iterator[Diagnosis]:
     """Whether the Python interpreters exist that Spark is configured to start here."""
     store = context.entities_if_sound()
     told = {name: context.environ[name] for name in _PYTHONS if context.environ.get(name)}
@@ -70,7 +70,7 @@ def _on_this_machine(store: EntityStore) -> bool:
     return any(_drives_here(store.clusters[one.cluster].interfaces.execute.endpoint) for one in store.workloads)
 
 
-def judge_memory(asked: Mapping[str, str], total: int) -> Iterator[Judgement]:
+def judge_memory(asked: Mapping[str, str], total: int) -> Iterator[Diagnosis]:
     """Judges the memory that drivers require, by place (``4g``), of the machine's ``total`` bytes."""
     well = True
     for place, text in asked.items():
@@ -104,7 +104,7 @@ def _gib(size: float) -> str:
     return f"{size / (1 << 30):.1f} GiB"
 
 
-def judge_interpreters(told: Mapping[str, str], path: str) -> Iterator[Judgement]:
+def judge_interpreters(told: Mapping[str, str], path: str) -> Iterator[Diagnosis]:
     """Judges the Python interpreters that Spark is configured to start, by place; ``path`` is searched for them."""
     missing = {place: program for place, program in told.items() if shutil.which(program, path=path) is None}
     for place, program in missing.items():

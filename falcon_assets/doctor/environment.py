@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.doctor.check import CheckContext, Judgement, ok, problem, warning
+from falcon_assets.doctor.check import CheckContext, Diagnosis, ok, problem, warning
 from falcon_assets.errors import FalconError, InvalidDefinitionsError, MissingDefinitionsError, count_of
 from falcon_assets.model.cluster import Cluster, EnvironmentValue
 from falcon_assets.model.feed import Feed
@@ -20,7 +20,7 @@ from falcon_assets.settings import VARIABLES
 _ALIKE = 0.8
 
 
-def check_definitions(context: CheckContext) -> Iterator[Judgement]:
+def check_definitions(context: CheckContext) -> Iterator[Diagnosis]:
     try:
         found = context.entities()
     except MissingDefinitionsError as error:
@@ -28,7 +28,7 @@ def check_definitions(context: CheckContext) -> Iterator[Judgement]:
     except InvalidDefinitionsError as error:
         yield problem(str(error).splitlines()[-1], "falcon validate lists them")
     except FalconError as error:
-        yield problem(str(error), "mend FALCON_COLO or the definitions")
+        yield problem(str(error), "fix FALCON_COLO or the definitions")
     else:
         counts = (
             (found.clusters, "cluster", None),
@@ -38,12 +38,12 @@ def check_definitions(context: CheckContext) -> Iterator[Judgement]:
         yield ok(", ".join(count_of(len(those), noun, plural) for those, noun, plural in counts))
 
 
-def check_secrets(context: CheckContext) -> Iterator[Judgement]:
+def check_secrets(context: CheckContext) -> Iterator[Diagnosis]:
     """Whether the variables are set that definitions and receivers of notifications name."""
     yield from judge_secrets(_named_here(context), context.environ)
 
 
-def check_variables(context: CheckContext) -> Iterator[Judgement]:
+def check_variables(context: CheckContext) -> Iterator[Diagnosis]:
     """Whether variables are set that are not used."""
     yield from judge_variables(context.environ, _named_here(context))
 
@@ -82,7 +82,7 @@ def _named(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
             yield from _named(inner, (*path, str(index)))
 
 
-def judge_secrets(named: Mapping[str, list[str]], environ: Mapping[str, str]) -> Iterator[Judgement]:
+def judge_secrets(named: Mapping[str, list[str]], environ: Mapping[str, str]) -> Iterator[Diagnosis]:
     unset = 0
     for name, places in named.items():
         if not environ.get(name):
@@ -97,7 +97,7 @@ def judge_secrets(named: Mapping[str, list[str]], environ: Mapping[str, str]) ->
         yield ok(f"{count_of(len(named), 'variable is', 'variables are')} named in definitions, and set")
 
 
-def judge_variables(environ: Mapping[str, str], named: Mapping[str, object]) -> Iterator[Judgement]:
+def judge_variables(environ: Mapping[str, str], named: Mapping[str, object]) -> Iterator[Diagnosis]:
     """Judges unused variables whose names resemble settings."""
     strange = 0
     for name in sorted(environ.keys() - VARIABLES - named.keys()):

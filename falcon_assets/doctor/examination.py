@@ -26,13 +26,13 @@ from falcon_assets.doctor import dagster_yaml as instance
 from falcon_assets.doctor import receivers as lineage
 from falcon_assets.doctor import stores as connectors
 from falcon_assets.doctor import stores as registries
-from falcon_assets.doctor.check import CheckContext, Judgement, Severity, problem
+from falcon_assets.doctor.check import CheckContext, Diagnosis, Severity, problem
 from falcon_assets.doctor.side_by_side import side_by_side
 from falcon_assets.errors import FalconError, SettingsError
 from falcon_assets.operations.operation import Result
 from falcon_assets.settings import load_settings
 
-Check: TypeAlias = Callable[[CheckContext], Iterable[Judgement]]
+Check: TypeAlias = Callable[[CheckContext], Iterable[Diagnosis]]
 ANSWER_SECONDS = 10.0
 SESSION_SECONDS = 90.0
 """For checks that start a Spark."""
@@ -80,8 +80,8 @@ _NEEDED = (
 @dataclass(frozen=True)
 class CheckResult(Result):
     check: str
-    judgement: Judgement
-    keys = ("check", *(f"{name}=judgement.{name}" for name in ("status", "text", "fix")))
+    diagnosis: Diagnosis
+    keys = ("check", *(f"{name}=diagnosis.{name}" for name in ("status", "text", "fix")))
 
 
 def examine(now: datetime, names: Collection[str] = ()) -> tuple[CheckResult, ...]:
@@ -89,7 +89,7 @@ def examine(now: datetime, names: Collection[str] = ()) -> tuple[CheckResult, ..
     try:
         settings = load_settings()
     except SettingsError as error:
-        return (CheckResult("settings", problem(str(error), "mend that variable: nothing else is checked before")),)
+        return (CheckResult("settings", problem(str(error), "fix that variable: nothing else is checked before")),)
     return tuple(_examine(CheckContext(settings, now), names or CHECKS))
 
 
@@ -99,7 +99,7 @@ def _examine(context: CheckContext, names: Collection[str]) -> Iterator[CheckRes
         import_module(f"falcon_assets.{module}")
     if "stores" in wanted:
         stores.load_drivers(context)
-    asked = {name: partial(_judgements, check, context) for name, check in wanted.items()}
+    asked = {name: partial(_diagnoses, check, context) for name, check in wanted.items()}
     slow = {name: asked.pop(name) for name in list(asked) if wanted[name] is connectors.check_connectors}
     answers = side_by_side(asked, ANSWER_SECONDS) | side_by_side(slow, SESSION_SECONDS)
     for name in wanted:
@@ -108,15 +108,15 @@ def _examine(context: CheckContext, names: Collection[str]) -> Iterator[CheckRes
         yield from (CheckResult(name, one) for one in answers.get(name, (late,)))
 
 
-def _judgements(check: Check, context: CheckContext) -> tuple[Judgement, ...]:
+def _diagnoses(check: Check, context: CheckContext) -> tuple[Diagnosis, ...]:
     try:
         return tuple(check(context))
     except FalconError as error:
-        return (problem(str(error), "mend that"),)
+        return (problem(str(error), "fix that"),)
     except Exception as error:  # drivers raise anything, and may quote secrets
         return (problem(f"it could not be checked ({type(error).__name__})", "report this as a bug of falcon doctor"),)
 
 
 def is_well(findings: Iterable[CheckResult]) -> bool:
     """Whether there is no problem; warnings are allowed."""
-    return all(one.judgement.status is not Severity.PROBLEM for one in findings)
+    return all(one.diagnosis.status is not Severity.PROBLEM for one in findings)

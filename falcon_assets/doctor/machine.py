@@ -11,7 +11,7 @@ from pathlib import Path
 
 from falcon_assets.compute.spark.endpoints.confs import without_secrets
 from falcon_assets.compute.spark.jvm import OLDEST, require_java, utf8_locale
-from falcon_assets.doctor.check import CheckContext, Judgement, ok, problem, warning
+from falcon_assets.doctor.check import CheckContext, Diagnosis, ok, problem, warning
 from falcon_assets.errors import FalconError, SettingsError
 
 _OLDEST_PYTHON = (3, 11)
@@ -20,7 +20,7 @@ ENOUGH_FILES = 1024
 """Sensors, runs and Spark each open hundreds of files and sockets."""
 
 
-def check_python(_context: CheckContext) -> Iterator[Judgement]:
+def check_python(_context: CheckContext) -> Iterator[Diagnosis]:
     packages = ", ".join(f"{name} {version(name)}" for name in ("falcon-assets", "dagster"))
     if sys.version_info < _OLDEST_PYTHON:
         oldest = ".".join(map(str, _OLDEST_PYTHON))
@@ -29,7 +29,7 @@ def check_python(_context: CheckContext) -> Iterator[Judgement]:
     yield ok(f"Python {platform.python_version()}, {packages}")
 
 
-def check_java(context: CheckContext) -> Iterator[Judgement]:
+def check_java(context: CheckContext) -> Iterator[Diagnosis]:
     try:
         path, found = require_java(context.environ)
     except SettingsError as error:
@@ -38,7 +38,7 @@ def check_java(context: CheckContext) -> Iterator[Judgement]:
         yield ok(f"Java {found}: {path}")
 
 
-def check_spark(context: CheckContext) -> Iterator[Judgement]:
+def check_spark(context: CheckContext) -> Iterator[Diagnosis]:
     """Which Spark is installed, and whether the execute endpoints answer."""
     from falcon_assets.compute.spark.endpoints.reachable import (  # noqa: PLC0415 - loads Spark's client
         require_reachable,
@@ -57,12 +57,12 @@ def check_spark(context: CheckContext) -> Iterator[Judgement]:
             yield ok(f"cluster {name!r} computes on {without_secrets(execute)}")
 
 
-def check_capture(context: CheckContext) -> Iterator[Judgement]:
+def check_capture(context: CheckContext) -> Iterator[Diagnosis]:
     from falcon_assets.compute.spark.capture.listener_jar import ListenerJar  # noqa: PLC0415 - loads PySpark
 
     jar = ListenerJar(context.settings.home)
     if said := jar.problem:
-        fix = f"mend that, the next session tries it again; what the compiler said is in {jar.log}"
+        fix = f"fix that, the next session tries it again; what the compiler said is in {jar.log}"
         yield warning(f"what workflows read and write is not captured: {said.splitlines()[0]}", fix)
     elif jar.path.exists():
         yield ok(f"what workflows read and write is captured: {jar.path}")
@@ -78,7 +78,7 @@ def installed_spark() -> Path:
     return Path(found.origin).parent if found and found.origin else Path()
 
 
-def judge_spark_home(told: str | None, installed: Path) -> Judgement:
+def judge_spark_home(told: str | None, installed: Path) -> Diagnosis:
     """Judges SPARK_HOME, which PySpark uses: it may be of another version."""
     if told and Path(told).resolve() != installed.resolve():
         return warning(
@@ -87,12 +87,12 @@ def judge_spark_home(told: str | None, installed: Path) -> Judgement:
     return ok(f"PySpark {version('pyspark')}")
 
 
-def check_encoding(_context: CheckContext) -> Iterator[Judgement]:
+def check_encoding(_context: CheckContext) -> Iterator[Diagnosis]:
     """Whether file names with any letter can be read."""
     yield judge_encoding(sys.getfilesystemencoding(), jvm=bool(utf8_locale()) or sys.platform != "linux")
 
 
-def judge_encoding(encoding: str, *, jvm: bool) -> Judgement:
+def judge_encoding(encoding: str, *, jvm: bool) -> Diagnosis:
     """Judges Python's encoding of file names; ``jvm``: there is a locale with which a JVM decodes names as UTF-8."""
     if encoding.lower() not in ("utf-8", "utf8"):
         return problem(
@@ -107,11 +107,11 @@ def judge_encoding(encoding: str, *, jvm: bool) -> Judgement:
     return ok("names of files are UTF-8")
 
 
-def check_limits(_context: CheckContext) -> Iterator[Judgement]:
+def check_limits(_context: CheckContext) -> Iterator[Diagnosis]:
     yield judge_files(*resource.getrlimit(resource.RLIMIT_NOFILE))
 
 
-def judge_files(soft: int, hard: int) -> Judgement:
+def judge_files(soft: int, hard: int) -> Diagnosis:
     """Judges the limits of open files; -1: unlimited."""
     if 0 <= soft < ENOUGH_FILES:
         can = f"ulimit -n {ENOUGH_FILES}" if not 0 <= hard < ENOUGH_FILES else "raise the hard limit (limits.conf)"

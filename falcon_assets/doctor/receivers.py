@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from falcon_assets.doctor.check import CheckContext, Judgement, ok, problem, warning
+from falcon_assets.doctor.check import CheckContext, Diagnosis, ok, problem, warning
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 
 
-def check_receivers(context: CheckContext) -> Iterator[Judgement]:
+def check_receivers(context: CheckContext) -> Iterator[Diagnosis]:
     """Whether apprise has a service for the URL of each receiver in definitions and settings."""
     yield from judge_receivers(_named(context), context.environ)
 
@@ -27,7 +27,7 @@ def _named(context: CheckContext) -> dict[str, str]:
     return found
 
 
-def judge_receivers(named: Mapping[str, str], environ: Mapping[str, str]) -> Iterator[Judgement]:
+def judge_receivers(named: Mapping[str, str], environ: Mapping[str, str]) -> Iterator[Diagnosis]:
     """Judges the URLs in set variables (unset ones are another check's matter). URLs are secrets, and never quoted."""
     told = {name: place for name, place in named.items() if environ.get(name, "").strip()}
     if not told:
@@ -39,7 +39,7 @@ def judge_receivers(named: Mapping[str, str], environ: Mapping[str, str]) -> Ite
     for name in unknown:
         yield problem(
             f"{name} does not hold one URL that apprise knows ({told[name]} names it): nobody is told there",
-            f"mend {name} here and wherever Dagster runs, such as mailto://user:password@host or json://host/path; "
+            f"fix {name} here and wherever Dagster runs, such as mailto://user:password@host or json://host/path; "
             "some services need a package more",
         )
     if len(told) > len(unknown):
@@ -49,7 +49,7 @@ def judge_receivers(named: Mapping[str, str], environ: Mapping[str, str]) -> Ite
 ANSWER_SECONDS = 8.0
 
 
-def check_openlineage(context: CheckContext) -> Iterator[Judgement]:
+def check_openlineage(context: CheckContext) -> Iterator[Diagnosis]:
     """Whether the service answers; nothing is sent, so it is unknown whether it would accept lineage."""
     settings = context.settings
     if settings.openlineage_url is None:
@@ -59,14 +59,14 @@ def check_openlineage(context: CheckContext) -> Iterator[Judgement]:
 
     where = f"{settings.openlineage_url}/api/v1/lineage"
     key = {"Authorization": f"Bearer {settings.openlineage_key}"} if settings.openlineage_key else {}
-    fix = "start it, or mend FALCON_OPENLINEAGE_URL: what is not sent within three days is given up"
+    fix = "start it, or fix FALCON_OPENLINEAGE_URL: what is not sent within three days is given up"
     try:
         answer = requests.get(where, headers=key, timeout=ANSWER_SECONDS, allow_redirects=False)
     except (requests.RequestException, UnicodeError) as error:  # their texts quote what was sent
         yield warning(f"{where} does not answer ({type(error).__name__}): lineage waits", fix)
         return
     if answer.status_code in (401, 403):
-        yield warning(f"{where} refuses us ({answer.status_code}): lineage waits", "mend FALCON_OPENLINEAGE_API_KEY")
+        yield warning(f"{where} refuses us ({answer.status_code}): lineage waits", "fix FALCON_OPENLINEAGE_API_KEY")
     elif answer.status_code >= 500:
         yield warning(f"{where} answers {answer.status_code}: lineage waits", fix)
     elif answer.is_redirect:

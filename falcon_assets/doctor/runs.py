@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from falcon_assets.doctor.automation import dagster_or_judgement, is_alive
-from falcon_assets.doctor.check import CheckContext, Judgement, lasting, ok, problem, warning
+from falcon_assets.doctor.automation import dagster_or_diagnosis, is_alive
+from falcon_assets.doctor.check import CheckContext, Diagnosis, lasting, ok, problem, warning
 from falcon_assets.doctor.dagster_facts import MOST_RUNS, DagsterFacts, RunFacts
 from falcon_assets.errors import count_of
 
@@ -19,24 +19,24 @@ _TAKES_ITS_LOCK = timedelta(minutes=1)
 _LAUNCHER = "QUEUED_RUN_COORDINATOR"
 
 
-def check_queue(context: CheckContext) -> Iterator[Judgement]:
-    facts = dagster_or_judgement(context)
-    yield facts if isinstance(facts, Judgement) else judge_queue(facts, context.now)
+def check_queue(context: CheckContext) -> Iterator[Diagnosis]:
+    facts = dagster_or_diagnosis(context)
+    yield facts if isinstance(facts, Diagnosis) else judge_queue(facts, context.now)
 
 
-def check_runs(context: CheckContext) -> Iterator[Judgement]:
-    facts = dagster_or_judgement(context)
-    if isinstance(facts, Judgement):
+def check_runs(context: CheckContext) -> Iterator[Diagnosis]:
+    facts = dagster_or_diagnosis(context)
+    if isinstance(facts, Diagnosis):
         yield facts
         return
-    hanging = [judgement for one in facts.runs for judgement in judge_run(one, context.now)]
+    hanging = [diagnosis for one in facts.runs for diagnosis in judge_run(one, context.now)]
     yield from hanging
     if not hanging:
         looked = f" (the first {MOST_RUNS} of them)" if facts.at_work > MOST_RUNS else ""
         yield ok(f"{count_of(facts.at_work, 'run is', 'runs are')} at work, and none hangs{looked}")
 
 
-def judge_queue(facts: DagsterFacts, now: datetime) -> Judgement:
+def judge_queue(facts: DagsterFacts, now: datetime) -> Diagnosis:
     of_all = "any number" if facts.places is None else str(facts.places)
     taken = f"{facts.at_work} of {of_all} runs are at work"
     oldest = facts.oldest_queued
@@ -59,7 +59,7 @@ def judge_queue(facts: DagsterFacts, now: datetime) -> Judgement:
     )
 
 
-def judge_run(run: RunFacts, now: datetime) -> Iterator[Judgement]:
+def judge_run(run: RunFacts, now: datetime) -> Iterator[Diagnosis]:
     """Yields nothing if the run, which occupies a slot, proceeds."""
     name, silent = f"the run {run.run_id} of {run.job}", now - run.last_event
     if run.is_lost and silent > _TAKES_ITS_LOCK:

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from falcon_assets.base.home import NEEDED_BYTES
-from falcon_assets.doctor.check import CheckContext, Judgement, ok, problem, warning
+from falcon_assets.doctor.check import CheckContext, Diagnosis, ok, problem, warning
 from falcon_assets.errors import SettingsError
 from falcon_assets.model.store_url import is_mounted, store_url
 
 SCARCE_BYTES = 4 * NEEDED_BYTES
 
 
-def check_home(context: CheckContext) -> Iterator[Judgement]:
+def check_home(context: CheckContext) -> Iterator[Diagnosis]:
     """Whether FALCON_HOME can be written, and which other users can enter it."""
     home = context.settings.home
     there = _nearest(home)
@@ -27,7 +27,7 @@ def check_home(context: CheckContext) -> Iterator[Judgement]:
             file.write(b"x")
     except OSError as error:
         yield problem(
-            f"FALCON_HOME {home} cannot be written: {error.strerror or error}", "mend that, or set FALCON_HOME"
+            f"FALCON_HOME {home} cannot be written: {error.strerror or error}", "fix that, or set FALCON_HOME"
         )
     else:
         yield ok(f"{home} can be written" if there == home else f"{home} is made by the first command that needs it")
@@ -36,7 +36,7 @@ def check_home(context: CheckContext) -> Iterator[Judgement]:
             yield judge_openness(home, home.stat().st_mode, runs_as_other=runs_as_other)
 
 
-def judge_openness(home: Path, mode: int, *, runs_as_other: bool) -> Judgement:
+def judge_openness(home: Path, mode: int, *, runs_as_other: bool) -> Diagnosis:
     """Judges the access of other users to FALCON_HOME; ``runs_as_other``: the embedded PostgreSQL has its own user."""
     private = "run falcon as another user than root, or set FALCON_DATABASE_URL; then: " if runs_as_other else ""
     fix = f"{private}chmod o= {shlex.quote(str(home))}"
@@ -47,7 +47,7 @@ def judge_openness(home: Path, mode: int, *, runs_as_other: bool) -> Judgement:
     return ok(f"nobody but its owner and group can enter {home}")
 
 
-def check_space(context: CheckContext) -> Iterator[Judgement]:
+def check_space(context: CheckContext) -> Iterator[Diagnosis]:
     """Whether the disks in use have free space."""
     disks: defaultdict[int, list[tuple[str, Path]]] = defaultdict(list)
     for name, place in _places(context):
@@ -83,7 +83,7 @@ def _nearest(path: Path) -> Path:
     return next(one for one in (path, *path.parents) if one.exists())
 
 
-def judge_space(names: Sequence[str], free: int, files: int | None) -> Judgement:
+def judge_space(names: Sequence[str], free: int, files: int | None) -> Diagnosis:
     """Judges the free bytes and files of a disk; ``files`` None: the file system sets no limit."""
     what = f"the disk of {', '.join(names)}"
     if files == 0:

@@ -13,7 +13,7 @@ import fsspec
 import sqlalchemy
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.doctor.check import CheckContext, Judgement, ok, problem, warning
+from falcon_assets.doctor.check import CheckContext, Diagnosis, ok, problem, warning
 from falcon_assets.doctor.side_by_side import side_by_side
 from falcon_assets.errors import ExpressionError, FalconError, StorageError
 from falcon_assets.model.cluster import Cluster
@@ -38,7 +38,7 @@ _JARS = (
 )
 
 
-def check_connectors(context: CheckContext) -> Iterator[Judgement]:
+def check_connectors(context: CheckContext) -> Iterator[Diagnosis]:
     """Shows how Spark accesses object stores, as runs do: by a session of each cluster whose processes use them."""
     entities = context.entities_if_sound()
     found = {} if entities is None else _used(entities, context)
@@ -68,7 +68,7 @@ def _used(entities: EntityStore, context: CheckContext) -> dict[str, tuple[Clust
     return found
 
 
-def _of_cluster(cluster: Cluster, stores: dict[str, ClusterStore], context: CheckContext) -> Iterator[Judgement]:
+def _of_cluster(cluster: Cluster, stores: dict[str, ClusterStore], context: CheckContext) -> Iterator[Diagnosis]:
     from falcon_assets.compute.spark.data.connectors import has_connector  # noqa: PLC0415 - loads PySpark
     from falcon_assets.compute.spark_executor import SparkExecutor  # noqa: PLC0415
 
@@ -95,7 +95,7 @@ ANSWER_SECONDS = 7.0
 _FIX = "start it, or check interfaces.registry of the cluster, and that it can be reached from here"
 
 
-def check_registries(context: CheckContext) -> Iterator[Judgement]:
+def check_registries(context: CheckContext) -> Iterator[Diagnosis]:
     """Whether the registry of each cluster with table feeds answers, asked for one of these tables."""
     entities = context.entities_if_sound()
     used: dict[str, tuple[Cluster, Feed]] = {}
@@ -117,7 +117,7 @@ def _named(cluster: Cluster) -> str:
     return f"cluster {cluster.name!r}: its registry {shown_registry(registry.endpoint) if registry else ''}"
 
 
-def _probe(cluster: Cluster, feed: Feed, context: CheckContext) -> Judgement:
+def _probe(cluster: Cluster, feed: Feed, context: CheckContext) -> Diagnosis:
     try:
         uri = TableUri.parse(InstancePaths(feed, cluster).template.text)
         TableStore(cluster, context.settings.home, context.environ, table=uri).catalog.layout(uri.database, uri.table)
@@ -128,7 +128,7 @@ def _probe(cluster: Cluster, feed: Feed, context: CheckContext) -> Judgement:
 
 ANSWER_SECONDS = 7.0
 _OPTIONS = "check its endpoint, its storage_options, and that it can be reached from here"
-_ALLOW = "let this user write there, or mend interfaces.write.endpoint"
+_ALLOW = "let this user write there, or fix interfaces.write.endpoint"
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +150,7 @@ def load_drivers(context: CheckContext) -> None:
             fsspec.get_filesystem_class(scheme)
 
 
-def check_stores(context: CheckContext) -> Iterator[Judgement]:
+def check_stores(context: CheckContext) -> Iterator[Diagnosis]:
     """Whether the stores of all clusters answer; those that are written are tested by writing."""
     entities = context.entities_if_sound()
     if entities is None or not entities.clusters:
@@ -215,7 +215,7 @@ def _known(context: CheckContext) -> _Known:
         return {}
 
 
-def _probe_of_store(one: _Store, entities: EntityStore, context: CheckContext, known: _Known) -> Judgement:
+def _probe_of_store(one: _Store, entities: EntityStore, context: CheckContext, known: _Known) -> Diagnosis:
     """Errors of drivers are explained by :func:`driver_explained`."""
     settings = context.settings
     try:
@@ -242,7 +242,7 @@ def _without_advice(error: StorageError) -> str:
     return str(error).partition(": ")[2].removesuffix(f": {CHECK_CREDENTIALS}")
 
 
-def _judge(one: _Store, store: ClusterStore) -> Judgement:
+def _judge(one: _Store, store: ClusterStore) -> Diagnosis:
     shown = store.shown("")
     if not store.files.is_mounted(store.path("")):
         endpoint = one.cluster.interfaces.storage(readonly=one.what == "readonly").endpoint

@@ -10,7 +10,7 @@ import sqlalchemy
 from sqlalchemy import Connection, select
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.doctor.check import CheckContext, Judgement, not_checked, ok, warning
+from falcon_assets.doctor.check import CheckContext, Diagnosis, not_checked, ok, warning
 from falcon_assets.errors import SettingsError, count_of
 from falcon_assets.history.tables import FEED_INSTANCES, PROCESS_INSTANCES
 from falcon_assets.instances.store.former_instances import EntityTimeline, redefined
@@ -30,7 +30,7 @@ class OffTimelines(NamedTuple):
     first: datetime
 
 
-def check_timelines(context: CheckContext) -> Iterator[Judgement]:
+def check_timelines(context: CheckContext) -> Iterator[Diagnosis]:
     """Whether all recorded instances are instances of the present definitions."""
     entities = context.entities_if_sound()
     try:
@@ -47,7 +47,7 @@ def check_timelines(context: CheckContext) -> Iterator[Judgement]:
     yield from judge_timelines(found)
 
 
-def judge_timelines(found: Sequence[OffTimelines]) -> Iterator[Judgement]:
+def judge_timelines(found: Sequence[OffTimelines]) -> Iterator[Diagnosis]:
     if not found:
         yield ok("all that is recorded between start and end of an entity is an instance of its definition")
     for line, number, first in found[:_NAMED]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from falcon_assets.doctor.check import CheckContext, Judgement, ok, problem, warning
+from falcon_assets.doctor.check import CheckContext, Diagnosis, ok, problem, warning
 from falcon_assets.operations.job_powers import other_users
 from falcon_assets.operations.reload import WebserverError, loaded_code_locations
 
 ANSWER_SECONDS = 8.0
 
 
-def check_webserver(context: CheckContext) -> Iterator[Judgement]:
+def check_webserver(context: CheckContext) -> Iterator[Diagnosis]:
     """Whether it answers, and has loaded the code locations with entities."""
     url = context.settings.webserver
     if url is None:
@@ -29,17 +29,17 @@ def check_webserver(context: CheckContext) -> Iterator[Judgement]:
         yield problem(f"{url} serves no code location with entities", "add one to workspace.yaml")
     for name, why in found.items():
         if why:
-            yield problem(f"the code location {name} is not loaded: {why}", "mend that, then reload it in Dagster's UI")
+            yield problem(f"the code location {name} is not loaded: {why}", "fix that, then reload it in Dagster's UI")
         else:
             yield ok(f"{url} serves the code location {name}")
 
 
-def check_jobs(context: CheckContext) -> Iterator[Judgement]:
+def check_jobs(context: CheckContext) -> Iterator[Diagnosis]:
     """Shows what jobs launched in Dagster may do, and who can launch them."""
     yield judge_jobs(context.settings.jobs, other_users())
 
 
-def judge_jobs(allowed: Collection[str] | None, others: Collection[str]) -> Judgement:
+def judge_jobs(allowed: Collection[str] | None, others: Collection[str]) -> Diagnosis:
     """Judges the powers of jobs; ``allowed`` None: FALCON_JOBS is not set; ``others`` can reach the webserver."""
     what = "nothing" if allowed is not None and not allowed else ", ".join(sorted(allowed or ("entities", "instances")))
     if not others or what == "nothing":

@@ -1,1 +1,1 @@
-"""What happened: Dagster's event log and runs, and the ledger, which is folded from them."""
+"""History: Dagster's event log and runs, and the ledger, which is folded from them."""

@@ -181,7 +181,7 @@ def newest_revision() -> str:
 
 
 def wrong_revision(found: str) -> tuple[str, str]:
-    """What is wrong about a ledger that cannot be migrated from that revision, and what to do."""
+    """Returns why a ledger of that revision cannot be migrated, and what to do."""
     oldest, newest = revisions()[0], newest_revision()
     if found > newest:
         return (

@@ -11,7 +11,7 @@ from typing import Protocol
 from falcon_assets.errors import DeniedError
 from falcon_assets.model.access import Principal, may_change, may_read
 from falcon_assets.model.shared import Acl
-from falcon_assets.operations.ways import present_actor
+from falcon_assets.operations.request_origin import present_actor
 from falcon_assets.settings import Settings
 
 _NAMED = 5

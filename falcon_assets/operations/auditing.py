@@ -19,7 +19,7 @@ from falcon_assets.operations.acting import Owned, acting, require_read
 from falcon_assets.operations.audit import AuditEntry, Outcome, write_audit
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Change
-from falcon_assets.operations.ways import present_refusal, present_way
+from falcon_assets.operations.request_origin import present_origin, present_refusal
 
 _LONGEST = 500
 _LOG = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class Audit:
             recorded=datetime.now(UTC),
             principal=self.principal.name,
             os_user=settings.user,
-            way=present_way(),
+            way=present_origin(),
             operation=self.operation,
             entities=self.entities,
             instances=None if instances is None else len(instances),

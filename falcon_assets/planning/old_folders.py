@@ -37,7 +37,7 @@ class FolderPass:
             return self
         if not _is_over(self.before, REST_SHORT if tells_changes else REST_LONG, now):
             return None
-        is_set_back = self.before is not None and self.before > now  # then times tell nothing
+        is_set_back = self.before is not None and self.before > now  # then times mean nothing
         lists_all = not tells_changes or is_set_back or _is_over(self.all_before, ALL_EVERY, now)
         return replace(self, began=now, folder="", lists_all=lists_all)
 

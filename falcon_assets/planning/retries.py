@@ -87,7 +87,7 @@ def _has_begun(request: RerunRequest, record: InstanceRecord) -> bool:
         return True
     if record.state is not InstanceState.TIMED_OUT or record.ended is None:
         return False
-    # Times alone do not tell where the clock was set back in between.
+    # Times alone do not show where the clock was set back in between.
     return record.ended > request.requested_at or record.failures > request.failures
 
 

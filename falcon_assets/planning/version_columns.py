@@ -50,8 +50,8 @@ class OutputColumns:
 
     def as_data(self) -> dict[str, Any]:
         rows = None if self.rows_from is None else _as_data(self.rows_from, self.rows_how)
-        told = {"columns": [one.as_data() for one in self.each], "rows_from": rows}
-        return {**told, "rows_opaque": True} if self.are_rows_opaque else told
+        data = {"columns": [one.as_data() for one in self.each], "rows_from": rows}
+        return {**data, "rows_opaque": True} if self.are_rows_opaque else data
 
     @classmethod
     def of_data(cls, said: Mapping[str, Any]) -> Self:

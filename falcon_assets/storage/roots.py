@@ -20,7 +20,7 @@ from falcon_assets.storage.files.file_access import FileAccess
 MARK = ".falcon-root"
 LOOK_SECONDS = 60.0
 """Where a look at the mark is a request, there is at most one in this time, unless asked for; else each path looks."""
-NEVER_THERE = "make it, or mend the endpoint or location that names it"
+NEVER_THERE = "make it, or fix the endpoint or location that names it"
 _NOT_THERE = "it is not there"
 _UNMARKED_SECONDS = 1.0
 

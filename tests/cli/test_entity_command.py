@@ -218,7 +218,7 @@ def test_an_entity_comes_is_scheduled_changes_and_goes(
     assert told("submit-and-schedule", str(file)) == submitted.format("feed new is RUNNING now, it was SUBMITTED\n")
     again = told("submit-and-schedule", str(file))
     assert again.startswith(
-        "feed new is so already (feeds/new.yaml): nothing to do\nfeed new is RUNNING already (since "
+        "feed new is unchanged (feeds/new.yaml): nothing to do\nfeed new is RUNNING already (since "
     )
     file.write_text("".join(NEW.splitlines(keepends=True)[1:]).replace("hours(1)", "hours(2)"))
     shown = told("update", str(file), "--dry-run")

@@ -118,7 +118,7 @@ def test_tables_say_the_same_to_people(call: Callable[..., Result], settings: Se
     assert result.exit_code == 0
     assert result.output.startswith("roll-up on backup at 2013-01-02T00:00Z")
     whole = str(settings.home / "data/backup/copies/backup/2013-01-01/23")  # in one line: it is copied from there
-    for word in ("Reads", "Writes", "Is told", "2013-01-01T23:00Z", "Jan 2013", whole, "g[ab] [/x]"):
+    for word in ("Reads", "Writes", "Parameters", "2013-01-01T23:00Z", "Jan 2013", whole, "g[ab] [/x]"):
         assert word in result.output
 
 

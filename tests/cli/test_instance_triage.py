@@ -99,7 +99,7 @@ def test_a_store_that_refuses_makes_it_an_error(environ: dict[str, str], monkeyp
             "Error: not everything could be looked at: cluster 'primary': cannot look at /raw: permission denied\n",
         )
         assert "its store cannot be asked: cluster 'primary'" in " ".join(done.stdout.split())
-        assert "instance collect" not in done.stdout  # it would mend nothing
+        assert "instance collect" not in done.stdout  # it would fix nothing
 
 
 def test_what_is_not_there_to_ask_about(environ: dict[str, str]) -> None:

@@ -185,7 +185,7 @@ def test_without_its_server_nothing_is_started_there_and_that_is_said(
     assert done.returncode == 1
     assert done.stderr == (
         f"Error: what runs on primary was left out: cluster 'primary': no Spark Connect server answers at "
-        f"sc://127.0.0.1:{port} (Connection refused): start it with `falcon spark start --port {port}`, or mend "
+        f"sc://127.0.0.1:{port} (Connection refused): start it with `falcon spark start --port {port}`, or fix "
         "interfaces.execute.endpoint\n"
     )
     assert known_instances(environ) == before

@@ -127,7 +127,7 @@ def test_nobody_at_the_endpoint(tmp_path: Path) -> None:
     text = refusal(Sandbox(tmp_path, cluster_on("spark://127.0.0.1:1")), "")
     assert text == (
         "cluster 'primary': no Spark master answers at spark://127.0.0.1:1 (127.0.0.1:1: Connection refused): "
-        "start it, or mend interfaces.execute.endpoint"
+        "start it, or fix interfaces.execute.endpoint"
     )
 
 

@@ -34,7 +34,7 @@ from falcon_assets.operations.acting import acting
 from falcon_assets.operations.audit import AuditEntry, list_audit, read_audit
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.paging import Query
-from falcon_assets.operations.ways import coming_by
+from falcon_assets.operations.request_origin import requests_from
 from falcon_assets.settings import load_settings
 from tests.ledger.histories import empty
 from tests.operations.trees import BACKUP, DELAYS, HOURLY, PRIMARY, RAW, content, request, written
@@ -212,7 +212,7 @@ def test_a_principal_is_believed_of_proxy_users_only(by: By) -> None:
 
 
 def test_a_command_line_may_name_the_principal_by_the_same_rule(by: By) -> None:
-    with coming_by("cli", actor="etl"):
+    with requests_from("cli", actor="etl"):
         with pytest.raises(DeniedError, match=r"^bob may not act for 'etl'"):
             schedule_entities(by("bob"), request("raw"))
         proxy = by("dagster", FALCON_PROXY_USERS="dagster")

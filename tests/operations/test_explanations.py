@@ -1,4 +1,4 @@
-"""What one process instance reads, writes and is told."""
+"""Inputs, outputs and parameters of one process instance."""
 
 from __future__ import annotations
 

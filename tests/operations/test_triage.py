@@ -194,7 +194,7 @@ def test_what_landed_is_told_apart(installation: Installation) -> None:
     assert told(asked(installation, "raw", 3, cluster="primary"))[2:4] == ("EVICTED", "data_evicted")
     assert told(asked(installation, "raw", 30, cluster="primary"))[3] == "time_pending"
     found = told(asked(installation, "listed", 3))[3:]
-    assert found == ("not_arrived", None, [daemon]), "no registry answers: to collect would mend nothing"
+    assert found == ("not_arrived", None, [daemon]), "no registry answers: to collect would fix nothing"
 
 
 def test_what_is_there_says_so(installation: Installation) -> None:

@@ -171,7 +171,7 @@ def test_nobody_on_loopback(working: str, tmp_path: Path) -> None:
         session_for(cluster_on("sc://127.0.0.1:1"), working, tmp_path)
     assert str(caught.value) == (
         "cluster 'primary': no Spark Connect server answers at sc://127.0.0.1:1 (Connection refused): "
-        "start it with `falcon spark start --port 1`, or mend interfaces.execute.endpoint"
+        "start it with `falcon spark start --port 1`, or fix interfaces.execute.endpoint"
     )
 
 

@@ -100,13 +100,13 @@ def test_a_session_of_somebody_else_is_not_taken_over(local_cluster: Cluster, wo
         pytest.param(
             "spark://127.0.0.1:1,127.0.0.1:2",
             "cluster 'primary': no Spark master answers at spark://127.0.0.1:1,127.0.0.1:2 (127.0.0.1:1: Connection "
-            "refused; 127.0.0.1:2: Connection refused): start it, or mend interfaces.execute.endpoint",
+            "refused; 127.0.0.1:2: Connection refused): start it, or fix interfaces.execute.endpoint",
             id="standalone",
         ),
         pytest.param(
             "sc://127.0.0.1:1/;token=hunter2",
             "cluster 'primary': no Spark Connect server answers at sc://127.0.0.1:1 (Connection refused): "
-            "start it, or mend interfaces.execute.endpoint",
+            "start it, or fix interfaces.execute.endpoint",
             id="connect",
         ),
     ],

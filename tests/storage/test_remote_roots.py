@@ -127,7 +127,7 @@ def test_containers(request: pytest.FixtureRequest, settings: Settings, scheme: 
     bucket = f"roots-{uuid.uuid4()}"
     interfaces = {"write": {"endpoint": f"{scheme}://{bucket}/data"}, "execute": {"endpoint": "local[2]"}}
     cluster = make_cluster(interfaces=interfaces, storage_options=request.getfixturevalue(scheme))
-    with pytest.raises(RootAwayError, match=f"there is no {scheme}://{bucket}/data: make it, or mend"):
+    with pytest.raises(RootAwayError, match=f"there is no {scheme}://{bucket}/data: make it, or fix"):
         kind_of(opened(cluster, settings)).is_available(make_feed(), "/out/1")
     store = opened(cluster, settings)
     store.fs.mkdir(bucket)

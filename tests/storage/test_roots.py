@@ -154,7 +154,7 @@ def test_buckets(tmp_path: Path, book: LedgerBook) -> None:
 
         with pytest.raises(RootAwayError) as error:
             opened().path("/raw")
-        said = "make it, or mend the endpoint or location that names it"
+        said = "make it, or fix the endpoint or location that names it"
         assert str(error.value) == f"cluster 'lake': there is no s3://lake/data: {said}"
         fs.mkdir("lake")
         opened().path("/raw")

@@ -20,7 +20,7 @@ from falcon_assets.features.entities.versions import (
 )
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Change, Given
-from falcon_assets.operations.ways import present_way
+from falcon_assets.operations.request_origin import present_origin
 
 
 class ChangeNamed(Change):
@@ -55,7 +55,7 @@ class ChangeDefinitions(Change):
     @property
     def request(self) -> Request:
         told = (self.names, self.kind, self.actor, self.reason, self.dry_run, self.definitions)
-        return Request(*told, takes_files=present_way() != "job")
+        return Request(*told, takes_files=present_origin() != "job")
 
 
 class SubmitEntities(ChangeDefinitions):

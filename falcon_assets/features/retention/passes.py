@@ -40,7 +40,7 @@ _POLL_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class Passed:
+class PassResult:
     """The result of a pass; after ``problems`` the next pass tries again.
 
     Attributes:
@@ -66,7 +66,7 @@ class RetentionPass:
     settings: Settings
     patience: float = READERS_SECONDS
 
-    def run(self, ledger: Ledger, run_id: str, record: Record) -> Passed:
+    def run(self, ledger: Ledger, run_id: str, record: Record) -> PassResult:
         """Passes over the feeds, one after the other; a feed with a problem delays no other.
 
         Every decision is committed before the first change, and closed only after the event is recorded: after a kill
@@ -100,7 +100,7 @@ class RetentionPass:
         for files in self._stores.all():
             with suppress(RootAwayError):  # said of its feeds already
                 kind_of(files).purge(self.patience)
-        return Passed(instances, size, tuple(problems), others["copy"], others["version"])
+        return PassResult(instances, size, tuple(problems), others["copy"], others["version"])
 
     def has_leftovers(self, ledger: Ledger) -> bool:
         """Returns whether work is left though no feed declares any: of a killed pass, or of versions once declared."""

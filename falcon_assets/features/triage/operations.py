@@ -41,7 +41,7 @@ class Triage:
 class TriageInstance(Operation):
     """Show why the INSTANCE (YYYY-MM-DDTHH:MMZ) of the process or feed NAME is not there.
 
-    Goes from what it lacks to what brings that, back to the causes, and shows with each what mends it. Equal causes
+    Goes from what it lacks to what brings that, back to the causes, and shows with each what fixes it. Equal causes
     are shown once. An instance that is there says so. The exit code is 0 in either case, and 1 where a store could not
     be asked.
     """

@@ -240,7 +240,7 @@ class Search:
         if landing.is_there:
             return Finding(MISSING, Incomplete(landing.said, late, by), fix)
         problem = landing.said if landing.is_there is None else ""
-        # To collect what cannot be looked at mends nothing: the problem says what would.
+        # To collect what cannot be looked at fixes nothing: the problem says what would.
         return Finding(
             MISSING, NotArrived(landing.path, late, by, problem), None if problem else fix, obstacles=obstacles
         )

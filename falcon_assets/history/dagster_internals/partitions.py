@@ -8,7 +8,7 @@ from typing import Self
 
 import dagster as dg
 
-# Its functions look up the present time here; nothing public tells them another.
+# Its functions look up the present time here; nothing public sets another.
 from dagster._core.definitions.partitions import context
 from dagster._core.definitions.partitions.context import partition_loading_context  # by which time there are partitions
 

@@ -40,8 +40,8 @@ def error_before(instance: dg.DagsterInstance, event: dg.DagsterEvent, run_id: s
     found = instance.get_records_for_run(
         run_id, of_type=dg.DagsterEventType.ENGINE_EVENT, limit=_ENGINE_EVENTS, ascending=False
     )
-    told = [one.event_log_entry.dagster_event for one in found.records]
-    return next((error for one in told if one and (error := error_in(one))), "")
+    events = [one.event_log_entry.dagster_event for one in found.records]
+    return next((error for one in events if one and (error := error_in(one))), "")
 
 
 def job_of(definitions: dg.Definitions, name: str) -> dg.JobDefinition:

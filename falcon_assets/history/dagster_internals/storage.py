@@ -178,9 +178,9 @@ class _PooledEventLogStorage(PostgresEventLogStorage):
 
 
 def _target(one: AssetCheckPartitionInfo) -> int | None:
-    told, newest = one.latest_target_materialization_storage_id, one.latest_materialization_storage_id
-    if told is not None or newest is None:
-        return told
+    target, newest = one.latest_target_materialization_storage_id, one.latest_materialization_storage_id
+    if target is not None or newest is None:
+        return target
     is_of_no_run = one.latest_planned_run_id == RUNLESS_RUN_ID
     return newest if is_of_no_run or newest < one.latest_check_event_storage_id else None
 

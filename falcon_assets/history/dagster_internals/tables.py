@@ -161,8 +161,8 @@ def last_ticks(connection: Connection) -> list[Tick]:
     found = []
     for kind, whose, status, body in connection.execute(statement.join_from(INSTIGATORS, latest, true())):
         said = json.loads(body)
-        told = (str(_found("location_name", json.loads(whose)) or ""), kind.lower(), said["job_name"])
-        found.append(Tick(*told, said["timestamp"], said.get("end_timestamp"), status != "FAILURE"))
+        sensor = (str(_found("location_name", json.loads(whose)) or ""), kind.lower(), said["job_name"])
+        found.append(Tick(*sensor, said["timestamp"], said.get("end_timestamp"), status != "FAILURE"))
     return found
 
 

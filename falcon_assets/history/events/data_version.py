@@ -14,7 +14,7 @@ from falcon_assets.planning.version_columns import VersionStatus
 
 @dataclass(frozen=True)
 class PublishedVersion:
-    """The part of a version that its event tells. Plain texts describe fields, and are comments in the database."""
+    """The part of a version that its event has. Plain texts describe fields, and are comments in the database."""
 
     cluster: Annotated[Text, keys.CLUSTER]
     feed: Annotated[Text, keys.ASSET]

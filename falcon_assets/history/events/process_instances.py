@@ -55,8 +55,8 @@ class InstanceChanged(Record):
         what = f"{self.process} {format_instant(self.nominal)}: {self.state.value}"
         said = f"{what}: {recorded(self.reason)}" if self.reason else what
         shown = {"causes": dg.MetadataValue.md(causes)} if causes else {}
-        told = keys.for_people(self.metadata() | shown)
-        return dg.AssetObservation(key, partition=partition, description=said, metadata=told)
+        metadata = keys.for_people(self.metadata() | shown)
+        return dg.AssetObservation(key, partition=partition, description=said, metadata=metadata)
 
 
 @dataclass(frozen=True)

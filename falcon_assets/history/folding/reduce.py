@@ -37,7 +37,7 @@ from falcon_assets.model.notification import EventKind
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
 
 _FAILING = (InstanceState.FAILED, InstanceState.TIMED_OUT)
-_TOLD = {
+_NOTIFIED = {
     InstanceState.FAILED: EventKind.FAILED,
     InstanceState.TIMED_OUT: EventKind.TIMED_OUT,
     InstanceState.SUCCEEDED: EventKind.SUCCEEDED,
@@ -170,7 +170,7 @@ class Rows:
         key = (fact.cluster, fact.feed, fact.instance)
         row = self.feeds.get(key) or FeedInstanceRow("", landed_at=fact.at, seen_at=fact.at, event_id=event_id)
         if row.state is FeedState.EVICTED:
-            return  # a pass that was killed had said so already
+            return  # a pass that was killed has recorded it
         self.versions.evicted(fact, run_id, row.version)
         self.moved[EVICTED_BYTES, fact.feed, fact.cluster, fact.evicted] += fact.bytes or 0
         self.feeds[key] = replace(
@@ -260,9 +260,9 @@ class Rows:
 
     def _put(self, key: ProcessKey, row: InstanceRecord, event_id: int, run_id: str | None = None) -> None:
         """``run_id``: the run that ended without starting the instance, if there is one."""
-        before, told = self.processes.get(key), _TOLD.get(row.state)
-        if told and row.ended and (before is None or (before.state, before.failures) != (row.state, row.failures)):
-            what = (told, "process", *key, row.ended, str(event_id), row.reason)
+        before, kind = self.processes.get(key), _NOTIFIED.get(row.state)
+        if kind and row.ended and (before is None or (before.state, before.failures) != (row.state, row.failures)):
+            what = (kind, "process", *key, row.ended, str(event_id), row.reason)
             run = _run(row, run_id or row.run_id)
             self.happened.append(InstanceEvent(*what, row.attempt, row.failures, event_id, run))
         self.processes[key] = row

@@ -93,8 +93,8 @@ class VersionRows:
         }
         if fact.process is not None:  # else somebody saw again what a run had made
             made = {"run_id": run_id, "made_at": fact.seen_at, "attempt": attempt, "late": bool(fact.late)}
-            told = {name: getattr(fact, name) for name in _PUBLISHED}
-            there = {**told, **made, "plan": plan_of(fact.columns, self.plans), **there}
+            published = {name: getattr(fact, name) for name in _PUBLISHED}
+            there = {**published, **made, "plan": plan_of(fact.columns, self.plans), **there}
             for read, is_declared in inputs_of(fact).items():
                 if read != key:
                     edge = EdgeRow(fact.process, run_id, fact.definition, is_declared)

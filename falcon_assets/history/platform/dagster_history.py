@@ -65,7 +65,7 @@ class DagsterHistory:
         waiting_for = tables.event_writers(connection)
         give_up = time.monotonic() + _PATIENCE_SECONDS
         while waiting_for and time.monotonic() < give_up:
-            time.sleep(0.005)  # a transaction that ends tells nobody who does not have its locks
+            time.sleep(0.005)  # the end of a transaction notifies only those that have its locks
             waiting_for &= tables.event_writers(connection)
         return not waiting_for
 

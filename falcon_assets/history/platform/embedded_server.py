@@ -159,7 +159,7 @@ class EmbeddedServer(PostgresServer):
                 launched = self._launch()
             if time.monotonic() > give_up:
                 raise RuntimeError(f"it is not ready after {_START_SECONDS:.0f} seconds: {self._last_words()!r}")
-            time.sleep(_POLL_SECONDS)  # it tells by its file only
+            time.sleep(_POLL_SECONDS)  # only its file shows it
         self._postmaster_info = running
 
     def _stop(self) -> None:

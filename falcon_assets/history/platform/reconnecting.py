@@ -123,7 +123,7 @@ def wait_out_restarts(engine: Engine, *, is_known: bool = True) -> Engine:
                 if _is_given_up(absence, began):
                     raise NotTriedAgain(absence.reason) from error
                 revive_embedded(engine.url)
-                time.sleep(_POLL_SECONDS)  # nothing tells when the server is back
+                time.sleep(_POLL_SECONDS)  # no event shows when the server is back
             else:
                 known_here[0] = True
                 _back(name)

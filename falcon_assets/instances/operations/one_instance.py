@@ -1,4 +1,4 @@
-"""What people ask of one instance; stores are asked what is there."""
+"""Operations that read one instance; stores are asked what is there."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class OfOneInstance(Operation):
 
 
 class InstanceParams(OfOneInstance):
-    """Show what the INSTANCE (YYYY-MM-DDTHH:MMZ) of NAME is told; secrets as stars.
+    """Show the parameters of the INSTANCE (YYYY-MM-DDTHH:MMZ) of NAME; secrets as stars.
 
     NAME is a process: the variables of its workflow; or a feed that is replicated, or such a replication ("FEED from
     CLUSTER"): what is copied from where to where, and the options of the copy.
@@ -52,7 +52,7 @@ class InstanceDependencies(OfOneInstance):
 
 
 class ExplainInstance(Operation):
-    """Show what the INSTANCE (YYYY-MM-DDTHH:MMZ) of PROCESS reads, writes and is told.
+    """Show what the INSTANCE (YYYY-MM-DDTHH:MMZ) of PROCESS reads and writes, and its parameters.
 
     For every input instance it says whether it is available now.
     """

@@ -1,4 +1,4 @@
-"""What people ask of instances: lists, and the details of one."""
+"""Operations that read instances: lists, and the details of one."""
 
 from __future__ import annotations
 

@@ -160,9 +160,9 @@ def rerun_instances(
         notes = definition_notes(connection, installation.settings.entity_defs, again, latest, now)
         notes += rerun_notes(connection, again, now)
         if off:
-            told = count_of(len(off), "instance is", "instances are")
+            number = count_of(len(off), "instance is", "instances are")
             first = OffTimeline.of(off[0].workload.timeline, off[0].nominal)
-            notes.append(f"{told} left alone: {off[0].workload.name} {format_instant(off[0].nominal)} {first}")
+            notes.append(f"{number} left alone: {off[0].workload.name} {format_instant(off[0].nominal)} {first}")
         audit.result(bool(again), connection)
     changed = {one.key for one in again}
     after = {} if request.dry_run else {key: asked[key] for key in changed}
@@ -209,10 +209,12 @@ def _require_told(installation: Installation, options: RerunOptions, chosen: Seq
 
 def _request(one: Selected, options: RerunOptions, actor: str, reason: str, now: datetime) -> RerunRequest:
     way = (options.late, options.use_latest, actor, _why(options, reason), options.asked)
-    told = RerunRequest(RERUN, one.record.attempt, one.record.failures, now, (), *way)
+    again = RerunRequest(RERUN, one.record.attempt, one.record.failures, now, (), *way)
     # What late data asked for is run for that, too.
     return (
-        replace(told, changes=one.request.changes, late_workflow=True) if one.request and one.request.is_late else told
+        replace(again, changes=one.request.changes, late_workflow=True)
+        if one.request and one.request.is_late
+        else again
     )
 
 
@@ -223,8 +225,8 @@ def _recorded(options: RerunOptions, request: InstanceRequest) -> InstanceReques
 def _why(options: RerunOptions, reason: str) -> str:
     """Recorded without secrets, with the properties, which determine the result too."""
     reason = hidden(reason)
-    told = f"with {said_properties(options.asked)}" if options.properties else ""
-    return f"{reason} ({told})" if reason and told else reason or told
+    properties = f"with {said_properties(options.asked)}" if options.properties else ""
+    return f"{reason} ({properties})" if reason and properties else reason or properties
 
 
 def _info(one: Selected, request: RerunRequest | None) -> InstanceInfo:

@@ -101,7 +101,7 @@ def _tell(command: InstanceCommand, installation: Installation, request: Instanc
             _record(ledger.instance, command, changes, reason, now)
             ledger.catch_up()
             chosen = _after(installation, chosen)
-            # What ended before it was told stays as it ended.
+            # An instance that ended before the command stays as it ended.
             changed &= {one.key for one in chosen if one.record.reason_data == reason.as_data()}
         audit.result(bool(changed))
     items = tuple(Outcome(one.info(), one.key in changed) for one in chosen)

@@ -140,8 +140,8 @@ class Turns:
     def _asked(self) -> tuple[str | None, int | None]:
         """The status of the entity and the number of its newest definition; None: not in the ledger."""
         entity, status, versions = self.workload.entity, ENTITY_STATUS.c, DEFINITION_VERSIONS.c
-        told = select(status.status).where(status.kind == entity.kind, status.name == entity.name).scalar_subquery()
+        stored = select(status.status).where(status.kind == entity.kind, status.name == entity.name).scalar_subquery()
         newest = select(func.max(versions.version)).where(versions.kind == entity.kind, versions.name == entity.name)
         with self.claims.ledger.engine.connect() as connection:
-            row = connection.execute(select(told, newest.scalar_subquery())).one()
+            row = connection.execute(select(stored, newest.scalar_subquery())).one()
         return row[0], row[1]

@@ -69,7 +69,7 @@ class FeedPlaces:
             store, path = stores(feed), InstancePaths(feed, stores.cluster).data(instance)
             try:
                 version = kind_of(store).version(path, feed.availability_flag).version
-            except FalconError:  # it went meanwhile
+            except FalconError:  # it was removed meanwhile
                 version = None
             yield Consumption(name, instance, version, cluster or None, path=f"{store.root or ''}{path}")
 

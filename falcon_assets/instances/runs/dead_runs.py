@@ -79,7 +79,7 @@ class DeadRuns:
             ended += self.end(ledger)
             if not self._free_since.keys() - set(ended):
                 return tuple(ended)
-            # Nothing tells when a suspect takes its lock, or ends: checked again and again.
+            # No event shows when a suspect takes its lock, or ends: checked again and again.
             time.sleep(_POLL_SECONDS)
 
     def suspects(self, ledger: Ledger) -> dict[str, dg.DagsterRun]:

@@ -101,9 +101,9 @@ class ProcessWork:
             return runner
         name = f"{runner.process.name} {format_instant(nominal)}"
         self.definitions.say(f"{name} runs with {said_properties(asked)}, as {self._asked[nominal].by} asked")
-        told = looked_up(asked, self.environ)
-        keep_secret(value for (_, value), (_, said) in zip(told, asked, strict=True) if value != said)
-        return replace(runner, process=with_properties(runner.process, told))
+        found = looked_up(asked, self.environ)
+        keep_secret(value for (_, value), (_, said) in zip(found, asked, strict=True) if value != said)
+        return replace(runner, process=with_properties(runner.process, found))
 
     @cached_property
     def _asked(self) -> Mapping[datetime, RerunRequest]:

@@ -61,12 +61,12 @@ class PlannedInputs:
         missing, gone, may_come = list[str](), list[str](), list[tuple[str, datetime]]()
         for one in plan.inputs:
             lacking = {} if one.optional else self._missing(one, available[one.name])
-            went = evicted(one.feed.name, list(lacking)) if lacking else {}
-            may_come += ((one.feed.name, instance) for instance in lacking if instance not in went)
+            dates = evicted(one.feed.name, list(lacking)) if lacking else {}
+            may_come += ((one.feed.name, instance) for instance in lacking if instance not in dates)
             if one.short and not one.optional:
                 missing.append(f"{one.name}: {one.feed.name} has not enough instances for {one.short}")
-            missing += (line for instance, line in lacking.items() if instance not in went)
-            gone += (f"{lacking[instance]}, evicted on {format_instant(at)}" for instance, at in sorted(went.items()))
+            missing += (line for instance, line in lacking.items() if instance not in dates)
+            gone += (f"{lacking[instance]}, evicted on {format_instant(at)}" for instance, at in sorted(dates.items()))
         if missing or gone:
             raise MissingInputsError(subject, missing, gone, may_come)
         return available

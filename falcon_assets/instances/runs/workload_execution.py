@@ -208,7 +208,7 @@ class WorkloadRun:
                 self.outcomes.put((nominal, outcome))
         except Exception as error:
             self.outcomes.put((nominal, error))
-        except BaseException as error:  # nobody else hears of it, and the run would wait for its instance for ever
+        except BaseException as error:  # nothing else reports it, and the run would wait for its instance for ever
             self.outcomes.put((nominal, RuntimeError(f"{type(error).__name__}: {error}")))
             raise
 
@@ -300,7 +300,7 @@ class WorkloadRun:
             reason = "the database went away while it ran"
         if waits:
             log.warning(f"{name} was not computed: {reason}")
-            # Whoever waits for a run by hand is to hear of it.
+            # A run by hand shows it to the user who waits for it.
             (self.failures if by_hand else self.stopped)[nominal] = reason
             of_store = StoreAway(reason) if is_away else BeingWritten(reason) if is_taken else None
             self._record_state(nominal, InstanceState.WAITING, reason, of_store)

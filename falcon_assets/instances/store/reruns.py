@@ -157,5 +157,5 @@ def requests_at(connection: Connection, keys: Collection[ProcessKey]) -> dict[Pr
 def _request(row: Any) -> RerunRequest:
     changes = changes_of_json(row.cause)
     properties = tuple(sorted(row.properties.items()))
-    told = (row.late_workflow, row.use_latest, row.actor, row.reason, properties)
-    return RerunRequest(row.kind, row.attempt, row.failures, row.requested_at, changes, *told)
+    how = (row.late_workflow, row.use_latest, row.actor, row.reason, properties)
+    return RerunRequest(row.kind, row.attempt, row.failures, row.requested_at, changes, *how)

@@ -153,10 +153,10 @@ def explain(installation: Installation, process: str, instance: datetime, cluste
     outputs = tuple(
         ExplainedOutput(one.name, one.feed.name, one.instance, files(one.feed).shown(one.path)) for one in plan.outputs
     )
-    told = {key: STARS if is_secret(key) else hidden(value) for key, value in plan.properties.items()}
+    parameters = {key: STARS if is_secret(key) else hidden(value) for key, value in plan.properties.items()}
     versions = _versions(installation, process)
     return Explanation(
-        process, where.name, plan.nominal, inputs, outputs, told, versions.of(plan.nominal), versions.present
+        process, where.name, plan.nominal, inputs, outputs, parameters, versions.of(plan.nominal), versions.present
     )
 
 

@@ -116,8 +116,8 @@ def list_instances(installation: Installation, query: InstanceQuery) -> Instance
         if query.by_value:
             found = list(islice(by_value(connection, asked, query), query.limit + 1))
         else:
-            told = {"by_time": query.by_time, "descending": query.descending}
-            cut = [part for one in asked if (part := one.cut(after, **told))]
+            order = {"by_time": query.by_time, "descending": query.descending}
+            cut = [part for one in asked if (part := one.cut(after, **order))]
             found = list(islice(in_order(connection, rows, cut, query), query.limit + 1))
         more, found = len(found) > query.limit, found[: query.limit]
         infos = feed_instances if query.type == "feed" else _process_instances
@@ -221,9 +221,9 @@ def process_info(
     if record is None:
         return InstanceInfo(entity, kind, cluster, nominal, InstanceState.WAITING, reason, definition=definition)
     run = record.queued_run or record.run_id
-    told = (record.attempt, run, record.started, record.ended, definition)
+    attempt = (record.attempt, run, record.started, record.ended, definition)
     state = InstanceState.WAITING if waits else record.state
-    return InstanceInfo(entity, kind, cluster, nominal, state, reason or _recorded(record), *told)
+    return InstanceInfo(entity, kind, cluster, nominal, state, reason or _recorded(record), *attempt)
 
 
 def _recorded(record: InstanceRecord) -> dict[str, Any] | None:

@@ -114,8 +114,8 @@ class InstanceQuery:
     def token(self, key: Key, record: InstanceRecord | None = None) -> str:
         """Stands for everything after this instance."""
         value = self.value(record) if self.by_value else None
-        told = value.isoformat() if isinstance(value, datetime) else value
-        said = json.dumps([self.sort, *key[:2], key[2].astimezone(UTC).isoformat(), told])
+        stored = value.isoformat() if isinstance(value, datetime) else value
+        said = json.dumps([self.sort, *key[:2], key[2].astimezone(UTC).isoformat(), stored])
         return base64.urlsafe_b64encode(said.encode()).decode()
 
     @property
@@ -134,14 +134,14 @@ class InstanceQuery:
         if self.after is None:
             return None
         try:
-            sort, entity, cluster, nominal, told = json.loads(base64.urlsafe_b64decode(self.after.encode()))
+            sort, entity, cluster, nominal, stored = json.loads(base64.urlsafe_b64decode(self.after.encode()))
             at = datetime.fromisoformat(nominal)
-            value = datetime.fromisoformat(told).astimezone(UTC) if isinstance(told, str) else told
+            value = datetime.fromisoformat(stored).astimezone(UTC) if isinstance(stored, str) else stored
         except (ValueError, TypeError, OverflowError, binascii.Error) as error:
             raise QueryError(f"{self.after!r} is not what a list said as next") from error
         if sort != self.sort or at.tzinfo is None:
             raise QueryError(f"what comes after it was said by a list with --sort {sort}, not --sort {self.sort}")
-        if type(told) is not {"started": str, "attempt": int}.get(self.by_value or "", type(None)):
+        if type(stored) is not {"started": str, "attempt": int}.get(self.by_value or "", type(None)):
             raise QueryError(f"{self.after!r} is not what a list said as next")
         return (str(entity), str(cluster), at), value
 

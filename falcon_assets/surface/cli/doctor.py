@@ -47,13 +47,13 @@ def doctor(names: tuple[str, ...], as_json: bool) -> None:
 def say(found: Iterable[CheckResult]) -> None:
     """Prints a line for each."""
     for one in found:
-        judgement = one.judgement
-        status = click.style(f"{judgement.status.value:<8}", fg=_COLOURS[judgement.status])
-        click.echo(f"{status}{one.check}: {judgement.text}{f'; {judgement.fix}' if judgement.fix else ''}")
+        diagnosis = one.diagnosis
+        status = click.style(f"{diagnosis.status.value:<8}", fg=_COLOURS[diagnosis.status])
+        click.echo(f"{status}{one.check}: {diagnosis.text}{f'; {diagnosis.fix}' if diagnosis.fix else ''}")
 
 
 def _in_all(found: tuple[CheckResult, ...]) -> str:
-    number = {status: sum(one.judgement.status is status for one in found) for status in Severity}
+    number = {status: sum(one.diagnosis.status is status for one in found) for status in Severity}
     if number[Severity.OK] == len(found):
         return "all is well"
     return f"{count_of(number[Severity.PROBLEM], 'problem')}, {count_of(number[Severity.WARNING], 'warning')}"

@@ -1,4 +1,4 @@
-"""``falcon explain``: what one process instance reads, writes and is told."""
+"""``falcon explain``: inputs, outputs and parameters of one process instance."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def _show(found: Explanation) -> None:
     outputs = _table("Writes", "output", "feed", "instance", "path")
     for written in found.outputs:
         outputs.add_row(written.name, written.feed, format_instant(written.instance), shown(written.path))
-    told = _table("Is told", "variable", "value")
+    parameters = _table("Parameters", "name", "value")
     for name, value in sorted(found.properties.items()):
-        told.add_row(shown(name), shown(value))
+        parameters.add_row(shown(name), shown(value))
     out.print(inputs)
     for one in found.inputs:
         if one.last_used:
             out.print(f"{one.name} uses each version once, last {one.last_used}.", soft_wrap=True)
     out.print(outputs if found.outputs else "Writes no feed: it is run for its effect.")
-    out.print(told)
+    out.print(parameters)
     if found.definition is not None:
         present = "" if found.definition == found.latest else f"; this is what the latest, {found.latest}, says"
         out.print(f"It has version {found.definition} of the definition{present}.")

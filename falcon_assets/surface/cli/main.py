@@ -16,7 +16,7 @@ from click.shell_completion import CompletionItem
 from falcon_assets.base.garbage_collection import imports_without_gc
 from falcon_assets.errors import FalconError, QueryError
 from falcon_assets.features import is_there
-from falcon_assets.operations.ways import coming_by
+from falcon_assets.operations.request_origin import requests_from
 from falcon_assets.surface.cli import completing
 from falcon_assets.surface.cli.help import FullHelpGroup
 from falcon_assets.surface.cli.shutdown import end_in_time
@@ -24,13 +24,13 @@ from falcon_assets.surface.cli.shutdown import end_in_time
 COMMANDS = {
     "validate": "Check all entity definitions.",
     "schema": "Print a JSON Schema of the entity definitions, for editors.",
-    "explain": "Show what one process instance reads, writes and is told.",
+    "explain": "Show what one process instance reads and writes, and its parameters.",
     "try": "Compute one process instance and show what it would make; nothing is published.",
     "run": "Run everything whose time and inputs have come, until nothing is ready any more.",
     "entity": "List and manage clusters, feeds and processes.",
     "instance": "See the instances of processes, replications and feeds; rerun, kill, suspend and resume them.",
     "sla": "List the instances that breach their SLA, and those that soon will.",
-    "notification": "List what receivers are told of instances; send them a test.",
+    "notification": "List the notifications about instances; send receivers a test.",
     "lineage": "Show which versions of data came from which, by which run, and what was made from them; protect them.",
     "retention": "Show what would go from the clusters, what stays and why.",
     "ledger": "Show how far the ledger is; make it anew.",
@@ -139,7 +139,7 @@ class LazyGroup(FullHelpGroup):
 @click.pass_context
 def falcon(context: click.Context, actor: str | None) -> None:
     """Declare clusters, feeds and processes; manage them and their instances."""
-    context.with_resource(coming_by("cli", actor=actor))
+    context.with_resource(requests_from("cli", actor=actor))
 
 
 def program() -> None:

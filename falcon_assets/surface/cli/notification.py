@@ -18,7 +18,7 @@ from falcon_assets.surface.cli.listing import say_rest
 
 @click.group(cls=FullHelpGroup)
 def notification() -> None:
-    """List what receivers are told of instances; send them a test."""
+    """List the notifications about instances; send receivers a test."""
 
 
 def _show(found: Page[NotificationRow]) -> None:

@@ -20,7 +20,7 @@ from falcon_assets.instances.operations.stopping import KillInstances, ResumeIns
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.operations.job_powers import why_jobs_may_not
 from falcon_assets.operations.operation import Operation, data_of, plain_type
-from falcon_assets.operations.ways import coming_by
+from falcon_assets.operations.request_origin import requests_from
 from falcon_assets.settings import JobPower
 
 PLACEHOLDER = ""
@@ -48,7 +48,7 @@ def operation_job(
         try:
             with (
                 open_installation(instance=context.instance) as installation,
-                coming_by("job", why_jobs_may_not(installation.settings, power, principal)),
+                requests_from("job", why_jobs_may_not(installation.settings, power, principal)),
             ):
                 data = _perform(installation, by_name, actor=principal, **given)
         except FalconError as error:

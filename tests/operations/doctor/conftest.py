@@ -109,7 +109,7 @@ class Installed:
     def found(self, *checks: str) -> list[tuple[str, str, str, str]]:
         """Check, status, text and fix of all findings."""
         found = examine(self.now, checks)
-        return [(one.check, one.judgement.status.value, one.judgement.text, one.judgement.fix) for one in found]
+        return [(one.check, one.diagnosis.status.value, one.diagnosis.text, one.diagnosis.fix) for one in found]
 
     def ill(self, *checks: str) -> list[tuple[str, str, str, str]]:
         """Those that are not ok."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from falcon_assets.doctor.check import Judgement
+from falcon_assets.doctor.check import Diagnosis
 from falcon_assets.doctor.dagster_yaml import judge_absence, judge_declared
 from falcon_assets.history.dagster_internals.instance_config import find_class
 
@@ -91,7 +91,7 @@ def test_another_storage_surprises() -> None:
 
 @pytest.mark.parametrize(("told", "status"), [(True, "problem"), (False, "warning")])
 def test_no_file(told: bool, status: str) -> None:
-    found: Judgement = judge_absence(Path("/d"), told=told)
+    found: Diagnosis = judge_absence(Path("/d"), told=told)
     assert found.status.value == status
     assert "dagster.yaml in" in found.text
     assert "DAGSTER_HOME" in found.fix

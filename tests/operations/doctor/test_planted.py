@@ -292,7 +292,7 @@ PLANTED: list[tuple[Callable[[Installed], None], str, Said]] = [
         "unset SPARK_HOME")),
     (silent_master, "spark", ("spark", "problem",
         r"cluster 'primary': no Spark master answers at spark://127.0.0.1:\d+ \(.*Connection refused\)",
-        "start it, or mend interfaces.execute.endpoint")),
+        "start it, or fix interfaces.execute.endpoint")),
     (broken_definitions, "definitions", ("definitions", "problem", "1 problem in the entity definitions",
         "falcon validate lists them")),
     (no_definitions, "definitions", ("definitions", "warning", "there is no folder /nowhere: .*",
@@ -305,7 +305,7 @@ PLANTED: list[tuple[Callable[[Installed], None], str, Said]] = [
         "set it here and wherever Dagster runs")),
     (listener_that_does_not_compile, "capture", ("capture", "warning",
         "what workflows read and write is not captured: Scala's compiler failed: no scala-library",
-        r"mend that, the next session tries it again; what the compiler said is in /.*/spark/capture-.*\.log")),
+        r"fix that, the next session tries it again; what the compiler said is in /.*/spark/capture-.*\.log")),
     (huge_driver, "memory", ("memory", "problem",
         "cluster 'primary': spark.driver.memory is 900t, and this machine has .* GiB: the driver is killed, .*",
         "write less than .* GiB")),
@@ -314,7 +314,7 @@ PLANTED: list[tuple[Callable[[Installed], None], str, Said]] = [
         "leave PYSPARK_PYTHON out, so that this Python is taken, or name one that is there")),
     (receiver_without_service, "receivers", ("receivers", "problem",
         r"TEAM does not hold one URL that apprise knows \(FALCON_NOTIFICATION_TO names it\): nobody is told there",
-        "mend TEAM here and wherever Dagster runs, .*")),
+        "fix TEAM here and wherever Dagster runs, .*")),
     (without_dagster_yaml, "instance", ("instance", "problem",
         "there is no dagster.yaml in DAGSTER_HOME /.*/empty: Dagster keeps its history in SQLite there",
         "copy the one of falcon-assets there, or name its folder in DAGSTER_HOME")),
@@ -322,19 +322,19 @@ PLANTED: list[tuple[Callable[[Installed], None], str, Said]] = [
         "/.*/dagster.yaml: Dagster keeps its history in SQLite, and the ledger reads PostgreSQL",
         "write storage: {custom: .*FalconStorage.*")),
     (set_up("runlauncher: {}"), "instance", ("instance", "problem",
-        '/.*/dagster.yaml: Received unexpected config entry "runlauncher" at the root', "mend that: .*")),
+        '/.*/dagster.yaml: Received unexpected config entry "runlauncher" at the root', "fix that: .*")),
     (home_below_a_file, "home", ("home", "problem", "FALCON_HOME .*/file/home cannot be written: Not a directory",
-        "mend that, or set FALCON_HOME")),
+        "fix that, or set FALCON_HOME")),
     (nobody_listens, "database", ("database", "problem",
         r"the database postgresql\+psycopg2://falcon:\*\*\*@127.0.0.1:\d+/falcon cannot be reached: .*refused",
-        "start PostgreSQL there, or mend host and port in FALCON_DATABASE_URL")),
+        "start PostgreSQL there, or fix host and port in FALCON_DATABASE_URL")),
     (no_such_database, "database", ("database", "problem", '.* cannot be reached: .*database "none" does not exist',
-        r"create the database \(createdb\), or mend FALCON_DATABASE_URL")),
+        r"create the database \(createdb\), or fix FALCON_DATABASE_URL")),
     (embedded_of_another_version, "database", ("database", "problem",
         "the embedded PostgreSQL in .* does not start: its data are those of PostgreSQL 9, .*",
         "read its log in FALCON_HOME/postgres/log, or name another server in FALCON_DATABASE_URL")),
     (nobody_listens, "daemon", ("daemon", "warning", "not checked: Dagster's history cannot be read",
-        "mend that first")),
+        "fix that first")),
     (one_migration_behind, "migrations", ("migrations", "warning",
         "the tables of the ledger are those of revision 0028, this version needs 0.*",
         "falcon ledger status brings them up to date, .*")),
@@ -373,7 +373,7 @@ PLANTED: list[tuple[Callable[[Installed], None], str, Said]] = [
         "dagster sensor start primary__collector")),
     (failing_sensor, "sensors", ("sensors", "problem",
         r"the last tick of the sensor default__coordinator failed: cannot open postgresql://a:\*\*\*@b/c",
-        "mend that; the next tick tries again")),
+        "fix that; the next tick tries again")),
     (late_sensor, "sensors", ("sensors", "warning", "the sensor default__coordinator has not ticked for 20 minutes",
         "look again in a minute .*")),
     (sensor_that_never_ticked, "sensors", ("sensors", "warning",
@@ -459,7 +459,7 @@ def test_a_wrong_password(installed: Installed, own_server: EmbeddedServer) -> N
     told = told.difference_update_query(["requirepeer"])
     installed.set(FALCON_DATABASE_URL=told.render_as_string(hide_password=False))
     ((check, status, text, fix),) = installed.found("database")
-    assert (check, status, fix) == ("database", "problem", "mend user and password in FALCON_DATABASE_URL")
+    assert (check, status, fix) == ("database", "problem", "fix user and password in FALCON_DATABASE_URL")
     assert 'password authentication failed for user "guest"' in text
     assert PASSWORD not in text
 
@@ -482,7 +482,7 @@ def test_a_server_that_is_stopped(installed: Installed, own_server: EmbeddedServ
     own_server._stop()
     installed.set(FALCON_DATABASE_URL=url)
     ((_, status, text, fix),) = installed.found("database")
-    assert (status, fix) == ("problem", "start PostgreSQL there, or mend host and port in FALCON_DATABASE_URL")
+    assert (status, fix) == ("problem", "start PostgreSQL there, or fix host and port in FALCON_DATABASE_URL")
     assert "cannot be reached" in text
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.entities.status import Status, command, statuses
-from falcon_assets.features.retention.passes import Passed, RetentionPass
+from falcon_assets.features.retention.passes import PassResult, RetentionPass
 from falcon_assets.features.retention.plan import FeedPlan, plan_retention
 from falcon_assets.history.database import try_lock, unlock
 from falcon_assets.history.platform.open_ledger import open_ledger
@@ -80,7 +80,7 @@ class World(ReplicationWorld):
             if one.copy.sources == ("east",)
         }
 
-    def run(self, name: str, time: str) -> Passed:
+    def run(self, name: str, time: str) -> PassResult:
         def record(events: Any) -> None:
             for event in events:
                 self.instance.report_runless_asset_event(event)
@@ -120,7 +120,7 @@ def test_it_goes_when_nobody_is_to_copy_it_any_more(world: World) -> None:
     assert world.staged("lost") == {0, 1}
     waits = "process lost from east 2013-01-01T0{}:00Z needs it: it has yet to run"
     assert world.fates("lost", "14:00") == {number: ("keep", waits.format(number)) for number in (0, 1)}
-    assert world.run("lost", "14:00") == Passed(0, 0, ())
+    assert world.run("lost", "14:00") == PassResult(0, 0, ())
     world.lose("lost", 0, 1)
     assert world.fates("lost", "21:01") == dict.fromkeys((0, 1), ("delete", "older than hours(7)"))
     assert world.fates("lost", "07:30") == {
@@ -128,10 +128,10 @@ def test_it_goes_when_nobody_is_to_copy_it_any_more(world: World) -> None:
         1: ("keep", "not older than hours(7)"),
     }
     assert world.staged("lost") == {0, 1}  # planning changes nothing
-    assert world.run("lost", "21:01") == Passed(0, 0, (), 2)
+    assert world.run("lost", "21:01") == PassResult(0, 0, (), 2)
     assert world.staged("lost") == set()
     assert list((world.settings.home / "data/backup/.falcon/staging/evicted").iterdir()) == []
-    assert world.run("lost", "21:01") == Passed(0, 0, ())
+    assert world.run("lost", "21:01") == PassResult(0, 0, ())
     assert world.instance.fetch_observations(dg.AssetKey(["backup", "lost"]), 9).records != []  # it timed out, said
     assert not world.folder("backup", "lost", 0).exists()
 
@@ -140,7 +140,7 @@ def test_it_is_not_archived(world: World) -> None:
     world.begin_copy("archived", 0)
     world.lose("archived", 0)
     assert world.fates("archived", "21:01") == {0: ("delete", "older than hours(7)")}
-    assert world.run("archived", "21:01") == Passed(0, 0, (), 1)
+    assert world.run("archived", "21:01") == PassResult(0, 0, (), 1)
     assert not (world.settings.home / "data/backup/old").exists()
 
 
@@ -155,10 +155,10 @@ def test_what_a_run_has_in_hand_stays(world: World) -> None:
             "busy 2013-01-01T00:00Z: cluster 'backup': cannot remove what was staged of /busy/2013-01-01-00: "
             "it is being copied by a run; it goes when that has ended"
         )
-        assert world.run("busy", "21:01") == Passed(0, 0, (problem,))
+        assert world.run("busy", "21:01") == PassResult(0, 0, (problem,))
         assert world.staged("busy") == {0}
         unlock(run, name)
-    assert world.run("busy", "21:01") == Passed(0, 0, (), 1)
+    assert world.run("busy", "21:01") == PassResult(0, 0, (), 1)
     assert world.staged("busy") == set()
 
 
@@ -171,24 +171,24 @@ def test_what_is_there_speaks_for_itself(world: World) -> None:
         Path(publication.staging("out")).mkdir(parents=True)
         publication.commit("out")
     assert world.plan("come", "21:01").copies == ()
-    assert world.run("come", "21:01") == Passed(1, 0, ())  # and what was staged goes with it
-    assert world.run("come", "21:01") == Passed(0, 0, (), 1)  # but for the mark
+    assert world.run("come", "21:01") == PassResult(1, 0, ())  # and what was staged goes with it
+    assert world.run("come", "21:01") == PassResult(0, 0, (), 1)  # but for the mark
     assert world.staged("come") == set()
 
 
 def test_nothing_goes_of_a_feed_that_is_not_running(world: World) -> None:
     world.begin_copy("idle", 0)
-    assert world.run("idle", "21:01") == Passed(0, 0, ())
+    assert world.run("idle", "21:01") == PassResult(0, 0, ())
     assert world.staged("idle") == {0}
     with world.ledger.engine.begin() as connection:
         command(connection, world.store.feed("idle"), Status.RUNNING, hour(14))
     world.lose("idle", 0)
     with world.ledger.engine.begin() as connection:
         command(connection, world.store.feed("idle"), Status.SUSPENDED, hour(14))
-    assert world.run("idle", "21:01") == Passed(0, 0, ())
+    assert world.run("idle", "21:01") == PassResult(0, 0, ())
     with world.ledger.engine.begin() as connection:
         command(connection, world.store.feed("idle"), Status.RUNNING, hour(14))
-    assert world.run("idle", "21:01") == Passed(0, 0, (), 1)
+    assert world.run("idle", "21:01") == PassResult(0, 0, (), 1)
 
 
 def test_nothing_goes_of_another_feed(world: World) -> None:

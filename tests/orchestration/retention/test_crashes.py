@@ -18,7 +18,7 @@ from sqlalchemy import Engine, event, select
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.features.retention import store as evictions
-from falcon_assets.features.retention.passes import Passed, RetentionPass
+from falcon_assets.features.retention.passes import PassResult, RetentionPass
 from falcon_assets.history.dagster_internals.events import record_in_run
 from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.history.tables import EVICTIONS, FEED_INSTANCES
@@ -123,7 +123,7 @@ class Hours(LedgerWorld):
         self.stats(self.young).unlink()
         shutil.rmtree(self.sibling)
 
-    def evict(self) -> Passed:
+    def evict(self) -> PassResult:
         settings = Settings(**{**vars(self.settings), "clock": Clock(origin=self.now)})
         feeds = [self.store.feed(self.feed)]
         retention = RetentionPass(self.store, self.store.cluster("primary"), feeds, settings, 0)

@@ -17,7 +17,7 @@ from falcon_assets.catalog.store import load_entities
 from falcon_assets.entities.status import Status, command
 from falcon_assets.features.landing.collector import Collector
 from falcon_assets.features.retention import store as evictions
-from falcon_assets.features.retention.passes import Passed, RetentionPass
+from falcon_assets.features.retention.passes import PassResult, RetentionPass
 from falcon_assets.features.retention.plan import plan_retention
 from falcon_assets.features.retention.sensors import cron_for, retention_job
 from falcon_assets.features.retention.store import Eviction
@@ -160,7 +160,7 @@ class World(LedgerWorld):
     def retention(self, feed: str, time: str) -> RetentionPass:
         return RetentionPass(self.store, self.store.cluster("primary"), [self.store.feed(feed)], self.at(time), 0)
 
-    def run(self, feed: str, time: str) -> Passed:
+    def run(self, feed: str, time: str) -> PassResult:
         passed = self.retention(feed, time).run(self.ledger, "run", self.record)
         self.ledger.catch_up()
         return passed
@@ -213,7 +213,7 @@ def world(settings: Settings, instance: dg.DagsterInstance, write_entities: Call
 def test_what_is_too_old_goes_and_the_ledger_says_so(world: World) -> None:
     world.land("raw", 0, 1, 2, 3)
     world.collect("04:00")
-    assert world.run("raw", "04:00") == Passed(2, 2 * len("row\n123456"), ())
+    assert world.run("raw", "04:00") == PassResult(2, 2 * len("row\n123456"), ())
     assert [world.folder("raw", number).exists() for number in range(4)] == [False, False, True, True]
     assert [world.stats("raw", number).exists() for number in range(4)] == [False, False, True, True]
     assert world.states("raw") == {0: "EVICTED", 1: "EVICTED", 2: "AVAILABLE", 3: "AVAILABLE"}
@@ -229,7 +229,7 @@ def test_what_is_too_old_goes_and_the_ledger_says_so(world: World) -> None:
     gone = read_record(FeedInstanceEvicted, event)
     assert (gone.evicted, gone.bytes, gone.files) == ("delete", 10, 2)
     assert world.undone("raw") == []
-    assert world.run("raw", "04:00") == Passed(0, 0, ())
+    assert world.run("raw", "04:00") == PassResult(0, 0, ())
 
 
 @pytest.mark.parametrize("selected", [True, False], ids=["assets", "job"])
@@ -348,7 +348,7 @@ def test_what_a_target_has_not_replicated_stays(world: World) -> None:
 
 def test_feeds_that_are_not_running_are_left_alone(world: World) -> None:
     world.land("idle", 0)
-    assert world.run("idle", "04:00") == Passed(0, 0, ())
+    assert world.run("idle", "04:00") == PassResult(0, 0, ())
     with world.ledger.engine.begin() as connection:
         command(connection, world.store.feed("idle"), Status.RUNNING, hour(4))
     assert world.run("idle", "04:00").instances == 1
@@ -400,10 +400,10 @@ def test_what_a_killed_pass_had_begun_is_completed_and_of_the_rest_is_decided_an
     longer = entry.retention and entry.retention.model_copy(update={"limit": Frequency.parse("hours(9)")})
     changed = feed.model_copy(update={"clusters": (entry.model_copy(update={"retention": longer}),)})
     retention = replace(world.retention("withdrawn", "04:00"), feeds=[changed])
-    assert retention.run(world.ledger, "second", world.record) == Passed(1, 10, ())
+    assert retention.run(world.ledger, "second", world.record) == PassResult(1, 10, ())
     assert (world.folder("withdrawn", 1).exists(), world.stats("withdrawn", 0).exists()) == (True, False)
     assert world.undone("withdrawn") == []
-    assert world.run("withdrawn", "04:00") == Passed(1, 10, ())
+    assert world.run("withdrawn", "04:00") == PassResult(1, 10, ())
 
 
 def test_what_a_killed_pass_had_copied_of_an_instance_that_stays_goes(world: World) -> None:
@@ -420,15 +420,15 @@ def test_what_a_killed_pass_had_copied_of_an_instance_that_stays_goes(world: Wor
         "copied 2013-01-01T00:00Z: cluster 'cold': cannot remove what was copied to /old-copies/2013-01-01-00: "
         f"something that is not a folder is where a folder is needed: move it away ({copied})"
     )
-    assert world.run("copied", "01:00") == Passed(0, 0, (problem,))
+    assert world.run("copied", "01:00") == PassResult(0, 0, (problem,))
     assert world.undone("copied") == [0]
     copied.parent.unlink()
     copied.mkdir(parents=True)
     (copied / "part.json").write_text("ro")
-    assert world.run("copied", "01:00") == Passed(0, 0, ())
+    assert world.run("copied", "01:00") == PassResult(0, 0, ())
     assert (copied.exists(), world.undone("copied"), world.folder("copied", 0).exists()) == (False, [], True)
     world.decide("copied", "04:00", "no-more")
-    assert world.run("copied", "01:00") == Passed(0, 0, ())
+    assert world.run("copied", "01:00") == PassResult(0, 0, ())
     assert world.undone("copied") == []
 
 
@@ -437,7 +437,7 @@ def test_an_instance_that_came_back_is_decided_on_anew(world: World) -> None:
     world.land("again", 4)
     world.decide("again", "08:00")
     world.land("again", 4, text="a longer row\n")
-    assert world.run("again", "08:00") == Passed(1, len("a longer row\n") + 6, ())
+    assert world.run("again", "08:00") == PassResult(1, len("a longer row\n") + 6, ())
 
 
 def test_what_was_begun_of_a_suspended_feed_is_completed_and_nothing_else_is(world: World) -> None:
@@ -446,7 +446,7 @@ def test_what_was_begun_of_a_suspended_feed_is_completed_and_nothing_else_is(wor
     with world.ledger.engine.begin() as connection:
         command(connection, world.store.feed("suspended"), Status.SUSPENDED, hour(4))
     shutil.rmtree(world.folder("suspended", 0))
-    assert world.run("suspended", "04:00") == Passed(1, 10, ())
+    assert world.run("suspended", "04:00") == PassResult(1, 10, ())
     assert world.states("suspended") == {0: "EVICTED"}
     assert (world.folder("suspended", 1).exists(), world.undone("suspended")) == (True, [])
 
@@ -467,7 +467,7 @@ def test_a_feed_that_is_not_retained_any_more(world: World, now_declared: str) -
         feeds[name] = feed.model_copy(update={"clusters": (moved,)})
     store = replace(world.store, feeds=feeds)
     other = RetentionPass(store, store.cluster("primary"), [store.feed("raw")], world.at("04:00"), 0)
-    assert other.run(world.ledger, "other", world.record) == Passed(1, 10, ())
+    assert other.run(world.ledger, "other", world.record) == PassResult(1, 10, ())
     world.ledger.catch_up()
     assert world.states(name) == {0: "EVICTED"}
     assert world.stats(name, 0).exists() is False
@@ -483,9 +483,9 @@ def test_what_cannot_be_removed_is_said_and_tried_again(world: World) -> None:
         "busy 2013-01-01T01:00Z: cluster 'primary': cannot evict /busy/2013-01-01/01: "
         "it is being written by a run; it goes when that has ended"
     )
-    assert passed == Passed(1, 10, (problem,))
+    assert passed == PassResult(1, 10, (problem,))
     assert world.undone("busy") == [1]
-    assert world.run("busy", "04:00") == Passed(1, 10, ())
+    assert world.run("busy", "04:00") == PassResult(1, 10, ())
 
 
 def test_the_job_and_its_schedule(world: World) -> None:

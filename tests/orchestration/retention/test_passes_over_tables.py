@@ -13,7 +13,7 @@ from sqlalchemy import select
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.features.landing.collector import Collector
 from falcon_assets.features.retention import store as evictions
-from falcon_assets.features.retention.passes import Passed, RetentionPass
+from falcon_assets.features.retention.passes import PassResult, RetentionPass
 from falcon_assets.features.retention.plan import plan_retention
 from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.history.tables import EVICTIONS, FEED_INSTANCES
@@ -142,7 +142,7 @@ def test_what_a_killed_pass_began_is_completed_without_its_feed(
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    def passing(feeds: list[str], record: Callable[[Sequence[dg.AssetObservation]], None]) -> Passed:
+    def passing(feeds: list[str], record: Callable[[Sequence[dg.AssetObservation]], None]) -> PassResult:
         primary = world.store.cluster("primary")
         retained = [world.store.feed(one) for one in feeds]
         return RetentionPass(world.store, primary, retained, world.at("03:30"), 0).run(world.ledger, "run", record)

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import event
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.features.retention.passes import Passed, RetentionPass
+from falcon_assets.features.retention.passes import PassResult, RetentionPass
 from falcon_assets.features.retention.plan import FeedPlan, RetentionSnapshot, plan_retention
 from falcon_assets.history.events.event_log import materialization
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
@@ -159,13 +159,13 @@ def test_a_pass_over_many_feeds(world: World) -> None:
     """Nothing of what west has yet to copy goes, and nothing of what is read."""
     feeds = [world.store.feed(name) for name in NAMES]
 
-    def evicted(cluster: str, time: str) -> Passed:
+    def evicted(cluster: str, time: str) -> PassResult:
         here = RetentionPass(world.store, world.store.cluster(cluster), feeds, world.at(time), 0)
         return here.run(
             world.ledger, "run", lambda events: list(map(world.instance.report_runless_asset_event, events))
         )
 
-    assert evicted("east", "10:00") == Passed(0, 0, ())
-    assert evicted("backup", "10:00") == Passed(4, 4 * len('{"n": 0}\n'), ())
+    assert evicted("east", "10:00") == PassResult(0, 0, ())
+    assert evicted("backup", "10:00") == PassResult(4, 4 * len('{"n": 0}\n'), ())
     assert [world.files("backup", name, 1) for name in NAMES] == [None] * len(NAMES)
     assert [world.files("east", name, 0) for name in NAMES] == [{"a.json": 0}] * len(NAMES)

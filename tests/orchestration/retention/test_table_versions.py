@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from falcon_assets.features.retention.passes import Passed, RetentionPass
+from falcon_assets.features.retention.passes import PassResult, RetentionPass
 from falcon_assets.features.versions.operations import instance_versions, restore_instance
 from falcon_assets.history.events.event_log import materialization
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
@@ -66,7 +66,7 @@ def test_versions_of_a_table(
         assert (said.version, said.restored_by) == (two, now.settings.user)
         assert {kept.version for kept in said.kept_versions or ()} == {one, three}
         four = _publish(now, hour, 4)
-        assert _pass(now) == Passed(0, 0, (), 0, 1)
+        assert _pass(now) == PassResult(0, 0, (), 0, 1)
         states = {row.version: row.state for row in instance_versions(now, "totals", hour).versions}
         assert states[four] == "AVAILABLE"
         assert sorted(states[each] for each in (one, two, three)) == ["KEPT", "KEPT", "REPLACED"]  # of one minute
@@ -111,7 +111,7 @@ def _present(installation: Installation, hour: datetime) -> int:
     return int(pq.read_table(file, partitioning=None)["number"][0].as_py())
 
 
-def _pass(installation: Installation, passing: RetentionPass | None = None) -> Passed:
+def _pass(installation: Installation, passing: RetentionPass | None = None) -> PassResult:
     entities = installation.entities
 
     def record(events: Sequence[dg.AssetObservation]) -> None:

@@ -12,7 +12,7 @@ import pytest
 from falcon_assets.features.lineage.lifecycle_operations import set_lifecycle
 from falcon_assets.features.lineage.subject import VersionQuery
 from falcon_assets.features.retention.operations import retention_plan
-from falcon_assets.features.retention.passes import Passed, RetentionPass
+from falcon_assets.features.retention.passes import PassResult, RetentionPass
 from falcon_assets.features.versions.operations import instance_versions
 from falcon_assets.history.events.event_log import materialization, observation
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
@@ -53,7 +53,7 @@ def hour(number: int) -> datetime:
     return parse_instant(f"2013-01-01T{number:02}:00Z")
 
 
-def run(installation: Installation, passing: RetentionPass | None = None, *, killed: bool = False) -> Passed:
+def run(installation: Installation, passing: RetentionPass | None = None, *, killed: bool = False) -> PassResult:
     """A pass, over the feed if not another one, which may be killed before it records anything."""
     entities, settings = installation.entities, installation.settings
 
@@ -89,9 +89,9 @@ def test_versions_go_by_their_number_and_by_their_age(installed: Callable[[str],
         versions[1]: (False, "one of the last 2 that were replaced"),
         versions[2]: (False, "one of the last 2 that were replaced"),
     }
-    assert run(now) == Passed(0, 0, (), 0, 1)
+    assert run(now) == PassResult(0, 0, (), 0, 1)
     assert kept(now, hour(1)) == known(now, 1) == set(versions[1:3])
-    assert run(now) == Passed(0, 0, ())
+    assert run(now) == PassResult(0, 0, ())
     later = installed("2013-01-01T10:30Z")
     assert planned(later, 1)[versions[1]] == (True, "replaced more than hours(6) ago (versions.for)")
     assert run(later).versions == 1

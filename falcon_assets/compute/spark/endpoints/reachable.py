@@ -42,7 +42,7 @@ def _starter(endpoint: str) -> str:
     return f"start it with `falcon spark start{'' if port == DEFAULT_PORT else f' --port {port}'}`"
 
 
-def _unreachable(cluster: str, what: str, endpoint: str, why: str, mend: str) -> WorkflowError:
+def _unreachable(cluster: str, what: str, endpoint: str, why: str, fix: str) -> WorkflowError:
     return WorkflowError(
-        f"cluster {cluster!r}: no {what} answers at {endpoint} ({why}): {mend}, or mend interfaces.execute.endpoint"
+        f"cluster {cluster!r}: no {what} answers at {endpoint} ({why}): {fix}, or fix interfaces.execute.endpoint"
     )

@@ -77,11 +77,11 @@ class InstanceLogs:
     def events(self) -> Iterator[SaidEvent]:
         """Events of the run, then those outside of runs since it began."""
         began: float | None = None
-        told = [self.run.run] if self.run else []
+        runs = [self.run.run] if self.run else []
         if self.run in (None, *self.runs[-1:]):  # what was said outside of runs comes after the latest one
-            told.append("")
+            runs.append("")
         with self.installation.ledger.engine.connect() as connection:
-            for run_id in told:
+            for run_id in runs:
                 found = run_events.events_of(connection, run_id, self.workload.op_name, self._assets, self._partition)
                 for entry in found:
                     began = entry.timestamp if began is None else began
@@ -133,8 +133,8 @@ class InstanceLogs:
         about = entry.asset_materialization or entry.asset_observation
         if about is not None:
             metadata = said_by(about)
-            told = (metadata.get("process", self.workload.name), metadata.get("nominal_time", own))
-            if told != (self.workload.name, own):
+            owner = (metadata.get("process", self.workload.name), metadata.get("nominal_time", own))
+            if owner != (self.workload.name, own):
                 return None  # of another workload that fills the asset too
             text = about.description or (event and event.message) or ""
         elif (of := self._about_it.match(entry.user_message)) and of[1] != own:

@@ -30,7 +30,7 @@ def show_change(result: OperationResult) -> None:
 
 def _sentence(one: EntityChange, result: OperationResult) -> str:
     if one.action == "unchanged":
-        there = f"is so already ({one.file})" if one.file else "is not there"
+        there = f"is unchanged ({one.file})" if one.file else "is not there"
         return f"{one.kind} {one.name} {there}: nothing to do"
     done = f"would be {one.action}" if result.dry_run else f"is {one.action}"
     return f"{one.kind} {one.name} {done} ({one.file})"

@@ -17,7 +17,7 @@ def _show_params(found: Mapping[str, Any]) -> None:
     table.add_column("value", overflow="fold")
     for variable, value in found["params"].items():
         table.add_row(shown(variable), shown(value))
-    print_table(table, nothing="it is told nothing")
+    print_table(table, nothing="it has no parameters")
 
 
 def _show_dependencies(found: Mapping[str, Any]) -> None:

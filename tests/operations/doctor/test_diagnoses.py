@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from falcon_assets.doctor.automation import judge_daemons, judge_sensors
-from falcon_assets.doctor.check import CheckContext, Judgement, Severity, lasting, ok, problem, shown
+from falcon_assets.doctor.check import CheckContext, Diagnosis, Severity, lasting, ok, problem, shown
 from falcon_assets.doctor.dagster_facts import DagsterFacts, RunFacts, SensorFacts
-from falcon_assets.doctor.database import judge_apart, judge_database, judge_setting, mend_connection
+from falcon_assets.doctor.database import connection_fix, judge_apart, judge_database, judge_setting
 from falcon_assets.doctor.database_facts import DatabaseFacts
 from falcon_assets.doctor.environment import check_secrets, check_variables, judge_secrets, judge_variables
 from falcon_assets.doctor.machine import judge_encoding, judge_files, judge_spark_home
@@ -30,7 +30,7 @@ FACTS = DagsterFacts([DaemonHealth("QUEUED_RUN_COORDINATOR", NOW)], [], 0, None,
 
 
 @pytest.mark.parametrize(
-    ("judgement", "status", "text"),
+    ("diagnosis", "status", "text"),
     [
         (judge_space(["a"], 500 << 20, None), "problem", "the disk of a has 500 MiB free, 512 MiB are needed"),
         (judge_space(["a", "b"], 0, None), "problem", "the disk of a, b has 0 MiB free, 512 MiB are needed"),
@@ -80,9 +80,9 @@ FACTS = DagsterFacts([DaemonHealth("QUEUED_RUN_COORDINATOR", NOW)], [], 0, None,
         (judge_spark_home(None, Path("a")), "ok", None),
     ],
 )  # fmt: skip
-def test_a_verdict(judgement: Judgement, status: str, text: str | None) -> None:
-    assert (judgement.status.value, judgement.text) == (status, text or judgement.text)
-    assert bool(judgement.fix) is (judgement.status is not Severity.OK)
+def test_a_verdict(diagnosis: Diagnosis, status: str, text: str | None) -> None:
+    assert (diagnosis.status.value, diagnosis.text) == (status, text or diagnosis.text)
+    assert bool(diagnosis.fix) is (diagnosis.status is not Severity.OK)
 
 
 def test_a_run_that_goes_on_is_not_told() -> None:
@@ -133,30 +133,30 @@ def test_the_receivers_of_the_location_have_to_be_set(tmp_path: Path) -> None:
 
 def test_sensors_of_a_dead_daemon_are_not_late() -> None:
     late = SensorFacts("a__collector", False, None)
-    (judgement,) = judge_sensors([late], {"a__collector": True, "b__collector": True}, NOW, ticking=False)
-    assert judgement == ok("1 sensor ticks without errors, as long as the daemon lived")
+    (diagnosis,) = judge_sensors([late], {"a__collector": True, "b__collector": True}, NOW, ticking=False)
+    assert diagnosis == ok("1 sensor ticks without errors, as long as the daemon lived")
 
 
 @pytest.mark.parametrize(
     ("reason", "embedded", "fix"),
     [
-        ('FATAL:  role "a" does not exist', False, "create that user, or mend FALCON_DATABASE_URL"),
-        ("could not translate host name", False, "mend the host in FALCON_DATABASE_URL, or the name service .*"),
+        ('FATAL:  role "a" does not exist', False, "create that user, or fix FALCON_DATABASE_URL"),
+        ("could not translate host name", False, "fix the host in FALCON_DATABASE_URL, or the name service .*"),
         ("FATAL: sorry, too many clients already", False, "end what holds connections, or raise max_connections .*"),
-        ("timeout expired", False, "start PostgreSQL there, or mend host and port in FALCON_DATABASE_URL"),
+        ("timeout expired", False, "start PostgreSQL there, or fix host and port in FALCON_DATABASE_URL"),
         ("anything", True, "read its log in FALCON_HOME/postgres/log, or name another server .*"),
     ],
 )
 def test_what_to_do_about_a_database(reason: str, embedded: bool, fix: str) -> None:
     import re
 
-    assert re.fullmatch(fix, mend_connection(f"the database x cannot be reached: {reason}", embedded=embedded))
+    assert re.fullmatch(fix, connection_fix(f"the database x cannot be reached: {reason}", embedded=embedded))
 
 
 def test_no_password_is_told() -> None:
     told = "postgresql://a:p@ss@h/d?password=secret&x=1 and sc://h/;token=abc and a\nline"
     assert shown(told) == "postgresql://a:***@h/d?password=***&x=1 and sc://h/;token=*** and a line"
-    assert problem("ftp://u:pw@h", "ftp://u:pw@h") == Judgement(Severity.PROBLEM, "ftp://u:***@h", "ftp://u:***@h")
+    assert problem("ftp://u:pw@h", "ftp://u:pw@h") == Diagnosis(Severity.PROBLEM, "ftp://u:***@h", "ftp://u:***@h")
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(1, "1 second"), (3599, "59 minutes"), (86400 * 3, "3 days")])
