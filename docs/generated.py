@@ -3,7 +3,7 @@
 A page has it between two comments, ``<!-- table: feed -->`` and ``<!-- end -->``; others are ``counterparts: feed``,
 ``defaults: feed``, ``engines`` and ``commands``. ``make reference`` writes it there, so pages can be read as files, and
 a test compares.
-The drawing of the rooms, ``<!-- rooms -->``, is made when MkDocs builds the site.
+The drawing of the layers, ``<!-- layers -->``, is made when MkDocs builds the site.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ ENGINES: tuple[type[BaseModel], ...] = engines()
 CHECKOUT = Path(__file__).parents[1]
 PACKAGE = CHECKOUT / "falcon_assets"
 _DRAWING = """
-<svg class="rooms" role="img" aria-label="The rooms of the package" viewBox="0 0 760 {height}"><style>
-.rooms {{font: 13px sans-serif; fill: currentColor}}
-.rooms rect, .rooms path {{fill: none; stroke: currentColor; stroke-opacity: 0.5}}
-.rooms .name {{font: bold 13px monospace}}
-.rooms .part {{font: 12px monospace; fill-opacity: 0.7; white-space: pre}}
+<svg class="layers" role="img" aria-label="The layers of the package" viewBox="0 0 760 {height}"><style>
+.layers {{font: 13px sans-serif; fill: currentColor}}
+.layers rect, .layers path {{fill: none; stroke: currentColor; stroke-opacity: 0.5}}
+.layers .name {{font: bold 13px monospace}}
+.layers .part {{font: 12px monospace; fill-opacity: 0.7; white-space: pre}}
 </style>{body}</svg>
 """
 _LINKS: dict[Any, str] = {
@@ -91,14 +91,14 @@ _WORDS: dict[Any, str] = {
     bool: "`true` `false`",
     int: "whole number",
 }
-_REGION = re.compile(r"^<!-- (?!rooms|end)(\w+)(?:: (\w+))? -->$.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
+_REGION = re.compile(r"^<!-- (?!layers|end)(\w+)(?:: (\w+))? -->$.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
 _WIDTH = 110
 """Of what commands say, in characters."""
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Called by MkDocs with the text of each page."""
-    return markdown.replace("<!-- rooms -->", rooms()) if "<!-- rooms -->" in markdown else markdown
+    return markdown.replace("<!-- layers -->", layers()) if "<!-- layers -->" in markdown else markdown
 
 
 def current(page: str) -> str:
@@ -239,10 +239,10 @@ def _default(field: FieldInfo) -> str:
     return f"`[{', '.join(value)}]`" if isinstance(value, tuple) else f"`{value}`"
 
 
-def rooms() -> str:
-    """The rooms of the package as a drawing, the highest first: their names, what they say they are, their parts."""
+def layers() -> str:
+    """The layers of the package as a drawing, the highest first: their names, what they say they are, their parts."""
     boxes, y, order = [], 1, _lowest_first("PARTS")
-    for name in reversed(_lowest_first("ROOMS")):
+    for name in reversed(_lowest_first("LAYERS")):
         lines = [f"<tspan>{escape(line)}</tspan>" for line in wrap(_sentence(name), 98)]
         known = order.get(name, [""])
         found = sorted(part.parent.name for part in (PACKAGE / name).glob("*/__init__.py"))
@@ -263,9 +263,9 @@ def _lowest_first(name: str) -> Any:
     return ast.literal_eval(assigned[name])
 
 
-def _sentence(room: str) -> str:
-    file = PACKAGE / room / "__init__.py"
-    text = ast.get_docstring(ast.parse((file if file.is_file() else PACKAGE / f"{room}.py").read_text())) or ""
+def _sentence(layer: str) -> str:
+    file = PACKAGE / layer / "__init__.py"
+    text = ast.get_docstring(ast.parse((file if file.is_file() else PACKAGE / f"{layer}.py").read_text())) or ""
     return text.partition("\n")[0].replace("``", "")
 
 

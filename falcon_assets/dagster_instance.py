@@ -1,4 +1,4 @@
-"""What ``dagster.yaml`` names: the storage, the run launcher and the compute logs of an installation."""
+"""Classes that ``dagster.yaml`` names: the storage, the run launcher and the compute logs of an installation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be wrong, said so that a person can fix it.
+"""Errors with messages that say how to fix them.
 
 Every exception that this package raises on purpose derives from :class:`FalconError`; its text is
 one or more plain sentences and never needs a traceback to be understood.
@@ -146,15 +146,15 @@ class UnknownInstanceError(FalconError):
 
 
 class QueryError(FalconError):
-    """What is asked of a list names a field that it does not have."""
+    """A query of a list names a field that it does not have."""
 
 
 class UsageError(FalconError):
-    """What is asked for does not say all that it needs, or says what it does not take."""
+    """A request lacks what it needs, or has what it does not take."""
 
 
 class DeniedError(FalconError):
-    """Who asks may not do that."""
+    """The user may not do that."""
 
 
 class EntityStatusError(FalconError):

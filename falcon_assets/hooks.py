@@ -1,4 +1,4 @@
-"""What a feature can bring: the hooks that the core calls, without knowing who answers.
+"""Hooks for features: the core calls them without knowing who answers.
 
 A feature is a folder of :mod:`falcon_assets.features`. What it brings is in its module ``hooks``: functions with the
 names and parameters of those here (any subset of them), marked with :data:`hookimpl`. That module is imported as soon
@@ -65,7 +65,7 @@ class EventReceiver(Protocol):
 
 
 class ForegroundStep(Protocol):
-    """What ``falcon run`` does in each of its rounds in place of a sensor, which may be off."""
+    """A step of each round of ``falcon run``, in place of a sensor, which may be off."""
 
     def begin(self, ledger: Ledger) -> None:
         """Called once, before the first round."""
@@ -120,21 +120,21 @@ class Hooks(Protocol):
 
     @_spec
     def definitions(self, store: EntityStore, settings: Settings) -> dg.Definitions:
-        """What Dagster is given beside assets, coordinators and collectors: sensors, schedules, jobs, checks."""
+        """Definitions for Dagster beside assets, coordinators and collectors: sensors, schedules, jobs, checks."""
 
     @_spec
     def job_operations(self) -> Sequence[type[Operation]]:
-        """What people may ask the jobs ``falcon_entity_operation`` and ``falcon_instance_operation`` to do."""
+        """Operations of the jobs ``falcon_entity_operation`` and ``falcon_instance_operation``."""
 
     @_spec
     def foreground_steps(
         self, store: EntityStore, settings: Settings, workloads: Sequence[Workload], clusters: Sequence[Cluster]
     ) -> ForegroundStep:
-        """What ``falcon run`` does for these workloads, which read and write on these clusters."""
+        """Steps of ``falcon run`` for these workloads, which read and write on these clusters."""
 
 
 def merged(answers: Iterable[Mapping[K, V]]) -> dict[K, V]:
-    """What several features said, by what it is about; where two said something, the first."""
+    """Merges the answers of features; where two answer for one key, the first counts."""
     return dict(ChainMap(*map(dict, answers)))
 
 

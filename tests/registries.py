@@ -31,7 +31,7 @@ KINDS = ["hive", "iceberg"]
 CATALOGS = [*KINDS, "rest"]
 """With the Iceberg catalogs that are asked in another way, for what is about catalogs themselves."""
 HIVE_IN_SOAK = [pytest.param("hive", marks=pytest.mark.soak), "iceberg"]
-"""The same two kinds, for whole runs: the rooms that a kind is of have tests of their own, with both."""
+"""The same two kinds, for whole runs: the folders that a kind is of have tests of their own, with both."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The rooms of the house: imports run downward only, and the lower rooms know nothing of Dagster or Spark."""
+"""The layers of the package: imports run downward only, and the lower layers know nothing of Dagster or Spark."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import falcon_assets
 from tests.dagster_boundary import touches
 
 PACKAGE = Path(falcon_assets.__file__).parent
-ROOMS = [
+LAYERS = [
     "base",
     "errors",
     "hooks",
@@ -81,7 +81,7 @@ PARTS = {
     "storage": ["files", "", "instances", "tables", "feed_store", "copying", "kinds", "landing", "eviction"],
     "surface": ["dagster", "foreground", "jobs", "cli"],
 }
-"""The parts of the large rooms, lowest first; "" are the modules that are in no part."""
+"""The parts of the large layers, lowest first; "" are the modules that are in no part."""
 BANNED = {
     "dagster": {"base", "errors", "model", "planning", "shared_clock", "settings", "catalog", "storage", "compute"},
     "pyspark": {"base", "errors", "model", "planning", "shared_clock", "settings", "catalog", "storage"},
@@ -101,12 +101,12 @@ def imported(module: Path) -> set[str]:
     return names
 
 
-def room(module: Path) -> str:
+def layer(module: Path) -> str:
     return module.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
 def folder(name: str) -> str:
-    """Of a module, as ``instances/views``; of one that is in no folder of its room, the room."""
+    """Of a module, as ``instances/views``; of one that is in no folder of its layer, the layer."""
     steps = name.split(".")[1:3]
     return "/".join(steps) if (PACKAGE / "/".join(steps)).is_dir() else steps[0]
 
@@ -124,14 +124,14 @@ def upward(module: Path) -> list[str]:
         name
         for name in imported(module)
         if name.startswith("falcon_assets.")
-        and ROOMS.index(name.split(".")[1]) > ROOMS.index(room(module))
-        and not {(x, y) for x in (folder(here), room(module)) for y in (folder(name), name.split(".")[1])} & {*UPWARD}
+        and LAYERS.index(name.split(".")[1]) > LAYERS.index(layer(module))
+        and not {(x, y) for x in (folder(here), layer(module)) for y in (folder(name), name.split(".")[1])} & {*UPWARD}
     ]
 
 
 def banned(module: Path) -> list[str]:
     others = {name.split(".")[0] for name in imported(module)}
-    return [name for name in others if name == "examples" or room(module) in BANNED.get(name, ())]
+    return [name for name in others if name == "examples" or layer(module) in BANNED.get(name, ())]
 
 
 def test_imports_run_downward() -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Executor(Protocol):
-    """What engines and copies need of a cluster; nothing starts before it is asked for, so no JVM without Spark."""
+    """Services of a cluster for engines and copies; nothing starts before it is asked for, so no JVM without Spark."""
 
     @property
     def cluster(self) -> Cluster: ...

@@ -1,1 +1,1 @@
-"""History: Dagster's event log and runs, and the ledger, which is folded from them."""
+"""Dagster's event log and runs, and the ledger, which is folded from them."""

@@ -1,4 +1,4 @@
-"""Who may change and who may read an entity (source: Apache Falcon)."""
+"""Permissions to change and to read an entity (source: Apache Falcon)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from falcon_assets.model.shared import Acl
 
 @dataclass(frozen=True)
 class Principal:
-    """Who asks for something.
+    """The user who asks for an operation.
 
     Attributes:
         name: The name of the user.

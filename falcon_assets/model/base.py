@@ -45,7 +45,7 @@ class Declaration(BaseModel):
 
 @lru_cache(maxsize=128)
 def key_meanings(model: type[BaseModel]) -> dict[str, str]:
-    """What the text below each key of a model says.
+    """Returns the text below each key of a model.
 
     Pydantic could look for them itself, but would do it in every process that loads the models: it parses their source.
     """

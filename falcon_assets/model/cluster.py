@@ -131,11 +131,11 @@ class Cluster(Declaration):
     """Handed to fsspec; ``{env: NAME}`` is read when it is used and never printed. ``client_kwargs: {endpoint_url:
     ...}`` and other ``*_kwargs`` hold further options."""
     acl: Acl | None = None
-    """Who owns the cluster."""
+    """The owner of the cluster, and permissions."""
     properties: Properties = Field(default_factory=dict)
     """``spark.*`` configure the Spark session; all of them are variables of paths and workflows."""
 
     @property
     def variables(self) -> dict[str, str]:
-        """What ``${...}`` in paths and properties may name on this cluster."""
+        """Variables for ``${...}`` in paths and properties on this cluster."""
         return {**self.properties, "cluster.name": self.name, "cluster.colo": self.colo}

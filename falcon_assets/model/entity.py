@@ -1,4 +1,4 @@
-"""What can be declared, by the word for it."""
+"""Kinds of entities, by the word for them."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from falcon_assets.model.wall_clock import add_months, from_wall, start_of_day, 
 
 
 class Kind(str, Enum):
-    """What an argument is, or what a function returns."""
+    """The kind of an argument, or of the result of a function."""
 
     NUMBER = "a whole number"
     TEXT = "a quoted text"
@@ -66,7 +66,7 @@ class Function:
         return Kind.TIME in self.arguments
 
     def problem(self, args: Arguments) -> str | None:
-        """What is wrong with arguments whose number and kinds are right; None: nothing."""
+        """Returns a mistake in arguments whose number and kinds are right; None: there is none."""
         return None
 
 

@@ -90,7 +90,7 @@ class Retention(Declaration):
     minimum_age: Frequency | None = None
     """How long an instance stays after its data landed, however old its nominal time is."""
     future: Literal["keep", "delete"] = "keep"
-    """What happens to instances dated after now; ``delete``: the action, as with those that are too old."""
+    """The treatment of instances dated after now; ``delete``: the action, as with those that are too old."""
 
     @model_validator(mode="after")
     def _archive_needs_a_place(self) -> Retention:
@@ -105,7 +105,7 @@ class VersionRetention(Declaration):
     """Which versions of an instance stay beside the one that replaced them."""
 
     keep: Annotated[int, Field(ge=1, strict=True)]
-    """So many of each instance stay, those that were replaced last."""
+    """The number of versions of each instance that stay, those that were replaced last."""
     for_: Annotated[Frequency | None, Field(alias="for")] = None
     """How long they stay after they were replaced; omitted: until more than ``keep`` are there."""
 
@@ -125,7 +125,7 @@ class Lifecycle(Declaration):
 
 
 class FeedCluster(Declaration):
-    """What is particular to a feed on one cluster."""
+    """Keys of a feed for one cluster."""
 
     name: EntityName
     """Name of a cluster."""
@@ -196,22 +196,22 @@ class Feed(Declaration):
     """true: ``data`` has no time variable. What lies there is replaced in place, and is the instance of every time up
     to when it was refreshed."""
     versions: VersionRetention | None = None
-    """What publications replace stays for a while, to be restored; omitted: it goes."""
+    """The retention of replaced versions, which can be restored; omitted: they are removed."""
     lifecycle_status: LifecycleStatus = "initial"
     """Of each version, unless ``falcon lineage status`` says another; ``critical`` protects what it was made from."""
     clusters: Annotated[tuple[FeedCluster, ...], Field(min_length=1)]
     """The clusters that the feed is on, one at least."""
     notification: Notification | None = None
-    """Who is told what becomes of its instances; omitted: as ``FALCON_NOTIFICATION_TO`` says."""
+    """The receivers of events of its instances; omitted: as ``FALCON_NOTIFICATION_TO`` says."""
     acl: Acl | None = None
-    """Who owns the feed and its data."""
+    """The owner of the feed and its data, and permissions."""
     properties: Properties = Field(default_factory=dict)
     """Free ``name: "value"`` pairs; paths may name them as ``${name}``, below the cluster's own."""
     schedule: StrictBool = False
     """false: submitted only; nothing runs by itself."""
 
     def on(self, cluster: str) -> FeedCluster | None:
-        """What is declared for that cluster, None where the feed is not on it."""
+        """Returns the entry for that cluster, None where the feed is not on it."""
         return next((entry for entry in self.clusters if entry.name == cluster), None)
 
     def locations_on(self, cluster: str) -> Locations:

@@ -1,4 +1,4 @@
-"""Who is told what becomes of instances."""
+"""Notifications of events of instances: which events, and who receives them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from falcon_assets.model.cluster import EnvironmentValue
 
 
 class EventKind(str, Enum):
-    """What somebody can be told of."""
+    """Events that notifications can be about."""
 
     FAILED = "FAILED"
     TIMED_OUT = "TIMED_OUT"
@@ -25,7 +25,7 @@ class EventKind(str, Enum):
 
 
 USUAL = (EventKind.FAILED, EventKind.TIMED_OUT, EventKind.SLA)
-"""What is told where nothing else is said."""
+"""Events of notifications that name none."""
 
 
 class UrlVariable(EnvironmentValue):
@@ -36,7 +36,7 @@ class UrlVariable(EnvironmentValue):
 
 
 class Receiver(Declaration):
-    """Somebody who is told."""
+    """A receiver of notifications."""
 
     url: UrlVariable
     """``{env: NAME}``: the variable holds a URL of apprise (``mailtos://...``, ``slack://...``, ``jsons://...``); it is

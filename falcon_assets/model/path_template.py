@@ -1,4 +1,4 @@
-"""What no path may contain, wherever it is declared."""
+"""Templates of paths, and what no path may contain, wherever it is declared."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _FROM_ONE = ("MONTH", "DAY")
 """Those whose first value is 1."""
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/]*)(?=/|$)")
 _LONGEST = 4096
-"""What file systems allow."""
+"""The limit of file systems."""
 _DIGITS = {"YEAR": 4, "MONTH": 2, "DAY": 2, "HOUR": 2, "MINUTE": 2}
 
 
@@ -178,7 +178,7 @@ class PathTemplate:
 
     @cached_property
     def _layout(self) -> str | None:
-        """What ``str.format`` makes the path of, given year to minute; None where there are other variables."""
+        """The path as a format of ``str.format``, for year to minute; None where there are other variables."""
         if set(self.variables) - set(TIME_VARIABLES):
             return None
         return "".join(

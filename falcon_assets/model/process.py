@@ -84,7 +84,7 @@ class Output(Declaration):
     """The feed instance that an instance writes."""
 
     name: EntityName
-    """What the workflow calls it; inputs and outputs share one set of names."""
+    """The name in the workflow; inputs and outputs share one set of names."""
     feed: EntityName
     """Name of the feed that is written; no other process writes it."""
     instance: InstanceExpression
@@ -98,7 +98,7 @@ class Output(Declaration):
 
 
 class Retry(Declaration):
-    """What happens after a failure."""
+    """Further attempts after a failure."""
 
     policy: Literal["periodic", "exp-backoff", "final"] = "periodic"
     """``periodic``: every ``delay``; ``exp-backoff``: ``delay`` doubles each time; ``final``: no retry."""
@@ -120,7 +120,7 @@ class LateInput(Declaration):
 
 
 class LateProcess(Declaration):
-    """What happens when an input changed after it was consumed."""
+    """The reaction to an input that changed after it was consumed."""
 
     policy: Literal["backoff", "exp-backoff", "final"]
     """When to check: ``backoff``: every ``delay``; ``exp-backoff``: at doubling delays; ``final``: once, at the
@@ -162,24 +162,24 @@ class Process(Declaration):
     inputs: tuple[Input, ...] = ()
     """Omitted: the process waits for its nominal time only."""
     outputs: tuple[Output, ...] = ()
-    """What an instance writes; omitted: it is run for its effect, and an asset of its own stands for that."""
+    """The feeds that an instance writes; omitted: it is run for its effect, and an asset of its own stands for that."""
     workflow: AnyWorkflow
-    """What an instance runs."""
+    """The program that an instance runs."""
     retry: Retry = Retry()
     """How failed instances are tried again; omitted: three times, ten minutes apart."""
     late_process: LateProcess | None = None
-    """What happens when an input changed after it was consumed; omitted: nothing."""
+    """The reaction to an input that changed after it was consumed; omitted: none."""
     strict_lineage: StrictBool = False
     """true: an instance that reads what is no input, or writes what is no output, fails before it is published."""
     properties: Properties = Field(default_factory=dict)
     """Variables of the workflow, and ``spark.*`` settings of its session or program; values may hold ``${...}``."""
     notification: Notification | None = None
-    """Who is told what becomes of its instances; omitted: as ``FALCON_NOTIFICATION_TO`` says."""
+    """The receivers of events of its instances; omitted: as ``FALCON_NOTIFICATION_TO`` says."""
     acl: Acl | None = None
-    """Who owns the process and what it writes; ``user()`` says the owner."""
+    """The owner of the process and of what it writes, and permissions; ``user()`` is the owner."""
     schedule: StrictBool = False
     """false: submitted only; nothing runs by itself."""
 
     def on(self, cluster: str) -> ProcessCluster | None:
-        """What is declared for that cluster, None where the process does not run on it."""
+        """Returns the entry for that cluster, None where the process does not run on it."""
         return next((entry for entry in self.clusters if entry.name == cluster), None)

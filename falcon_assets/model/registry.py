@@ -7,7 +7,7 @@ from urllib.parse import SplitResult, urlsplit
 
 _HIVE = re.compile(r"thrift://[^\s/:,]+:\d+(,\s*thrift://[^\s/:,]+:\d+)*")
 ICEBERG = "iceberg+"
-"""What the URL of an Iceberg catalog begins with; that of its database or REST service follows."""
+"""The beginning of the URL of an Iceberg catalog; that of its database or REST service follows."""
 _IN_DATABASE = f"{ICEBERG}postgresql"
 _REST = (f"{ICEBERG}https", f"{ICEBERG}http")
 _LEGAL = (

@@ -1,4 +1,4 @@
-"""What is secret of definitions: :mod:`falcon_assets.base.texts` hides it in every text."""
+"""Secret values in definitions: :mod:`falcon_assets.base.texts` hides them in every text."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def _octal(permission: str) -> str:
 
 
 class Acl(Declaration):
-    """Who owns an entity and its data."""
+    """The owner of an entity and its data, and permissions."""
 
     owner: NonEmpty
     """User name: who may change the entity. Shown as the asset's owner: an e-mail address as it is, any other name as

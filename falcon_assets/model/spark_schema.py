@@ -32,11 +32,11 @@ _AFTER_TYPE = (
     "with",
     "without",
 )
-"""What may stand behind a type: Spark reads it, and nobody here has to."""
+"""Words that may follow a type: Spark reads them, and nothing here has to."""
 
 
 def schema_mistake(text: str) -> str | None:
-    """What is wrong with a schema in a sentence; None: nothing that can be seen without Spark."""
+    """Returns the mistake in a schema as a sentence; None: nothing that can be seen without Spark."""
     try:
         reading = _Reading(text)
         if re.match(r"\s*struct\s*<", text, re.IGNORECASE):  # Spark takes the type of a row, too
@@ -102,7 +102,7 @@ class _Reading:
             raise _MistakeError(f"{of} has the type {name} without a length: write {name}(n), or string")
 
     def _rest(self, of: str) -> None:
-        """What stands behind a type."""
+        """Parses the words that follow a type."""
         word = self._peek()
         if word is None or word in (",", ">"):
             return

@@ -14,7 +14,7 @@ _OF_APPLICATIONS = """
     resources rpc scheduler security serializer shuffle shutdown speculation ssl stage standalone storage submit task
     taskMetrics ui unsafe user worker yarn
 """
-"""What the second word is of the settings that Spark reads when an application starts."""
+"""The second word of the settings that Spark reads when an application starts."""
 _STATIC = """
     spark.sql.cache.serializer spark.sql.catalogImplementation spark.sql.event.truncate.length spark.sql.extensions
     spark.sql.globalTempDatabase spark.sql.hive.thriftServer.singleSession spark.sql.hive.version
@@ -26,7 +26,7 @@ _STATIC_PREFIXES = ("spark.sql.hive.metastore.", "spark.sql.streaming.ui.", "spa
 
 
 def spark_settings(process: Process, properties: Mapping[str, str]) -> dict[str, str]:
-    """What the process says about Spark, of properties whose holes are filled."""
+    """Returns the settings of Spark among properties of a process whose variables are filled in."""
     return {key: properties[key] for key in process.properties if key.startswith("spark.")}
 
 

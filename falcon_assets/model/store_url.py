@@ -12,7 +12,7 @@ OBJECT_STORES = frozenset({"s3", "abfs", "az", "gs"})
 HDFS = frozenset({"hdfs", "webhdfs", "swebhdfs"})
 """Schemes of Hadoop's file system."""
 _HDFS_PORT = ":8020"
-"""What Hadoop takes where ``hdfs://`` says none."""
+"""Hadoop's port where ``hdfs://`` has none."""
 
 
 def store_url(endpoint: str, home: Path) -> str:

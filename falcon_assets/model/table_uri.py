@@ -91,7 +91,7 @@ class TableUri:
         )
 
     def differs_from(self, keys: Sequence[str]) -> str | None:
-        """What the URI says otherwise about the partition keys than the table has them; None: nothing.
+        """Returns how the partition keys of the URI differ from those of the table; None: they do not.
 
         Args:
             keys: The partition keys of the table.

@@ -13,7 +13,7 @@ class TextValue(ABC):
     """A field of a declaration that is read by ``parse`` and written by ``str``."""
 
     JSON_SCHEMA: ClassVar[dict[str, Any]]
-    """What an editor is told about the text."""
+    """Constraints of the text, for editors."""
 
     @classmethod
     @abstractmethod

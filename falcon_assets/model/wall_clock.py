@@ -21,7 +21,7 @@ def zone(name: str) -> ZoneInfo:
 
 
 def to_wall(moment: datetime, timezone_name: str) -> datetime:
-    """What a clock on the wall of that zone shows at ``moment`` (aware); the result is naive."""
+    """Returns the time on a wall clock of that zone at ``moment`` (aware); the result is naive."""
     return moment.astimezone(zone(timezone_name)).replace(tzinfo=None, fold=0)
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a program of a workflow, as far as it can be told without running it."""
+"""Workflows, and mistakes in their programs that can be seen without running them."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Mistake:
 
 
 _ENGINES = "falcon_assets.compute.engines"
-"""A name and no import: engines compute on Spark and stand above this room."""
+"""A name and no import: engines compute on Spark and stand above this layer."""
 
 
 class Workflow(Declaration):
-    """What an engine declares about itself, and the keys that its workflows have; an engine adds keys of its own.
+    """The declaration of an engine, and the keys that its workflows have; an engine adds keys of its own.
 
     Attributes:
         kinds: What Dagster shows with the assets.
@@ -50,7 +50,7 @@ class Workflow(Declaration):
     shares_session: ClassVar[bool] = True
 
     name: NonEmpty | None = None
-    """What it is called, shown with the assets."""
+    """The name of the workflow, shown with the assets."""
     version: NonEmpty | None = None
     """Which version it is, shown with the assets."""
     lib: tuple[NonEmpty, ...] = ()
@@ -61,7 +61,7 @@ class Workflow(Declaration):
 
     @property
     def program(self) -> str:
-        """What is run, in a word: shown with the assets."""
+        """The program in a word, shown with the assets."""
         return next(iter(self.files().values()), "")
 
     def files(self) -> Mapping[str, str]:
@@ -75,7 +75,7 @@ class Workflow(Declaration):
     def mistakes(
         self, root: Path, views: Collection[str], parameters: Collection[str]
     ) -> Iterator[tuple[str, Mistake]]:
-        """What is wrong with its files, as far as it can be told without Spark, each with the name of the file.
+        """Yields mistakes in its files that can be seen without Spark, each with the name of the file.
 
         Args:
             root: The folder of the entity definitions.

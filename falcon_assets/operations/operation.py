@@ -41,20 +41,20 @@ class Given:
 
 
 class Operation(BaseModel):
-    """What somebody asks for; immutable, and checked when it is made."""
+    """A request for an operation; immutable, and checked when it is made."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, defer_build=True)
     command: ClassVar[str]
     """As after ``falcon``; the audit has it, too."""
     needs: ClassVar[str] = ""
-    """What has to be given, for those who give less."""
+    """The required input, for the message about requests with less."""
 
     def run(self, installation: Installation) -> Any:
         raise NotImplementedError
 
 
 def plain_type(annotation: Any) -> Any:
-    """The type of a field without None, and what pydantic is told besides."""
+    """The type of a field, without None and the metadata of pydantic."""
     if get_origin(annotation) is Annotated:
         return get_args(annotation)[0]
     if get_origin(annotation) in (Union, UnionType):
@@ -106,7 +106,7 @@ def _shape(result: type[Any], keys: tuple[str, ...]) -> tuple[tuple[str, Callabl
 
 
 def data_of(value: Any, *, is_instant: bool = False) -> Any:
-    """What an operation gives, or a part of it, for JSON."""
+    """Converts a result of an operation, or a part of it, for JSON."""
     if isinstance(value, datetime):
         return format_instant(value) if is_instant else value.isoformat()
     if isinstance(value, Enum):

@@ -13,7 +13,7 @@ import pytest
 from falcon_assets.model.feed import Feed
 from falcon_assets.surface.cli.main import COMMANDS
 from tests.processes import CHECKOUT
-from tests.test_layers import ROOMS
+from tests.test_layers import LAYERS
 
 _LOADED = re.compile(
     r"<(?:script|img|iframe|source)\b[^>]*\bsrc=[\"']?([^\"' >]+)|<link\b[^>]*\bhref=[\"']?([^\"' >]+)"
@@ -51,4 +51,4 @@ def test_what_is_generated_is_there(site: Path) -> None:
     commands = (site / "reference" / "cli.html").read_text()
     assert [name for name in COMMANDS if f'<h3 id="falcon-{name}">' not in commands] == []
     drawing = (site / "architecture.html").read_text()
-    assert [room for room in ROOMS if f'class="name">{room}</text>' not in drawing] == []
+    assert [layer for layer in LAYERS if f'class="name">{layer}</text>' not in drawing] == []

@@ -1,4 +1,4 @@
-"""What people do to entities, and ask of them; the functions that do it are beside."""
+"""Operations on entities; the functions that do the work are in files beside."""
 
 from __future__ import annotations
 

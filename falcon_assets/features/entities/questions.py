@@ -1,4 +1,4 @@
-"""What people ask of entities, without their definitions in YAML."""
+"""Operations that read entities, without their definitions in YAML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What shells complete: commands and names of entities without loading what takes seconds, all else by click."""
+"""Completion for shells: commands and names of entities without loading what takes seconds, all else by click."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class _Names(ShellComplete):
     """Knows the names of entities."""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
-        """What may come next."""
+        """Returns the words that may come next."""
         kinds = None if incomplete.startswith("-") else kinds_asked(args)
         return super().get_completions(args, incomplete) if kinds is None else _names(kinds, incomplete)
 

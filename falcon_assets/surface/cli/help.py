@@ -1,4 +1,4 @@
-"""Groups of commands whose help is told in whole: what each command is for, and an example of its use."""
+"""Groups of commands whose help is shown in whole: what each command is for, and an example of its use."""
 
 from __future__ import annotations
 

@@ -33,11 +33,11 @@ def import_() -> None:
 def xml(paths: tuple[Path, ...], into: Path | None, as_json: bool) -> None:
     """Import Falcon's cluster, feed and process XML: files, or all *.xml below folders.
 
-    What has no counterpart here, or is changed, is told with its line, and kept as a comment. Programs that stand for
+    What has no counterpart here, or is changed, is listed with its line, and kept as a comment. Programs that stand for
     workflows of Oozie, Pig and Hive fail with a sentence. All files are written, or none.
 
     Where DIR has definitions already, new ones are written only if "falcon validate" has no problems with all of them
-    together. Where it has none, they are written with their problems, which are told; the exit code is 1 then.
+    together. Where it has none, they are written with their problems, which are listed; the exit code is 1 then.
     """
     with open_installation() as installation:
         result = import_here(installation, paths, into)

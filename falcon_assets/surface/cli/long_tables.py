@@ -13,7 +13,7 @@ from rich.text import Text
 LONG = 100
 """Fewer rows are for rich, which can fold, too."""
 _Cell: TypeAlias = tuple[str, int]
-"""What is printed, and how wide it is there."""
+"""Printed text, and its width on a terminal."""
 
 
 def print_long(table: Table, target: Console) -> bool:

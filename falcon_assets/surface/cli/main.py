@@ -143,9 +143,11 @@ def falcon(context: click.Context, actor: str | None) -> None:
 
 
 def program() -> None:
-    """What ``falcon`` is: :func:`main`, and the end of the process, which waits for nothing that workflows left in it.
+    """Runs :func:`main`, and ends the process, which waits for nothing that workflows left in it.
 
-    Who calls :func:`main` goes on after it, so there nothing may end the process.
+    It is the command ``falcon``.
+
+    Callers of :func:`main` continue after it, so there nothing may end the process.
     """
     try:
         main()

@@ -1,4 +1,4 @@
-"""Types of parameters: what cannot be read is told as click tells it, with exit code 2."""
+"""Types of parameters: values that cannot be read are errors of click, with exit code 2."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class _Properties(click.ParamType):  # type: ignore[type-arg]  # newer versions 
     name = "key=value|file"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, str]:
-        """What each is."""
+        """Returns the properties by their keys."""
         if isinstance(value, dict):
             return value
         if "=" in value:

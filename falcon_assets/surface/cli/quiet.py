@@ -12,7 +12,7 @@ from typing import BinaryIO, TextIO
 from falcon_assets.base.home import require_space
 
 _moved: list[int] = []
-"""Where standard output went, while it goes to a log."""
+"""The place of standard output, while it goes to a log."""
 
 
 def private_log(file: Path) -> BinaryIO:
@@ -55,12 +55,12 @@ def output_to(file: Path) -> Iterator[TextIO]:
 
 
 def terminal_number() -> int:
-    """The file that standard output is, wherever it went."""
+    """The number of the file that was standard output."""
     return _moved[0] if _moved else 1
 
 
 def _terminal(number: int) -> TextIO:
-    """What writes to where standard output went."""
+    """Opens the terminal or file that standard output was."""
     try:
         is_file = sys.stdout.fileno() == 1
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What a person sees while instances run in the foreground, and after."""
+"""Display of instances that run in the foreground, while they run and after."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def progress_on(console: Console) -> Progress:
 
 @contextmanager
 def shown_on(console: Console) -> Iterator[Display]:
-    """What goes on, as it goes on: bars on a terminal, a line now and then elsewhere."""
+    """Live progress: bars on a terminal, a line now and then elsewhere."""
     if not console.is_terminal:
         yield _lines(console)
         return
@@ -121,7 +121,7 @@ def _waits(at: datetime) -> str:
 
 
 def tell(console: Console, outcome: ForegroundResult) -> None:
-    """Says what went wrong and what waits for what; each in a line, however narrow the terminal or a log is."""
+    """Prints problems and waiting instances, each in a line, however narrow the terminal or a log is."""
     say = partial(console.print, markup=False, soft_wrap=True)
     for it in outcome.trouble:
         what = "timed out" if it.state is InstanceState.TIMED_OUT else "failed"

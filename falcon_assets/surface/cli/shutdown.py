@@ -1,4 +1,4 @@
-"""Who is told to end ends in time: whatever waits for a backend that does not answer is left where it is."""
+"""Ends a process in time when it is asked to end; what waits for a silent backend is left where it is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 CLEAN_UPS: list[Callable[[], object]] = []
-"""What a command that computes in this process has to do before the process is ended."""
+"""Work of a command that computes in this process, before the process is ended."""
 
 
 def end_in_time(code: int) -> None:

@@ -13,7 +13,7 @@ from falcon_assets.settings import load_settings
 from falcon_assets.surface.cli.help import FullHelpGroup
 
 _NOT_RUNNING = 3
-"""What init scripts answer for a service that does not run (source: Linux Standard Base)."""
+"""The exit code of init scripts for a service that does not run (source: Linux Standard Base)."""
 
 
 @click.group(cls=FullHelpGroup)

@@ -1,1 +1,1 @@
-"""What Dagster loads: the code location, with the assets, jobs, schedules and sensors of all features."""
+"""The code location that Dagster loads, with the assets, jobs, schedules and sensors of all features."""

@@ -113,7 +113,7 @@ def _fields(operations: Mapping[str, type[Operation]]) -> Iterator[tuple[str, tu
 
 
 def _config_type(name: str, kind: Any) -> tuple[Any, Any]:
-    """What Dagster can have in a configuration instead, and its default."""
+    """Returns the type that a configuration of Dagster can have instead, and its default."""
     origin = get_origin(kind)
     if origin is tuple:
         return list[str], []

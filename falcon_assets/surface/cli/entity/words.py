@@ -1,4 +1,4 @@
-"""What the commands of ``falcon entity`` have in common."""
+"""Common parts of the commands of ``falcon entity``."""
 
 from __future__ import annotations
 

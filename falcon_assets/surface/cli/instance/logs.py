@@ -29,7 +29,7 @@ def logs(asked: LogsOfInstance, whole: bool, as_json: bool) -> None:
 
 
 def _shown(line: str) -> str:
-    """What a program wrote must not act on the terminal."""
+    """Removes control characters: output of a program must not act on the terminal."""
     return printable(click.unstyle(line).expandtabs())
 
 

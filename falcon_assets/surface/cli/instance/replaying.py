@@ -52,7 +52,7 @@ def _say(done: ReplayResult) -> None:
 
 
 def _say_differences(done: ReplayResult) -> None:
-    """What is not as it was, or is and is not what is declared."""
+    """Prints how the environment differs from then, or from the declaration."""
     for one in done.old:
         click.echo(f"with {one}")
     for name, (was, now) in done.environment.items():

@@ -1,4 +1,4 @@
-"""What commands about a graph of versions have in common: their options, and the forms in which they print it."""
+"""Options of commands about a graph of versions, and the forms in which they print it."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from falcon_assets.surface.cli.lineage.words import named
 from falcon_assets.surface.cli.lineage.words import status as status_of
 
 _LISTED = 50
-"""So many versions are printed."""
+"""Printed versions."""
 
 
 def _show(done: LifecycleResult) -> None:

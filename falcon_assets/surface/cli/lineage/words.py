@@ -7,7 +7,7 @@ from falcon_assets.history.events.data_version import Version
 from falcon_assets.model.instant import format_instant
 
 SHOWN = 12
-"""So much of a version is printed; commands take its beginning."""
+"""Printed characters of a version; commands take its beginning."""
 
 
 def named(one: Version) -> str:
@@ -16,7 +16,7 @@ def named(one: Version) -> str:
 
 
 def status(one: Version) -> str:
-    """What has become of it."""
+    """Returns the present state of a version."""
     where = " (archived)" if one.archived_to else " (kept)" if one.kept_at else ""
     return f"{one.status.value}{where}"
 
