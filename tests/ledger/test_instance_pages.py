@@ -35,16 +35,16 @@ PROCESSES = (PROCESS_ROWS, InstanceState.FAILED, InstanceState.KILLED)
 FEEDS = (FEED_ROWS, FeedState.EVICTED, FeedState.MISSING)
 
 
-@pytest.fixture
-def many(engine: Engine) -> Engine:
-    """All of them succeeded, or are there, but for one in a thousand."""
-    with engine.begin() as connection:
+@pytest.fixture(scope="module")
+def many(ledger: Engine) -> Engine:
+    """All of them succeeded, or are there, but for one in a thousand; all tests here only read."""
+    with ledger.begin() as connection:
         for insert in INSERTS.values():
             connection.execute(text(insert), {"last": ROWS - 1})
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+    with ledger.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         for table in INSERTS:
             connection.execute(text(f"VACUUM ANALYZE falcon.{table}"))
-    return engine
+    return ledger
 
 
 def read(connection: Connection, rows: InstanceRows[Any, Any]) -> int:
