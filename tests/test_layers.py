@@ -161,7 +161,7 @@ def test_features_know_few_others() -> None:
 
 
 @pytest.mark.parametrize("inside", PARTS)
-def test_imports_within_a_room_run_downward(inside: str) -> None:
+def test_imports_within_a_layer_run_downward(inside: str) -> None:
     parts, prefix = PARTS[inside], f"falcon_assets.{inside.replace('/', '.')}."
 
     def part(steps: Sequence[str]) -> int:
