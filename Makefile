@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install constraints demo up metastore test soak soak-all newest lint format reference docs bench clean
+.PHONY: help install constraints demo up metastore test test-changed soak soak-all newest lint format reference docs bench clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -43,6 +43,10 @@ metastore: $(INSTALLED) ## Serve a Hive Metastore to try tables with, on this ma
 test: $(INSTALLED) ## Run the tests, but for those of `make soak`
 	@$(BIN)/falcon doctor --only java --only home --only space
 	$(BIN)/pytest -m "not soak"
+
+test-changed: $(INSTALLED) ## Run the tests, but for those of `make soak`, that what changed since SINCE can reach (SINCE=main)
+	@$(BIN)/falcon doctor --only java --only home --only space
+	@$(BIN)/python -m tests.changed $(or $(SINCE),main)
 
 soak: $(INSTALLED) ## Kill, starve and simulate for half an hour: the share of these tests whose turn it is with this commit
 	@$(BIN)/falcon doctor --only java --only home --only space

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
@@ -33,6 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
     quicken(os.environ)
     # In a new checkout each of many programs would compile this package again: a sixth of what its start takes.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False  # without workers, this process itself would compile all tests each time
     if not hasattr(config, "workerinput"):  # once, in pytest's first process
         making = ExitStack()
         making.enter_context(archive_made())
