@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 import dagster as dg
 import pytest
 from click.testing import CliRunner
-from sqlalchemy import delete
 
 from falcon_assets.history.database import upsert
 from falcon_assets.history.events.process_instances import InstanceChanged
@@ -15,6 +14,7 @@ from falcon_assets.history.tables import ENTITY_STATUS, METADATA, PROCESS_INSTAN
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings
 from falcon_assets.surface.cli.ledger import ledger
+from tests.ledger.histories import empty
 
 START = datetime(2013, 1, 1, tzinfo=UTC)
 KEPT = {"kind": "process", "name": "hourly", "status": "SUSPENDED", "since": START, "commanded": True}
@@ -26,9 +26,7 @@ def opened(settings: Settings, instance: dg.DagsterInstance) -> Ledger:
     """An empty ledger that is folded up to now."""
     found = open_ledger(settings, instance)
     instance.wipe()
-    with found.engine.begin() as connection:
-        for table in METADATA.tables.values():
-            connection.execute(delete(table))
+    empty(found.engine)
     return found
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import dagster as dg
 import pytest
 from click.testing import CliRunner, Result
-from sqlalchemy import delete
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.features.notification.delivery import Delivery
@@ -19,13 +18,14 @@ from falcon_assets.features.notification.sensors import NotificationRecording
 from falcon_assets.features.openlineage.sensors import LineageSending
 from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.platform.open_ledger import open_ledger
-from falcon_assets.history.tables import METADATA
+from falcon_assets.history.tables import CLOCK
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings
 from falcon_assets.surface.cli.notification import notification
 from tests.builders import cluster_yaml
+from tests.ledger.histories import empty
 from tests.receivers import Received, web_hook
 
 PROCESS = """---
@@ -76,10 +76,7 @@ def call(
     settings = replace(settings, clock=Clock(origin=now), environ={**settings.environ, "HOOK": url})
     ledger = open_ledger(settings, instance)
     instance.wipe()
-    with ledger.engine.begin() as connection:
-        for table in METADATA.sorted_tables:
-            if table.name != "clock":
-                connection.execute(delete(table))
+    empty(ledger.engine, CLOCK)
     recording = NotificationRecording(load_entities(root), settings)
     recording.record(ledger, now)
     for name in NAMES:

@@ -18,12 +18,13 @@ from falcon_assets.features.sla.evaluation import SlaEvaluation
 from falcon_assets.history.events.event_log import materialization
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.history.platform.open_ledger import open_ledger
-from falcon_assets.history.tables import METADATA
+from falcon_assets.history.tables import CLOCK, METADATA
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.clock import Clock
 from falcon_assets.settings import Settings
 from falcon_assets.surface.cli.sla import sla
 from tests.builders import cluster_yaml
+from tests.ledger.histories import empty
 
 FEED = """---
 kind: feed
@@ -59,10 +60,7 @@ def call(
     store = load_entities(write_entities(FILES))
     ledger = open_ledger(replace(settings, clock=Clock(origin=parse_instant("2013-01-01T00:00Z"))), instance)
     instance.wipe()
-    with ledger.engine.begin() as connection:
-        for table in METADATA.sorted_tables:
-            if table.name != "clock":
-                connection.execute(delete(table))
+    empty(ledger.engine, CLOCK)
     for hour, at in (("00:00", "00:30"), ("01:00", "03:30")):
         landed, came = parse_instant(f"2013-01-01T{hour}Z"), parse_instant(f"2013-01-01T{at}Z")
         said = FeedInstanceAvailable("primary", "raw", landed, "v1", came)

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from sqlalchemy import delete
 
-from falcon_assets.history.tables import METADATA
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.settings import Settings
+from tests.ledger.histories import empty
 from tests.operations.rows import NOW
 
 OpenAt: TypeAlias = Callable[[str], AbstractContextManager[Installation]]
@@ -46,9 +45,7 @@ def installed(opened: Installation, write_entities: Callable[[dict[str, str]], P
     def install(entities: str) -> Installation:
         write_entities({"all.yaml": entities, "a.sql": "SELECT 1"})
         opened.forget_entities()
-        with opened.ledger.engine.begin() as connection:
-            for table in METADATA.tables.values():
-                connection.execute(delete(table))
+        empty(opened.ledger.engine)
         return opened
 
     return install

@@ -5,10 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import delete
-
 from falcon_assets.history.database import upsert
-from falcon_assets.history.tables import FEED_INSTANCES, METADATA, PROCESS_INSTANCES
+from falcon_assets.history.tables import FEED_INSTANCES, PROCESS_INSTANCES
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
 
@@ -17,13 +15,6 @@ START = parse_instant("2013-01-01T00:00Z")
 
 def hour(number: int) -> datetime:
     return START + timedelta(hours=number)
-
-
-def empty(installation: Installation) -> None:
-    """Nothing happened yet."""
-    with installation.ledger.engine.begin() as connection:
-        for table in METADATA.tables.values():
-            connection.execute(delete(table))
 
 
 def process_row(process: str, number: int, state: str, cluster: str = "primary", **more: Any) -> dict[str, Any]:

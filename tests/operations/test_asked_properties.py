@@ -15,9 +15,10 @@ from falcon_assets.instances.operations.selection import InstanceRequest
 from falcon_assets.instances.store.reruns import with_properties
 from falcon_assets.instances.views.details import instance_details
 from falcon_assets.instances.views.query import InstanceQuery
+from tests.ledger.histories import empty
 from tests.operations.conftest import OpenAt
 from tests.operations.entities import RETAINED
-from tests.operations.ledger_rows import empty, hour, process_row, write
+from tests.operations.ledger_rows import hour, process_row, write
 
 FAILED = InstanceRequest(InstanceQuery("reader", start=hour(1)), reason="why token=hush")
 TOLD = {"factor": "${cluster.name}", "api_token": "{env: HUSH}"}
@@ -28,7 +29,7 @@ def test_they_are_kept_for_the_run_and_shown_without_secrets(
 ) -> None:
     write_entities({"all.yaml": RETAINED, "a.sql": "SELECT 1"})
     with open_at("2013-01-01T05:30Z") as opened:
-        empty(opened)
+        empty(opened.ledger.engine)
         write(opened, process_row("reader", 1, "FAILED", failures=9))
         done = rerun_instances(opened, FAILED, RerunOptions(properties=TOLD))
         assert done.changed == 1

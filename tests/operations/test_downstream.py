@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from sqlalchemy import delete, select
+from sqlalchemy import select
 
 from falcon_assets.history.database import upsert
-from falcon_assets.history.tables import FEED_INSTANCES, FOLD, METADATA, PROCESS_INSTANCES, RERUNS
+from falcon_assets.history.tables import FEED_INSTANCES, FOLD, PROCESS_INSTANCES, RERUNS
 from falcon_assets.instances.coordination.coordinator import Coordinator
 from falcon_assets.instances.operations.rerunning import RerunOptions, rerun_instances
 from falcon_assets.instances.operations.selection import CommandResult, InstanceRequest
@@ -20,6 +20,7 @@ from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.surface.cli.instance import instance as commands
+from tests.ledger.histories import empty
 from tests.operations.conftest import OpenAt
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}"
@@ -92,10 +93,10 @@ def installation(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Pat
     write_entities({"all.yaml": ENTITIES, "a.sql": "SELECT 1"})
     with open_at("2013-01-02T12:00Z") as opened:
         opened.ledger.catch_up()
-        empty = {column.name: None for column in PROCESS_INSTANCES.c}
+        unset = {column.name: None for column in PROCESS_INSTANCES.c}
         told = {"reason": "", "attempt": 1, "failures": 9, "deaths": 0, "event_id": 1}
         rows: list[dict[str, Any]] = [
-            {**empty, **told, "process": name, "cluster": cluster, "nominal": hour(number), "state": state}
+            {**unset, **told, "process": name, "cluster": cluster, "nominal": hour(number), "state": state}
             for name, cluster, number, state in ROWS
         ]
         there = {"state": "AVAILABLE", "version": "v", "changes": 0, "event_id": 1, "version_event": 1, "late": False}
@@ -106,10 +107,8 @@ def installation(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Pat
             for cluster, feed in places
             for at in map(hour, range(24))
         ]
+        empty(opened.ledger.engine, FOLD)  # what other tests said is not folded once more
         with opened.ledger.engine.begin() as connection:
-            for table in METADATA.tables.values():
-                if table is not FOLD:  # what other tests said is not folded once more
-                    connection.execute(delete(table))
             upsert(connection, PROCESS_INSTANCES, rows)
             upsert(connection, FEED_INSTANCES, feeds)
         yield opened

@@ -13,14 +13,14 @@ from threading import Event, Thread
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, event, select
+from sqlalchemy import event, select
 from sqlalchemy.engine import Engine
 
 from falcon_assets.entities.status import Status, command
 from falcon_assets.errors import DeniedError, QueryError, UnknownInstanceError
 from falcon_assets.history.database import upsert
 from falcon_assets.history.mapping import run_tags
-from falcon_assets.history.tables import AUDIT, FEED_INSTANCES, FOLD, METADATA, PROCESS_INSTANCES, RERUNS
+from falcon_assets.history.tables import AUDIT, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, RERUNS
 from falcon_assets.instances.coordination.coordinator import Coordinator, Outlook
 from falcon_assets.instances.operations.rerunning import RerunOptions, rerun_instances
 from falcon_assets.instances.operations.selection import CommandResult, InstanceRequest
@@ -31,7 +31,7 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import load_settings
-from tests.ledger.histories import content
+from tests.ledger.histories import content, empty
 from tests.operations.conftest import OpenAt
 from tests.processes import forked
 
@@ -106,10 +106,7 @@ def installation(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Pat
     write_entities({"all.yaml": ENTITIES, "a.sql": "SELECT 1"})
     with open_at("2013-01-01T09:30Z") as opened:
         opened.ledger.catch_up()
-        with opened.ledger.engine.begin() as connection:
-            for table in METADATA.tables.values():
-                if table is not FOLD:  # what other tests said is not folded once more
-                    connection.execute(delete(table))
+        empty(opened.ledger.engine, FOLD)  # what other tests said is not folded once more
         fill(opened, *(row(number, **state) for number, state in enumerate(STATES.values())))
         yield opened
 

@@ -10,16 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, event
+from sqlalchemy import event
 
 from falcon_assets.errors import QueryError, UnknownEntityError, UnknownInstanceError
 from falcon_assets.history.database import upsert
-from falcon_assets.history.tables import DEFINITION_VERSIONS, ENTITY_STATUS, FEED_INSTANCES, METADATA, PROCESS_INSTANCES
+from falcon_assets.history.tables import DEFINITION_VERSIONS, ENTITY_STATUS, FEED_INSTANCES, PROCESS_INSTANCES
 from falcon_assets.instances.views.listing import instance_status, latest, list_instances, summarize_instances
 from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.instance_record import InstanceState
+from tests.ledger.histories import empty
 from tests.operations.conftest import OpenAt
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}"
@@ -77,9 +78,7 @@ def installation(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Pat
     """At half past five, nothing happened yet."""
     write_entities({"all.yaml": ENTITIES, "a.sql": "SELECT 1"})
     with open_at("2013-01-01T05:30Z") as opened:
-        with opened.ledger.engine.begin() as connection:
-            for table in METADATA.tables.values():
-                connection.execute(delete(table))
+        empty(opened.ledger.engine)
         yield opened
 
 

@@ -36,7 +36,7 @@ from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.mapping import asset_keys, run_tags
 from falcon_assets.history.mapping.partitions import key_of
 from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
-from falcon_assets.history.tables import CLOCK, FOLD, METADATA, PROGRESS
+from falcon_assets.history.tables import CLOCK, FOLD, PROGRESS
 from falcon_assets.instances.coordination.coordinator import Coordinator
 from falcon_assets.instances.operations.rerunning import RerunOptions, rerun_instances
 from falcon_assets.instances.operations.selection import CommandResult, InstanceRequest
@@ -50,7 +50,7 @@ from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings
-from tests.ledger.histories import Content, content, hour
+from tests.ledger.histories import Content, content, empty, hour
 from tests.properties import examples
 
 HOURS, PARALLEL, ATTEMPTS = 6, 2, 1
@@ -164,9 +164,7 @@ class Commands(RuleBasedStateMachine):
     def begin(self) -> None:
         with self.world.ledger.engine.begin() as connection:
             connection.execute(text(TABLES))
-            for table in reversed(METADATA.sorted_tables):
-                if table not in (FOLD, CLOCK):
-                    connection.execute(table.delete())
+        empty(self.world.ledger.engine, FOLD, CLOCK)
         self.coordinator_ticks()
 
     def teardown(self) -> None:

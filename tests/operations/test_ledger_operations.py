@@ -7,14 +7,14 @@ from datetime import timedelta
 
 import dagster as dg
 import pytest
-from sqlalchemy import delete
 
 from falcon_assets.doctor.admin import ledger_status, rebuild_ledger
 from falcon_assets.history.events.process_instances import InstanceChanged
-from falcon_assets.history.tables import METADATA, PROCESS_INSTANCES
+from falcon_assets.history.tables import PROCESS_INSTANCES
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.instance_record import InstanceState
+from tests.ledger.histories import empty
 from tests.operations.conftest import OpenAt
 
 START = "2013-01-01T00:00Z"
@@ -26,9 +26,7 @@ def installation(open_at: OpenAt) -> Iterator[Installation]:
     """Nothing happened yet."""
     with open_at(START) as opened:
         opened.instance.wipe()
-        with opened.ledger.engine.begin() as connection:
-            for table in METADATA.tables.values():
-                connection.execute(delete(table))
+        empty(opened.ledger.engine)
         yield opened
 
 

@@ -12,9 +12,10 @@ from falcon_assets.entities.status import Status, command
 from falcon_assets.instances.operations.rerunning import RerunOptions, rerun_instances
 from falcon_assets.instances.operations.selection import InstanceRequest
 from falcon_assets.instances.views.query import InstanceQuery
+from tests.ledger.histories import empty
 from tests.operations.conftest import OpenAt
 from tests.operations.entities import RETAINED
-from tests.operations.ledger_rows import empty, hour, process_row, write
+from tests.operations.ledger_rows import hour, process_row, write
 
 FAILED = InstanceQuery("reader", start=hour(1), end=hour(2))
 
@@ -26,7 +27,7 @@ def notes(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Path]) -> 
     def told(workflow: str = "SELECT 2", *, recorded: bool = False, **options: bool) -> list[str]:
         root = write_entities({"all.yaml": RETAINED, "a.sql": "SELECT 1"})
         with open_at("2013-01-01T05:30Z") as opened:
-            empty(opened)
+            empty(opened.ledger.engine)
             engine, recorder = opened.ledger.engine, Recorder("me")
             record_definitions(engine, root, hour(3), recorder)
             with engine.begin() as connection:

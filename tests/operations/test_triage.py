@@ -33,8 +33,9 @@ from falcon_assets.instances.store.reruns import request
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.instance_record import RerunRequest
 from falcon_assets.settings import load_settings
+from tests.ledger.histories import empty
 from tests.operations.conftest import OpenAt
-from tests.operations.ledger_rows import empty, feed_row, hour, process_row, write
+from tests.operations.ledger_rows import feed_row, hour, process_row, write
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}"
 HERE = f"{{name: primary, {SPAN}}}"
@@ -107,7 +108,7 @@ def does_nothing() -> None:
 def installation(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Path]) -> Iterator[Installation]:
     write_entities({"all.yaml": ENTITIES, "a.sql": "SELECT 1"})
     with open_at("2013-01-02T00:30Z") as opened:
-        empty(opened)
+        empty(opened.ledger.engine)
         opened.ledger.instance.wipe_daemon_heartbeats()
         yield opened
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import dagster as dg
 import pytest
-from sqlalchemy import Engine, event, select, text
+from sqlalchemy import Engine, event, select
 
 from falcon_assets.catalog.store import EntityStore, load_entities
 from falcon_assets.entities.status import Command, apply_command
@@ -25,13 +25,14 @@ from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.mapping.partitions import partitions_of
 from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.history.queries import set_last_collected
-from falcon_assets.history.tables import METADATA, SLA_BREACHES
+from falcon_assets.history.tables import CLOCK, SLA_BREACHES
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings
 from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
+from tests.ledger.histories import empty
 from tests.processes import killed_before
 
 FEED = """---
@@ -132,10 +133,7 @@ def world(defined: Settings, instance: dg.DagsterInstance) -> Iterator[World]:
     """Nothing has happened yet."""
     made = World(defined, instance)
     instance.wipe()
-    with made.ledger.engine.begin() as connection:
-        connection.execute(
-            text(f"TRUNCATE {', '.join(str(one) for one in METADATA.sorted_tables if one.name != 'clock')}")
-        )
+    empty(made.ledger.engine, CLOCK)
     yield made
 
 

@@ -25,7 +25,7 @@ from falcon_assets.history.events.inputs import Consumption
 from falcon_assets.history.events.process_instances import InstanceChanged, RunEnded, RunEnding, RunQueued
 from falcon_assets.history.folding.fold import fold
 from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
-from falcon_assets.history.tables import FOLD, METADATA, NOTIFICATIONS
+from falcon_assets.history.tables import CLOCK, FOLD, NOTIFICATIONS
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.planning.instance_record import InstanceState
@@ -33,7 +33,7 @@ from falcon_assets.settings import Settings, load_settings
 from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.dead_sessions import wait_for_dead_sessions
-from tests.ledger.histories import history_of
+from tests.ledger.histories import empty, history_of
 from tests.openlineage.schemas import assert_valid
 from tests.processes import free_port, killed_before
 from tests.receivers import Collected, Received, lineage_collector, web_hook
@@ -157,9 +157,7 @@ def world(defined: Settings, instance: dg.DagsterInstance, collector: Collected,
     instance.wipe()
     made = World(defined, instance)
     made.points_to(f"http://127.0.0.1:{collector.port}/")
-    with made.ledger.engine.begin() as connection:
-        names = ", ".join(str(one) for one in METADATA.sorted_tables if one.name != "clock")
-        connection.execute(text(f"TRUNCATE {names}"))
+    empty(made.ledger.engine, CLOCK)
     assert made.tick() == []
     return made
 

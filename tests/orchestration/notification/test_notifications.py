@@ -26,7 +26,7 @@ from falcon_assets.history.events.inputs import Consumption
 from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.folding.fold import fold
 from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
-from falcon_assets.history.tables import METADATA, NOTIFICATION_EVENTS, NOTIFICATION_RECEIVERS, NOTIFICATIONS
+from falcon_assets.history.tables import CLOCK, NOTIFICATION_EVENTS, NOTIFICATION_RECEIVERS, NOTIFICATIONS
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.instance_record import InstanceState
@@ -34,7 +34,7 @@ from falcon_assets.settings import Settings, load_settings
 from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.dead_sessions import wait_for_dead_sessions
-from tests.ledger.histories import history_of
+from tests.ledger.histories import empty, history_of
 from tests.processes import free_port, killed_before
 from tests.receivers import Received, mail_box, web_hook
 
@@ -154,9 +154,7 @@ def world(defined: Settings, instance: dg.DagsterInstance, hook: Received, mails
     for name, declared in (("raw", FEED), ("hourly", PROCESS)):
         (defined.entity_defs / f"{name}.yaml").write_text(declared + TELLS.format(ALL, BOTH))
     made = World(defined, instance)
-    with made.ledger.engine.begin() as connection:
-        names = ", ".join(str(one) for one in METADATA.sorted_tables if one.name != "clock")
-        connection.execute(text(f"TRUNCATE {names}"))
+    empty(made.ledger.engine, CLOCK)
     assert made.tick() == []
     return made
 
