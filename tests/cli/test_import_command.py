@@ -3,12 +3,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
 from tests.falcon_xml.definitions import ALL, PROCESS, changed
-from tests.processes import environ_with
+from tests.processes import environ_with, falcon_here
+
+Here: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def falcon(*arguments: str, folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -25,6 +30,13 @@ def folder(tmp_path: Path) -> Path:
     for name, text in ALL.items():
         (tmp_path / "xml" / name).write_text(text)
     return tmp_path
+
+
+@pytest.fixture
+def here(folder: Path, database: str, monkeypatch: pytest.MonkeyPatch) -> Here:
+    """The command in this process, in ``folder``; it is audited in the tests' database, so none is started for it."""
+    monkeypatch.chdir(folder)
+    return partial(falcon_here, environ_with(FALCON_DATABASE_URL=database))
 
 
 def test_what_is_imported_is_valid(folder: Path) -> None:
@@ -44,8 +56,8 @@ def test_what_is_imported_is_valid(folder: Path) -> None:
     assert again.stdout == "0 entities imported into entity_defs, 4 already there, just so; 0 warnings\n"
 
 
-def test_json(folder: Path) -> None:
-    done = falcon("import", "xml", "xml/cluster.xml", "xml/joined.xml", "--into", "defs", "--json", folder=folder)
+def test_json(here: Here) -> None:
+    done = here("import", "xml", "xml/cluster.xml", "xml/joined.xml", "--into", "defs", "--json")
     shown = json.loads(done.stdout)
     assert shown["entities"] == [
         {"name": "primary", "kind": "cluster", "file": "defs/clusters/primary.yaml"},
@@ -55,9 +67,9 @@ def test_json(folder: Path) -> None:
     assert {tuple(one) for one in shown["warnings"]} == {("file", "line", "name", "message")}
 
 
-def test_problems_of_what_was_written(folder: Path) -> None:
+def test_problems_of_what_was_written(folder: Path, here: Here) -> None:
     (folder / "xml" / "join.xml").write_text(changed(PROCESS, 'feed="joined"', 'feed="jointed"'))
-    done = falcon("import", "xml", "xml", "--json", folder=folder)
+    done = here("import", "xml", "xml", "--json")
     problem = "unknown feed 'jointed' (did you mean 'joined'?)"
     assert (done.returncode, done.stderr) == (
         1,
@@ -65,7 +77,7 @@ def test_problems_of_what_was_written(folder: Path) -> None:
     )
     told = {"file": "xml/join.xml", "line": 22, "name": "outputs[0].feed", "message": problem}
     assert told in json.loads(done.stdout)["warnings"]
-    assert problem in falcon("validate", folder=folder).stdout
+    assert problem in here("validate").stdout
 
 
 def test_hostile_xml_is_refused_in_a_sentence(folder: Path) -> None:
@@ -79,9 +91,9 @@ def test_hostile_xml_is_refused_in_a_sentence(folder: Path) -> None:
     assert {path.name for path in folder.iterdir()} == {"xml", ".falcon"}  # where it is audited
 
 
-def test_usage(folder: Path) -> None:
-    assert falcon("import", "xml", folder=folder).returncode == 2
-    nowhere = falcon("import", "xml", "nowhere", folder=folder)
+def test_usage(here: Here) -> None:
+    assert here("import", "xml").returncode == 2
+    nowhere = here("import", "xml", "nowhere")
     assert (nowhere.returncode, nowhere.stderr) == (
         1,
         "Error: nowhere:1: the file cannot be read: No such file or directory\n1 problem: nothing was written\n",
