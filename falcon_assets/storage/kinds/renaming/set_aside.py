@@ -25,7 +25,8 @@ BATCH_LOCK = "lock"
 
 class SetAside:
     def __init__(self, store: ClusterStore, name: str) -> None:
-        self._files, self._fs, self.folder = store.files, store.fs, f"{store.staging}/{name}"
+        self._store, self._files, self._fs = store, store.files, store.fs
+        self.folder = f"{store.staging}/{name}"
 
     def make(self) -> None:
         """Makes the folder: :meth:`take_folder` needs no space on the disk then."""
@@ -37,6 +38,7 @@ class SetAside:
 
     def new_batch(self) -> str:
         batch = f"{self.folder}/{uuid.uuid4().hex}"
+        self._store.require_root(afresh=True)  # else it is made anew, in the place of one that was moved
         self._fs.makedirs(batch, exist_ok=True)
         return batch
 
