@@ -49,7 +49,7 @@ def publish(store: ClusterStore, text: str, *, fail: bool = False) -> str:
     with kind_of(store).publish("daily", {"out": TARGET}) as publication:
         folder = Path(publication.staging("out"))
         folder.mkdir(parents=True)
-        for part in ("part-0", "part-1"):
+        for part in ("part-0", "part-1", "part-2"):
             (folder / part).write_text(text)
         if fail:
             raise InterruptedError
@@ -101,7 +101,7 @@ def test_a_publication_killed_at_every_step(home: Path, next_run: str) -> None:
         assert staged(store) == set()
         if lived:
             break
-    assert step > 40
+    assert step > 50
     assert outcomes == {True, None, False}
 
 
