@@ -44,17 +44,17 @@ RECIPES = {
     "Queue a backfill",
     "Report what has landed",
     "GraphQL",
-    "Assets and their groups",
+    "List assets and their groups",
     "Launch a run of one partition",
     "Launch one run of a range of partitions",
     "Launch a backfill over several assets",
-    "What became of a backfill",
-    "What became of a run",
-    "Why a run failed",
+    "Check a backfill",
+    "Check a run",
+    "Find out why a run failed",
     "Change entities",
     "Run instances again",
     "What is recorded of a partition",
-    "Which partitions are there",
+    "See which partitions are available",
     "pyspark",
 }
 """The headings whose blocks are executed here."""
@@ -161,7 +161,7 @@ def ended(graphql: Callable[..., Any]) -> Callable[[str], str]:
 
     def wait(run_id: str) -> str:
         def final() -> str | None:
-            status: str = graphql(query("What became of a run"), id=run_id)["runOrError"]["status"]
+            status: str = graphql(query("Check a run"), id=run_id)["runOrError"]["status"]
             return status if status in ("SUCCESS", "FAILURE", "CANCELED") else None
 
         return wait_until(final, 300, f"the end of run {run_id}")
@@ -185,7 +185,7 @@ def recorded(graphql: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
 
 
 def test_assets_and_their_groups(graphql: Callable[..., Any], launched: Launched) -> None:
-    nodes = {"/".join(one["assetKey"]["path"]): one for one in graphql(query("Assets and their groups"))["assetNodes"]}
+    nodes = {"/".join(one["assetKey"]["path"]): one for one in graphql(query("List assets and their groups"))["assetNodes"]}
     assert {key: one["groupName"] for key, one in nodes.items()} == {
         "backup/raw-flights": "landing",
         "backup/raw-weather": "landing",
@@ -311,7 +311,7 @@ def test_instances_are_run_again_by_a_job(graphql: Callable[..., Any], ended: Ca
 
 def test_why_a_run_failed(launched: Launched, ended: Callable[[str], str], graphql: Callable[..., Any]) -> None:
     assert ended(launched.failing) == "FAILURE"
-    events = graphql(query("Why a run failed"), id=launched.failing)["logsForRun"]["events"]
+    events = graphql(query("Find out why a run failed"), id=launched.failing)["logsForRun"]["events"]
     (failure,) = filter(None, events)
     text = failure["error"]["message"]
     assert f"1 of 1 instance(s) of hourly-delays failed:\n{NEVER_LANDED}: " in text
@@ -322,7 +322,7 @@ def test_which_partitions_are_there(
     launched: Launched, ended: Callable[[str], str], graphql: Callable[..., Any]
 ) -> None:
     assert [ended(run) for run in (launched.one, launched.range, launched.failing)] == ["SUCCESS", "SUCCESS", "FAILURE"]
-    node = graphql(query("Which partitions are there"), asset=["primary", "delays-hourly"])["assetNodeOrError"]
+    node = graphql(query("See which partitions are available"), asset=["primary", "delays-hourly"])["assetNodeOrError"]
     ranges = {one["status"]: (one["startKey"], one["endKey"]) for one in node["assetPartitionStatuses"]["ranges"]}
     assert node["partitionStats"]["numPartitions"] == 365 * 24
     assert node["partitionStats"]["numFailed"] == 1
@@ -334,7 +334,7 @@ def test_a_backfill_over_several_assets(
     launched: Launched, graphql: Callable[..., Any], recorded: Callable[..., dict[str, Any]]
 ) -> None:
     def final() -> list[str] | None:
-        answer = graphql(query("What became of a backfill"), id=launched.backfill)["partitionBackfillOrError"]
+        answer = graphql(query("Check a backfill"), id=launched.backfill)["partitionBackfillOrError"]
         found = [run["status"] for run in answer["runs"]]
         return found if found and set(found) <= {"SUCCESS", "FAILURE", "CANCELED"} else None
 
