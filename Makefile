@@ -66,7 +66,7 @@ lint: $(INSTALLED) ## Check style, layering and types
 	$(BIN)/mypy
 	$(BIN)/python -m tests.house
 
-format: $(INSTALLED) ## Mend what the formatter and the linter can mend
+format: $(INSTALLED) ## Fix what the formatter and the linter can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
