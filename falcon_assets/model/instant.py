@@ -31,7 +31,7 @@ def parse_instant(text: str) -> datetime:
 def format_instant(moment: datetime) -> str:
     """``moment`` (aware) as ``YYYY-MM-DDTHH:MMZ``; seconds are cut off."""
     # Not strftime: its %Y does not pad years below 1000.
-    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="minutes") + "Z"
+    return moment.astimezone(UTC).isoformat(timespec="minutes").removesuffix("+00:00") + "Z"
 
 
 def _validate(value: Any) -> datetime:

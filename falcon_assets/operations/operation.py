@@ -11,7 +11,6 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import Enum
 from functools import cache
-from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Union, get_args, get_origin, get_type_hints
 
@@ -87,22 +86,36 @@ class Result:
     """Fields and properties that are its data, where these are not just the fields; ``settled=settled_at`` renames."""
 
     def as_data(self) -> dict[str, Any]:
-        return _fields(self, self.keys)
-
-
-def _fields(value: Any, keys: tuple[str, ...] = ()) -> dict[str, Any]:
-    shape = _shape(type(value), keys)  # type: ignore[arg-type]  # every class can be hashed
-    return {key: data_of(read(value), is_instant=is_instant) for key, read, is_instant in shape}
+        return _converter(type(self))(self)  # type: ignore[arg-type]  # every class can be hashed
 
 
 @cache
-def _shape(result: type[Any], keys: tuple[str, ...]) -> tuple[tuple[str, Callable[[Any], Any], bool], ...]:
-    """Each key, how its value is read, and whether that is an instant."""
-    hints = get_type_hints(result, include_extras=True)
-    instants = {name for name, hint in hints.items() if Instant in (hint, *get_args(hint))}
-    parts = (name.partition("=") for name in keys or [one.name for one in fields(result)])
-    pairs = ((key, source or key) for key, _, source in parts)
-    return tuple((key, attrgetter(source), source in instants) for key, source in pairs)
+def _converter(kind: type[Any]) -> Callable[[Any], dict[str, Any]]:
+    """Compiled once for each dataclass, from its annotations: long lists have many of one."""
+    hints = get_type_hints(kind, include_extras=True)
+    pairs = (one.partition("=") for one in getattr(kind, "keys", ()) or [one.name for one in fields(kind)])
+    parts = (f"{name!r}: {_conversion(source or name, hints.get(source or name, Any))}" for name, _, source in pairs)
+    known = {"data_of": data_of, "format_instant": format_instant}
+    made: Callable[[Any], dict[str, Any]] = eval(f"lambda it: {{{', '.join(parts)}}}", known)  # noqa: S307 - of names
+    return made
+
+
+def _conversion(name: str, hint: Any) -> str:
+    """Python text that converts the value of a field or property of ``it``."""
+    value = f"it.{name}"
+    kinds = set(get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,))
+    optional, kinds = NoneType in kinds, kinds - {NoneType}
+    if kinds <= _DATA:
+        return value
+    if kinds == {Instant}:
+        converted = f"format_instant({value})"
+    elif kinds == {datetime}:
+        converted = f"{value}.isoformat()"
+    elif all(isinstance(one, type) and issubclass(one, Enum) for one in kinds):
+        converted = f"{value}.value"
+    else:
+        return f"data_of({value}, is_instant={Instant in get_args(hint)})"
+    return f"None if {value} is None else {converted}" if optional else converted
 
 
 def data_of(value: Any, *, is_instant: bool = False) -> Any:
@@ -117,7 +130,8 @@ def data_of(value: Any, *, is_instant: bool = False) -> Any:
         return {data_of(key): data_of(one) for key, one in value.items()}
     if isinstance(value, list | tuple) and not hasattr(value, "as_data"):
         return [data_of(one, is_instant=is_instant) for one in value]
-    return value.as_data() if hasattr(value, "as_data") else _fields(value)
+    return value.as_data() if hasattr(value, "as_data") else Result.as_data(value)
 
 
-_SCALARS = frozenset({str, int, float, bool, type(None)})
+_SCALARS = frozenset({str, int, float, bool, NoneType})
+_DATA = {*_SCALARS, dict[str, Any]}
