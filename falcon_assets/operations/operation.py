@@ -6,7 +6,7 @@ What it gives is a :class:`Result`, whose data ``--json`` prints.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import Enum
@@ -28,6 +28,7 @@ class Given:
         place: Its name among the arguments: it is given without an option.
         flags: Other names of the option, as ``-n``.
         metavar: Stands for the value in the help.
+        values: The texts that it may be.
         programs_only: Whether only jobs and Python give it.
         shows_default: Whether the help has the default.
     """
@@ -35,6 +36,7 @@ class Given:
     place: str = ""
     flags: tuple[str, ...] = ()
     metavar: str | None = None
+    values: Collection[str] = ()
     programs_only: bool = False
     shows_default: bool = False
 

@@ -163,6 +163,13 @@ class NotLanded(Reason, says="has not landed"):
     pass
 
 
+class NotComplete(Reason):
+    flag: str | None
+
+    def __str__(self) -> str:
+        return f"was there without its availability flag {self.flag}" if self.flag else "was there incomplete"
+
+
 class TakenBack(Reason, says="was there, and was taken back"):
     """An instance that was recorded, but that a reader found missing."""
 

@@ -74,3 +74,8 @@ def test_nothing_heavy_is_loaded(tmp_path: Path) -> None:
     assert complete(tmp_path, "instance rerun ma") == ("plain,make\n", "[]\n")
     assert complete(tmp_path, "instance rer") == ("plain,rerun\n", "[]\n")
     assert complete(tmp_path, "comp") == ("plain,completion\n", "[]\n")
+
+
+def test_codes_of_reasons(tmp_path: Path) -> None:
+    said, _ = complete(tmp_path, "instance list --reason inputs_")
+    assert said == "plain,inputs_missing\nplain,inputs_timed_out\n"

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 
 from falcon_assets.history import events
 from falcon_assets.history.events.record import Record
+from falcon_assets.instances.views.query import CODES
 from falcon_assets.model.expression_functions import FUNCTIONS
 from falcon_assets.settings import load_settings
 from tests.processes import CHECKOUT
@@ -59,3 +60,9 @@ def test_every_key_of_an_event_is_in_the_reference() -> None:
     assert len(keys) > 30
     page = (CHECKOUT / "docs" / "reference" / "events.md").read_text()
     assert [key for key in sorted(keys) if f"`{key}`" not in page] == []
+
+
+def test_every_reason_by_which_instances_are_listed_is_in_the_guide() -> None:
+    page = (CHECKOUT / "docs" / "guides" / "instances.md").read_text()
+    named = {code for row in re.findall(r"^\| (`.+?`) \|", page, re.MULTILINE) for code in re.findall("`(.+?)`", row)}
+    assert set(CODES) - named == set()

@@ -15,11 +15,15 @@ from sqlalchemy import event
 from falcon_assets.errors import QueryError, UnknownEntityError, UnknownInstanceError
 from falcon_assets.history.database import upsert
 from falcon_assets.history.tables import DEFINITION_VERSIONS, ENTITY_STATUS, FEED_INSTANCES, PROCESS_INSTANCES
+from falcon_assets.instances.operations.questions import ListInstances
+from falcon_assets.instances.rules import waiting as rules
 from falcon_assets.instances.views.listing import instance_status, latest, list_instances, summarize_instances
-from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
+from falcon_assets.instances.views.query import CODES, InstanceInfo, InstanceQuery
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.installation import Installation
+from falcon_assets.planning import reasons as planned
 from falcon_assets.planning.instance_record import InstanceState
+from falcon_assets.planning.reasons import Reason
 from tests.ledger.histories import empty
 from tests.operations.conftest import OpenAt
 
@@ -157,6 +161,61 @@ def test_what_is_due_and_was_given_no_run_waits_with_its_reason(installation: In
     missing = data["items"][4]["reason"]
     assert (missing["kind"], missing["text"]) == ("inputs_missing", "waits for rows: raw 2013-01-01T04:00Z")
     assert missing["inputs"] == [{"input": "rows", "feed": "raw", "instance": "2013-01-01T04:00Z"}]
+
+
+def test_lists_by_reason(installation: Installation) -> None:
+    land(installation, 0, 1, 3)
+    failed = {"reason": "no space", "run_id": "run-1", "started": hour(2), "ended": hour(3)}
+    fill(
+        installation,
+        row("make", "primary", hour(0), "SUCCEEDED", run_id="run-0", started=hour(1), ended=hour(2)),
+        row("make", "primary", hour(1), "FAILED", failures=9, **failed),
+        row("make", "primary", hour(3), "KILLED", reason_data={"kind": "killed", "text": "killed by ann"}),
+    )
+
+    def found(*reasons: str, **more: Any) -> list[list[int]]:
+        """The hours in each page."""
+        query, pages = InstanceQuery("make", reasons=reasons, **more), []
+        while True:
+            page = list_instances(installation, query)
+            pages.append([hour for _, _, hour, _ in said(page.items)])
+            if page.next is None:
+                return pages
+            query = replace(query, after=page.next)
+
+    assert found("inputs_missing") == [[2, 4, 5]]
+    assert found("inputs_missing", limit=2) == [[2, 4], [5]]
+    assert found("inputs_missing", limit=2, sort="-instance") == [[5, 4], [2]]
+    assert found("failed", "killed", "inputs_missing", limit=2, sort="-started") == [[1, 5], [4, 3], [2]]
+    assert found("killed", "failed") == [[1, 3]]
+    assert found("killed", "failed", filters=(("state", "FAILED"),)) == [[1]]
+    assert found("killed", filters=(("state", "SUCCEEDED"),)) == [[]]
+    assert found("no_free_slot") == [[]]
+    (missing,) = list_instances(installation, InstanceQuery("raw", "feed", reasons=("not_landed",), limit=1)).items
+    assert (missing.cluster, missing.instance) == ("primary", hour(2))
+    with pytest.raises(QueryError, match="there is no reason 'not_landed'; there is: in_run, "):
+        ListInstances(name="make", reasons=("not_landed",)).run(installation)
+
+
+def test_a_list_by_reason_counts_all_of_them_in_each_part(installation: Installation) -> None:
+    first = ListInstances(name="make", reasons=("inputs_missing",), limit=2).run(installation)
+    second = ListInstances(name="make", reasons=("inputs_missing",), limit=2, after=first.next).run(installation)
+    assert (first.total, second.total, len(second.items)) == (6, 6, 2)
+
+
+def test_every_reason_that_a_list_can_have_is_known() -> None:
+    modules = (planned.__name__, rules.__name__)
+    every = {one.kind for one in leaves(Reason) if one.__module__ in modules}
+    # Of instances that wait, other rules say why.
+    assert every - set(CODES) == {"store_away", "being_written", "turn_pending"}
+
+
+def leaves(kind: type[Reason]) -> Iterator[type[Reason]]:
+    below = kind.__subclasses__()
+    for one in below:
+        yield from leaves(one)
+    if not below:
+        yield kind
 
 
 def test_what_is_ready_is_launched_next(installation: Installation) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 def missing_reasons(
     connection: Connection, store: EntityStore, keys: Sequence[tuple[str, str, datetime]]
 ) -> Mapping[tuple[str, str, datetime], Reason]:
-    from falcon_assets.features.landing.store import NotComplete, seen_incomplete
+    from falcon_assets.features.landing.store import seen_incomplete
+    from falcon_assets.planning.reasons import NotComplete
 
     return {key: NotComplete(store.feed(key[0]).availability_flag) for key in seen_incomplete(connection, keys)}

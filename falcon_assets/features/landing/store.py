@@ -13,7 +13,6 @@ from sqlalchemy.dialects.postgresql import insert
 from falcon_assets.history.database import among, parts, upsert
 from falcon_assets.history.tables import FEED_INSTANCES, INCOMPLETE, PASSES, PUSHED
 from falcon_assets.planning.old_folders import FolderPass
-from falcon_assets.planning.reasons import Reason
 
 _PASS_COLUMNS = [one.name for one in fields(FolderPass)]
 
@@ -25,13 +24,6 @@ class Push:
     feed: str
     partition: str
     event_id: int
-
-
-class NotComplete(Reason):
-    flag: str | None
-
-    def __str__(self) -> str:
-        return f"was there without its availability flag {self.flag}" if self.flag else "was there incomplete"
 
 
 def passes(connection: Connection, cluster: str) -> dict[str, FolderPass]:

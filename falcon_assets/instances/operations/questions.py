@@ -15,7 +15,7 @@ from falcon_assets.instances.views.listing import (
     list_instances,
     summarize_instances,
 )
-from falcon_assets.instances.views.query import FIELDS, ORDERS, InstancePage, InstanceQuery
+from falcon_assets.instances.views.query import CODES, FIELDS, ORDERS, InstancePage, InstanceQuery
 from falcon_assets.model.instant import Instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Given, Operation
@@ -64,6 +64,9 @@ class ListInstances(InstanceList, OfType):
 
     command = "instance list"
     name: Annotated[str | None, Given("[NAME]")] = None
+    reasons: Annotated[tuple[str, ...], Given(flags=("--reason",), metavar="CODE", values=CODES)] = Field(
+        (), description="Only those with that code as the kind of their reason; may be repeated: any may fit."
+    )
 
 
 class InstanceStatus(InstanceList, OfType):

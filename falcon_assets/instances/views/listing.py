@@ -32,7 +32,7 @@ from falcon_assets.operations.acting import acting
 from falcon_assets.operations.auditing import require_readable
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Result
-from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, RerunRequest
+from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, RerunRequest
 from falcon_assets.planning.reasons import OffTimeline
 from falcon_assets.planning.retries import waits_for_rerun
 from falcon_assets.planning.workloads import Workload
@@ -86,6 +86,7 @@ def _entity(store: EntityStore, one: Asked) -> Feed | Process:
     return workload.entity if workload else store.feed(name)
 
 
+_AT_ONCE = 10_000
 _LATEST = 10
 """Source: Apache Falcon."""
 
@@ -106,6 +107,8 @@ def list_instances(installation: Installation, query: InstanceQuery) -> Instance
         DeniedError: the query names an entity that the user may not read.
         QueryError: an unknown state or page.
     """
+    if query.reasons:
+        return _with_reasons(installation, query)
     states, after, rows = query.states, query.after_key, rows_of(query)
     store = installation.all_entities.in_colo(query.colo) if query.colo else installation.entities
     now = installation.settings.now()
@@ -123,6 +126,25 @@ def list_instances(installation: Installation, query: InstanceQuery) -> Instance
         infos = feed_instances if query.type == "feed" else _process_instances
         items = tuple(infos(installation, connection, store, found, now))
     return InstancePage(items, total, query.token(*found[-1]) if more else None)
+
+
+def _with_reasons(installation: Installation, query: InstanceQuery) -> InstancePage:
+    """Goes through all that may have a reason: why one waits is in no row, rules find it."""
+    states: frozenset[State] = query.states or frozenset(rows_of(query).states.__members__.values())
+    if OffTimeline.kind not in query.reasons:
+        states -= {InstanceState.SUCCEEDED, FeedState.AVAILABLE}
+    filters = [*(one for one in query.filters if one[0] != "state"), *(("state", one.value) for one in states)]
+
+    def fitting(after: str | None) -> Iterator[InstanceInfo]:
+        every = replace(query, filters=tuple(filters), reasons=(), after=after, limit=_AT_ONCE)
+        wanted = set(query.reasons)
+        return (one for one in all_instances(installation, every) if one.reason and one.reason["kind"] in wanted)
+
+    found = tuple(islice(fitting(query.after), query.limit + 1)) if states else ()
+    items, is_all = found[: query.limit], query.after is None and len(found) <= query.limit
+    total = len(items) if is_all else sum(1 for _ in fitting(None))
+    last = items[-1] if len(found) > query.limit else None
+    return InstancePage(items, total, query.token((last.entity, last.cluster, last.instance), last) if last else None)
 
 
 def all_instances(installation: Installation, query: InstanceQuery) -> Iterator[InstanceInfo]:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
 from falcon_assets.errors import QueryError
+from falcon_assets.instances.rules import waiting as rules
 from falcon_assets.instances.store.instance_pages import Key
 from falcon_assets.model.instant import Instant
 from falcon_assets.operations.operation import Result
-from falcon_assets.operations.paging import known_field, require_part
+from falcon_assets.operations.paging import known_field, require_part, require_values
+from falcon_assets.planning import reasons
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
 
 State: TypeAlias = InstanceState | FeedState
@@ -25,6 +28,25 @@ ORDERS = dict.fromkeys(("entity", "instance", "started", "attempt"))
 """Orders of lists; feeds have the first two only."""
 VALUES = ("started", "attempt")
 """Orders by columns of rows that are not part of an instance's key."""
+_WAITING = (*rules.TAKEN, *rules.NOT_READY, rules.NoFreeSlot, reasons.LaunchPending, reasons.NotScheduled)
+_OF_RUNS = (reasons.NewerIsWritten, rules.NewerIsReady, *rules.GIVEN_UP)
+_COMMANDED = (reasons.RerunRequested, reasons.Killed, reasons.Suspended, reasons.Resumed)
+_OF_FEEDS = (reasons.NotLanded, reasons.NotComplete, reasons.NotRefreshedSince, reasons.NotWritten, reasons.NotCopied)
+_GONE = (reasons.RemovedByRetention, reasons.TakenBack)
+_OF_BOTH = (reasons.TimePending, reasons.OffTimeline, reasons.Undecidable)
+_IN_VAIN = (InstanceState.FAILED, InstanceState.TIMED_OUT, InstanceState.SKIPPED)
+
+
+def _codes(*several: type[reasons.Reason]) -> tuple[str, ...]:
+    return tuple(one.kind for one in several)
+
+
+REASONS: Mapping[str, Collection[str]] = {
+    "process": (*_codes(*_WAITING, *_OF_RUNS, *_COMMANDED, *_OF_BOTH), *(one.value.lower() for one in _IN_VAIN)),
+    "feed": _codes(*_OF_FEEDS, *_GONE, *_OF_BOTH),
+}
+"""The codes of the reasons that instances in lists have; one without data is named after its state."""
+CODES = tuple(sorted({code for codes in REASONS.values() for code in codes}))
 _NEVER = datetime.max.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC)
 """Sorts instances never started last, ascending and descending."""
 
@@ -40,6 +62,7 @@ class InstanceQuery:
         start: Without ``end``, the only instance, which need not be due yet.
         end: Included.
         filters: Field and value; of several with one field any may fit, of different fields all must.
+        reasons: Codes of :data:`REASONS`, of which any may fit.
         sort: ``entity`` (then cluster and time), ``instance``, ``started`` or ``attempt``; '-' in front reverses it.
             Instances never started are last.
         after: :attr:`InstancePage.next` of the page before.
@@ -53,13 +76,15 @@ class InstanceQuery:
     cluster: str | None = None
     colo: str | None = None
     filters: tuple[tuple[str, str], ...] = ()
+    reasons: tuple[str, ...] = ()
     sort: str = "entity"
     after: str | None = None
     limit: int = 100
 
     def __post_init__(self) -> None:
-        """Raises QueryError for an unknown order, or a limit below 1."""
+        """Raises QueryError for an unknown order or reason, or a limit below 1."""
         known_field(self.sort.removeprefix("-"), ORDERS)
+        require_values((("reason", one) for one in self.reasons), {"reason": REASONS[self.type]})
         require_part(0, self.limit, least=1)
 
     @property
@@ -103,7 +128,7 @@ class InstanceQuery:
         wanted = {value.casefold() for known, value in self.filters if known == field}
         return not wanted or any(value.casefold() in wanted for value in values)
 
-    def value(self, record: InstanceRecord | None) -> Value | None:
+    def value(self, record: InstanceRecord | InstanceInfo | None) -> Value | None:
         """The sort value of an instance; None: only the key counts."""
         if self.by_value is None:
             return None
@@ -111,7 +136,7 @@ class InstanceQuery:
             return record.attempt if record else 0
         return (record.started if record else None) or _NEVER[self.descending]
 
-    def token(self, key: Key, record: InstanceRecord | None = None) -> str:
+    def token(self, key: Key, record: InstanceRecord | InstanceInfo | None = None) -> str:
         """Stands for everything after this instance."""
         value = self.value(record) if self.by_value else None
         stored = value.isoformat() if isinstance(value, datetime) else value

@@ -144,8 +144,8 @@ def _given(field: FieldInfo) -> Given:
 def _type(kind: Any, field: FieldInfo) -> Any:
     if kind is datetime:
         return INSTANT
-    if get_origin(kind) is Literal:
-        return click.Choice(get_args(kind), case_sensitive=False)
+    if values := get_args(kind) if get_origin(kind) is Literal else _given(field).values:
+        return click.Choice(list(values), case_sensitive=False)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return click.Choice([one.value for one in kind], case_sensitive=False)
     if kind is int:
