@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import Any
+from typing import Annotated, Any
 
 from falcon_assets.planning.reasons import BeingWritten, StoreAway
 
@@ -38,26 +38,22 @@ class FeedState(str, Enum):
 class InstanceRecord:
     """One process instance on one cluster; all times on the falcon clock, in UTC.
 
-    Attributes:
-        attempt: Number of runs assigned to it.
-        failures: FAILED or TIMED_OUT in a row, since the last success or the last request to rerun it.
-        queued_run: The run assigned to it that has not started it yet.
-        definition: The version of the definition that it ran with last; None: not recorded.
-        deaths: How often in a row the process of its run was killed.
+    Its fields are columns of ``falcon.process_instances``; plain texts are comments in the database.
+    Failures are counted since the last success or the last request to rerun it.
     """
 
     nominal: datetime
     state: InstanceState
     reason: str = ""
-    attempt: int = 0
-    failures: int = 0
-    queued_run: str | None = None
-    run_id: str | None = None
+    attempt: Annotated[int, "how many runs it was given to"] = 0
+    failures: Annotated[int, "FAILED or TIMED_OUT in a row"] = 0
+    queued_run: Annotated[str | None, "the run that carries it and has not started it yet"] = None
+    run_id: Annotated[str | None, "the run that started it last"] = None
     started: datetime | None = None
     ended: datetime | None = None
-    reason_data: Mapping[str, Any] | None = None
-    definition: int | None = None
-    deaths: int = 0
+    reason_data: Annotated[Mapping[str, Any] | None, "the reason for programs, where a rule says it"] = None
+    definition: Annotated[int | None, "the version that it ran with last; null: not recorded"] = None
+    deaths: Annotated[int, "how often in a row its run was killed"] = 0
 
     @property
     def in_flight(self) -> bool:

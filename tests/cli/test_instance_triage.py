@@ -36,6 +36,8 @@ sum-up 2013-01-01T20:00Z on primary WAITING: waits for in-clean: clean 2013-01-0
         `-- feed raw 2013-01-01T09:00Z on primary MISSING: has not come to {home}/data/primary/raw/2013-01-01/09: \
 13 h 30 min late by its SLA (high: hours(2))
             `-- fix: falcon instance collect raw --start 2013-01-01T09:00Z --end 2013-01-01T09:00Z --cluster primary
+failed: 2 (cleanse)
+not_arrived: 1 (raw)
 """
 
 

@@ -25,9 +25,9 @@ from falcon_assets.history.events.feed_instances import (
 from falcon_assets.history.events.inputs import Consumption, Inputs
 from falcon_assets.history.events.process_instances import CameTooLate, InstanceChanged, RunEnded, RunEnding, RunQueued
 from falcon_assets.history.folding.fold import fold, rebuild
-from falcon_assets.history.folding.ledger_rows import Consumed, FeedInstanceRow, First
 from falcon_assets.history.folding.reduce import Rows
 from falcon_assets.history.tables import METADATA
+from falcon_assets.history.tables.ledger_rows import Consumed, FeedInstanceRow, First
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, LateChange
 from tests.ledger.histories import chunks_of, content, empty, history_of, hour
 from tests.properties import examples

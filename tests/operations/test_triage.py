@@ -160,6 +160,11 @@ def test_it_goes_back_to_what_failed_and_to_what_did_not_land(
             ),
         ],
     )
+    rerun += " --cluster primary"
+    assert found["by_reason"] == [
+        {"reason": "failed", "count": 2, "entities": ["cleanse"], "fixes": [rerun]},
+        {"reason": "not_arrived", "count": 1, "entities": ["raw"], "fixes": [COLLECT.format("09", "09")]},
+    ]
     cause = found["causes"][0]["causes"][0]
     assert cause["reason"] == {
         "kind": "failed",

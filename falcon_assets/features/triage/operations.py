@@ -13,7 +13,7 @@ from pydantic import Field
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.features.triage.answers import TriageAnswers
 from falcon_assets.features.triage.known import Data, Work
-from falcon_assets.features.triage.tree import Cause, causes_of
+from falcon_assets.features.triage.tree import Cause, by_reason, causes_of
 from falcon_assets.features.triage.walk import Search
 from falcon_assets.features.triage.words import as_markdown
 from falcon_assets.history.platform.open_ledger import Ledger
@@ -35,7 +35,7 @@ class Triage:
     definition: Callable[[Cause], int | None]
 
     def as_data(self) -> dict[str, Any]:
-        return _data(self.cause, self.definition)
+        return {**_data(self.cause, self.definition), "by_reason": [one.as_data() for one in by_reason(self.cause)]}
 
 
 class TriageInstance(Operation):

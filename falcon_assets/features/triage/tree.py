@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -13,6 +13,7 @@ from falcon_assets.features.triage.known import Data, Obstacle, Work
 from falcon_assets.features.triage.reasons import DoneWithout, GoesOn, NotArrived
 from falcon_assets.features.triage.walk import Finding, Search
 from falcon_assets.model.feed import Feed
+from falcon_assets.operations.operation import Result
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.reasons import Reason
 
@@ -53,6 +54,40 @@ class Cause:
         """The first reason, here or below, why a store could not be queried; empty: all could."""
         own = self.reason.problem if isinstance(self.reason, NotArrived) else ""
         return own or next(filter(None, (one.unasked for one in self.causes)), "")
+
+
+@dataclass(frozen=True)
+class CausesOfReason(Result):
+    """What a search ends at for one reason; ``fixes`` are the commands, each once."""
+
+    reason: str
+    count: int
+    entities: tuple[str, ...]
+    fixes: tuple[str, ...]
+
+
+def by_reason(cause: Cause) -> list[CausesOfReason]:
+    """Groups the ends of a tree by the codes of their reasons."""
+    found: dict[str, list[Cause]] = {}
+    for one in _ends(cause):
+        if one.reason is not None:
+            found.setdefault(one.reason.kind, []).append(one)
+    return [
+        CausesOfReason(
+            code,
+            sum(one.count for one in ends),
+            tuple(dict.fromkeys(one.name for one in ends)),
+            tuple(dict.fromkeys(one.fix for one in ends if one.fix)),
+        )
+        for code, ends in found.items()
+    ]
+
+
+def _ends(cause: Cause) -> Iterator[Cause]:
+    for one in cause.causes:
+        yield from _ends(one)
+    if not (cause.causes or cause.is_told):
+        yield cause
 
 
 Key: TypeAlias = Work | Data
@@ -140,7 +175,7 @@ class _Causes:
             found = self._finding(key)
             if isinstance(key, Data):
                 # Several may bring it: those that have done so are not the cause, unless all have.
-                undone = [one for one in found.works if self.search.works[one].state != InstanceState.SUCCEEDED.value]
+                undone = [one for one in found.works if self.search.works[one].reason]
                 works.update(dict.fromkeys(undone or found.works))
                 continue
             begins, passed = self._beginnings(key)

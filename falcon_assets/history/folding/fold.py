@@ -19,11 +19,11 @@ from falcon_assets.history.events.feed_instances import (
 )
 from falcon_assets.history.events.process_instances import CameTooLate, InstanceChanged, RunEnded, RunQueued
 from falcon_assets.history.folding.kept_versions import load_kept, store_kept
-from falcon_assets.history.folding.ledger_rows import Consumed, FeedInstanceRow, FeedKey, First, ProcessKey, PushKey
 from falcon_assets.history.folding.reduce import Rows
 from falcon_assets.history.folding.totals import add_totals, changes, states_in
 from falcon_assets.history.folding.version_rows import load_versions, store_versions
 from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, PROJECTION, PUSHED
+from falcon_assets.history.tables.ledger_rows import Consumed, FeedInstanceRow, FeedKey, First, ProcessKey, PushKey
 from falcon_assets.hooks import hooks
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
 

@@ -21,7 +21,8 @@ from falcon_assets.history.events.instance_event import InstanceEvent
 from falcon_assets.history.events.process_instances import CameTooLate, InstanceChanged, RunEnded, RunQueued
 from falcon_assets.history.folding.instance_changes import OVER, commanded, dropped, over, pending, taken, was_stopped
 from falcon_assets.history.folding.kept_versions import KeptRows, after_publication
-from falcon_assets.history.folding.ledger_rows import (
+from falcon_assets.history.folding.version_rows import VersionRows
+from falcon_assets.history.tables.ledger_rows import (
     COPIED_BYTES,
     EVICTED_BYTES,
     Consumed,
@@ -32,7 +33,6 @@ from falcon_assets.history.folding.ledger_rows import (
     PushKey,
     TotalKey,
 )
-from falcon_assets.history.folding.version_rows import VersionRows
 from falcon_assets.model.notification import EventKind
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
 

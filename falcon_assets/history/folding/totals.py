@@ -10,9 +10,9 @@ from sqlalchemy import ARRAY, ColumnElement, Connection, Numeric, Table, Text, d
 from sqlalchemy.dialects.postgresql import insert
 
 from falcon_assets.history.database import among, parts
-from falcon_assets.history.folding.ledger_rows import TotalKey
 from falcon_assets.history.folding.reduce import Rows
 from falcon_assets.history.tables import SLA_BREACHES, SLA_TOTALS, TOTALS
+from falcon_assets.history.tables.ledger_rows import TotalKey
 
 FEEDS, PROCESSES = "feed", "process"
 

@@ -2,39 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import fields
-from datetime import datetime
-from typing import Any, get_args, get_origin, get_type_hints
-
 from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, Table, Text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from falcon_assets.history.events.data_version import Version
-from falcon_assets.history.tables.metadata import INSTANT, METADATA
+from falcon_assets.history.tables.metadata import INSTANT, METADATA, columns_of
 
 _KEY = ("cluster", "feed", "instance", "version")
-_TYPES: Mapping[Any, Any] = {bool: Boolean, int: BigInteger, datetime: INSTANT}
-_TYPES_OF = dict.fromkeys(("attempt", "definition"), Integer)
-
-
-def _columns() -> Iterator[Column[Any]]:
-    plain, annotated = get_type_hints(Version), get_type_hints(Version, include_extras=True)
-    for field in fields(Version)[:-1]:  # the last is of another table
-        name, hint = field.name, plain[field.name]
-        kind = next(iter(get_args(hint) or (hint,)))
-        has_none = get_origin(hint) is tuple or type(None) in get_args(hint)
-        comment = [one for one in getattr(annotated[name], "__metadata__", ()) if isinstance(one, str)]
-        yield Column(
-            {"number": "id"}.get(name, name),
-            _TYPES_OF.get(name, _TYPES.get(kind, Text)),
-            primary_key=name in _KEY,
-            nullable=has_none,
-            comment=next(iter(comment), None),
-        )
-
-
-DATA_VERSIONS = Table("data_versions", METADATA, *_columns())
+DATA_VERSIONS = Table("data_versions", METADATA, *columns_of(Version, *_KEY, number="id", kept_at=None))
+"""Where a version is kept is in the next table."""
 Index("ix_data_versions_id", DATA_VERSIONS.c.id, unique=True)
 Index("ix_data_versions_run", DATA_VERSIONS.c.run_id)
 Index("ix_data_versions_feed", DATA_VERSIONS.c.feed, DATA_VERSIONS.c.instance)

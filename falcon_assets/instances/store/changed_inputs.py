@@ -10,8 +10,8 @@ from sqlalchemy import ARRAY, ColumnElement, Connection, TableValuedAlias, Text,
 
 from falcon_assets.history.database import among, parts
 from falcon_assets.history.folding.fold import record_of
-from falcon_assets.history.folding.ledger_rows import ProcessKey
 from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, PROCESS_INSTANCES
+from falcon_assets.history.tables.ledger_rows import ProcessKey
 from falcon_assets.instances.store import reruns
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, LateChange, RerunRequest
 from falcon_assets.planning.late_inputs import Arrival

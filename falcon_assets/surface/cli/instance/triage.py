@@ -7,7 +7,7 @@ from rich.tree import Tree
 from falcon_assets.errors import StorageError
 from falcon_assets.features.triage import words
 from falcon_assets.features.triage.operations import Triage, TriageInstance
-from falcon_assets.features.triage.tree import Cause
+from falcon_assets.features.triage.tree import Cause, by_reason
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.surface.cli.console import console, shown
 from falcon_assets.surface.cli.declared import command_of, perform
@@ -28,6 +28,9 @@ def _show(found: Triage) -> None:
     tree = Tree(_said(found.cause))
     _grow(tree, found.cause)
     console().print(tree, soft_wrap=False)  # else what is wider than a terminal would be cut off
+    if len(groups := by_reason(found.cause)) > 1:
+        for one in groups:
+            console().print(f"{one.reason}: {one.count:,} ({shown(', '.join(one.entities))})")
 
 
 def _grow(tree: Tree, cause: Cause) -> None:
