@@ -185,7 +185,8 @@ def recorded(graphql: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
 
 
 def test_assets_and_their_groups(graphql: Callable[..., Any], launched: Launched) -> None:
-    nodes = {"/".join(one["assetKey"]["path"]): one for one in graphql(query("List assets and their groups"))["assetNodes"]}
+    found = graphql(query("List assets and their groups"))["assetNodes"]
+    nodes = {"/".join(one["assetKey"]["path"]): one for one in found}
     assert {key: one["groupName"] for key, one in nodes.items()} == {
         "backup/raw-flights": "landing",
         "backup/raw-weather": "landing",
