@@ -58,7 +58,7 @@ SHOWN = [
     "schedule denied",
 ]
 """Some of what its program prints."""
-LANDING = "Old data"
+LANDING = "Find old data"
 DEPLOYMENT = "docs/guides/deployment.md"
 
 

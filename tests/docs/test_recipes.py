@@ -42,7 +42,7 @@ RECIPES = {
     "Materialize one partition",
     "Materialize a range of partitions in one run",
     "Queue a backfill",
-    "Report what has landed",
+    "Report new data",
     "GraphQL",
     "List assets and their groups",
     "Launch a run of one partition",
@@ -249,7 +249,7 @@ def test_report_what_has_landed(
     instance: dg.DagsterInstance,
 ) -> None:
     missing, there = (f"2013-01-02T{hour}:00Z" for hour in (14, 15))
-    blocks = {block.language: block.text for block in section("Report what has landed")}
+    blocks = {block.language: block.text for block in section("Report new data")}
     assert missing in blocks["bash"]
     assert there in blocks["python"]
     assert any(land(load_entities(project / "entity_defs"), settings, parse_instant(there), parse_instant(there)))
