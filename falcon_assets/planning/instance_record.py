@@ -66,6 +66,15 @@ class InstanceRecord:
         return self.state is InstanceState.WAITING and is_of_store
 
 
+@dataclass(frozen=True, kw_only=True)
+class RecordedInstance(InstanceRecord):
+    """A process instance with its key; ``event_id`` is of the latest event about it."""
+
+    process: str
+    cluster: str
+    event_id: int = 0
+
+
 @dataclass(frozen=True)
 class LateChange:
     """An input instance that changed after it was read; ``before`` None: it was not there."""

@@ -19,8 +19,7 @@ from falcon_assets.history.database import rows_of
 from falcon_assets.history.events.data_version import Version
 from falcon_assets.history.folding.version_rows import columns_of_plans, version_of_row
 from falcon_assets.history.tables import CONSUMED, DATA_VERSIONS, PROCESS_INSTANCES, VERSION_EDGES
-from falcon_assets.instances.store.known_instances import Ended
-from falcon_assets.planning.instance_record import InstanceState
+from falcon_assets.planning.instance_record import InstanceState, RecordedInstance
 from falcon_assets.planning.version_columns import OutputColumns, VersionStatus
 
 _ENGINE = "spark-sql"
@@ -55,19 +54,10 @@ _ENDS = (InstanceState.SUCCEEDED, InstanceState.FAILED, InstanceState.KILLED, In
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunEnd(Ended):
-    """The end of an instance, in a run or before it had one: SUCCEEDED, FAILED, KILLED or TIMED_OUT.
+class RunEnd(RecordedInstance):
+    """The end of an instance, in a run or before it had one: SUCCEEDED, FAILED, KILLED or TIMED_OUT."""
 
-    Attributes:
-        run_id: None: the instance had none when it timed out or was killed.
-        ended: On the falcon clock.
-        definition: The version of the definition; None: not recorded.
-    """
-
-    run_id: str | None = None
     ended: datetime
-    started: datetime | None = None
-    definition: int | None = None
 
     @property
     def succeeded(self) -> bool:

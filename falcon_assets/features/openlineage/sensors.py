@@ -102,10 +102,17 @@ def _versions(connection: Connection, one: InstanceEvent) -> list[Version]:
 
 
 def _end(one: InstanceEvent) -> RunEnd:
-    what = (one.name, one.cluster, one.instance, InstanceState(one.event.value), one.reason)
-    if one.run is None:
-        return RunEnd(*what, ended=one.at)
-    run: Any = one.run
-    started = datetime.fromisoformat(run["started"]) if run["started"] else None
-    of_run = {"run_id": run["id"], "started": started, "definition": run["definition"]}
-    return RunEnd(*what, run["attempt"], ended=one.at, **of_run)
+    run: Any = one.run or {}
+    started = datetime.fromisoformat(run["started"]) if run.get("started") else None
+    return RunEnd(
+        one.instance,
+        InstanceState(one.event.value),
+        one.reason,
+        run.get("attempt", 0),
+        process=one.name,
+        cluster=one.cluster,
+        run_id=run.get("id"),
+        started=started,
+        ended=one.at,
+        definition=run.get("definition"),
+    )

@@ -25,7 +25,7 @@ from falcon_assets.history.folding.version_rows import load_versions, store_vers
 from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, PROJECTION, PUSHED
 from falcon_assets.history.tables.ledger_rows import Consumed, FeedInstanceRow, FeedKey, First, ProcessKey, PushKey
 from falcon_assets.hooks import hooks
-from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
+from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, RecordedInstance
 
 History: TypeAlias = Callable[[Connection, int, int], tuple[Sequence[Logged], int | None]]
 """``history(connection, after, limit)``: the facts of the next ``limit`` events after that event id, in order, and the
@@ -145,6 +145,10 @@ def record_of(row: Any) -> InstanceRecord:
     mapping = row._mapping  # made anew each time it is asked for
     values = {name: mapping[name] for name in _RECORD}
     return InstanceRecord(**{**values, "state": InstanceState(values["state"])})
+
+
+def instance_of(row: Any) -> RecordedInstance:
+    return RecordedInstance(**vars(record_of(row)), process=row.process, cluster=row.cluster, event_id=row.event_id)
 
 
 def feed_row_of(row: Any) -> FeedInstanceRow:

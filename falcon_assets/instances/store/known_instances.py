@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, func, or_, select
 
-from falcon_assets.history.folding.fold import record_of
+from falcon_assets.history.folding.fold import instance_of, record_of
 from falcon_assets.history.tables import FEED_INSTANCES, OPEN, PROCESS_INSTANCES
 from falcon_assets.instances.store.instance_pages import FEED_ROWS, Key
 from falcon_assets.instances.store.process_rows import PROCESS_ROWS
 from falcon_assets.instances.store.reruns import requests_at
-from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, KnownFeedInstance
+from falcon_assets.planning.instance_record import (
+    FeedState,
+    InstanceRecord,
+    InstanceState,
+    KnownFeedInstance,
+    RecordedInstance,
+)
 from falcon_assets.planning.retries import KnownInstance
 
 
@@ -61,31 +66,18 @@ _ENDS = (InstanceState.SUCCEEDED, InstanceState.FAILED, InstanceState.TIMED_OUT,
 _AT_ONCE = 10_000
 
 
-@dataclass(frozen=True)
-class Ended:
-    """The end of an instance; ``reason``: why it did not succeed, ``attempt`` counts its runs, 0: not recorded."""
-
-    process: str
-    cluster: str
-    nominal: datetime
-    state: InstanceState
-    reason: str = ""
-    attempt: int = 0
-    event_id: int = 0
-
-
 def newest_event(connection: Connection) -> int:
     """0: none."""
     return int(connection.execute(select(func.coalesce(func.max(PROCESS_INSTANCES.c.event_id), 0))).scalar_one())
 
 
-def ended_since(connection: Connection, event_id: int) -> list[Ended]:
+def ended_since(connection: Connection, event_id: int) -> list[RecordedInstance]:
     """Oldest first, without those that are in a run again; at most 10,000."""
     table = PROCESS_INSTANCES.c
     found = connection.execute(
-        select(table.process, table.cluster, table.nominal, table.state, table.reason, table.attempt, table.event_id)
+        select(PROCESS_INSTANCES)
         .where(table.event_id > event_id, table.queued_run.is_(None), table.state.in_([one.value for one in _ENDS]))
         .order_by(table.event_id, table.process, table.cluster, table.nominal)
         .limit(_AT_ONCE)
     )
-    return [Ended(*row[:3], InstanceState(row[3]), *row[4:]) for row in found]
+    return [instance_of(row) for row in found]

@@ -22,10 +22,9 @@ from falcon_assets.instances.coordination.coordinator import Coordinator, Outloo
 from falcon_assets.instances.coordination.pipeline_lock import pipelines_held
 from falcon_assets.instances.runs.dead_runs import free_instances_of_deleted_runs
 from falcon_assets.instances.runs.run_definitions import DefinitionRecording
-from falcon_assets.instances.store.known_instances import Ended
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.planning.clock import is_set_back
-from falcon_assets.planning.instance_record import InstanceState
+from falcon_assets.planning.instance_record import InstanceState, RecordedInstance
 from falcon_assets.planning.workloads import Workload
 from falcon_assets.settings import Settings
 from falcon_assets.surface.foreground.foreground_runs import Display, ForegroundRuns
@@ -49,7 +48,7 @@ class ForegroundResult:
 
     outlook: Outlook
     succeeded: int
-    trouble: tuple[Ended, ...]
+    trouble: tuple[RecordedInstance, ...]
     left_out: Mapping[str, str]
     waiting: tuple[WaitingWorkload, ...] = ()
 
@@ -161,7 +160,7 @@ class Foreground:
                 record = records[nominal]
                 succeeded += record.state is InstanceState.SUCCEEDED
                 if record.state in (InstanceState.FAILED, InstanceState.TIMED_OUT):
-                    trouble.append(Ended(process, cluster, nominal, record.state, record.reason))
+                    trouble.append(RecordedInstance(**vars(record), process=process, cluster=cluster))
         return ForegroundResult(outlook, succeeded, tuple(trouble), left_out)
 
     def _collect(
