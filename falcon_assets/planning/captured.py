@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from falcon_assets.base.texts import hidden
-from falcon_assets.planning.version_columns import Hows, hows_of
+from falcon_assets.planning.version_columns import OutputColumn, OutputColumns, hows_of
 
 ColumnRead: TypeAlias = tuple[tuple[str, ...], str]
+"""The roots of a read, and a column."""
 
 
 @dataclass(frozen=True)
@@ -22,33 +23,17 @@ class DataRead:
     is_complete: bool
 
 
-@dataclass(frozen=True)
-class WrittenColumn:
-    """A written column; opaque: it passed through code that Spark does not look into, which may add inputs."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DataWrite(OutputColumns[ColumnRead]):
+    """A write, and the columns of what it wrote; ``path`` None: to something without a path.
 
-    name: str
-    type: str
-    inputs: tuple[ColumnRead, ...]
-    is_opaque: bool
-    how: Hows = ()
-
-
-@dataclass(frozen=True)
-class DataWrite:
-    """A write; ``rows_from`` decides which rows there are, opaque: with code that Spark does not look into.
-
-    ``path`` None: to something without a path. ``source``: the writer, if not Spark's own writer of files. ``roots``:
-    of each read whose data was written.
+    ``source`` is the writer, if not Spark's own writer of files; ``roots`` are of each read whose data was written.
     """
 
     path: str | None
-    source: str | None
-    columns: tuple[WrittenColumn, ...]
-    rows_from: tuple[ColumnRead, ...] = ()
-    are_rows_opaque: bool = False
+    source: str | None = None
     is_append: bool = False
     roots: tuple[tuple[str, ...], ...] = ()
-    rows_how: Hows = ()
 
 
 @dataclass(frozen=True)
@@ -81,24 +66,19 @@ def parse_captured(text: str) -> Captured:
 
 def _write(one: dict[str, Any]) -> DataWrite:
     columns = tuple(
-        WrittenColumn(
-            column["name"],
-            column["type"],
-            _column_reads(column["from"]),
-            column["isOpaque"],
-            hows_of(column["from"]),
-        )
-        for column in one.get("columns", ())
+        OutputColumn(said["name"], said["type"], _column_reads(said["from"]), said["isOpaque"], hows_of(said["from"]))
+        for said in one.get("columns", ())
     )
+    decided = one.get("rowsFrom", ())
     return DataWrite(
-        one["path"] and _place(one["path"]),
-        one.get("source"),
         columns,
-        _column_reads(one.get("rowsFrom", ())),
+        _column_reads(decided),
         one.get("areRowsOpaque", False),
-        one.get("isAppend", False),
-        tuple(map(_places, one.get("roots", ()))),
-        hows_of(one.get("rowsFrom", ())),
+        hows_of(decided),
+        path=one["path"] and _place(one["path"]),
+        source=one.get("source"),
+        is_append=one.get("isAppend", False),
+        roots=tuple(map(_places, one.get("roots", ()))),
     )
 
 

@@ -11,7 +11,7 @@ from operator import or_
 from typing import NamedTuple, TypeAlias
 
 from falcon_assets.model.instant import format_instant
-from falcon_assets.planning.captured import Captured, ColumnRead, DataRead, DataWrite, WrittenColumn
+from falcon_assets.planning.captured import Captured, ColumnRead, DataRead, DataWrite
 from falcon_assets.planning.version_columns import DIRECT, Hows, OutputColumn, OutputColumns, Source, with_hows
 
 
@@ -86,8 +86,8 @@ class Origins:
         writes = self._written(url)
         if not writes:
             return None
-        first: dict[str, WrittenColumn] = {}
-        for one in (column for write in writes for column in write.columns):
+        first: dict[str, OutputColumn[ColumnRead]] = {}
+        for one in (column for write in writes for column in write.each):
             first.setdefault(one.name.lower(), one)
         each = []
         for one in first.values():
@@ -99,10 +99,10 @@ class Origins:
         return OutputColumns(tuple(each), decided, rows.is_opaque, how)
 
     def _written(self, url: str) -> list[DataWrite]:
-        return [one for one in self.captured.writes if one.columns and one.path and is_in(one.path, [url])]
+        return [one for one in self.captured.writes if one.each and one.path and is_in(one.path, [url])]
 
     def _column(self, write: DataWrite, name: str, passed: frozenset[DataWrite] = frozenset()) -> _Origin:
-        for one in write.columns:
+        for one in write.each:
             if one.name.lower() == name.lower():
                 made = _all(self._origin(*read, passed | {write}) for read in with_hows(one.inputs, one.how))
                 return made | _Origin(is_opaque=one.is_opaque)
@@ -111,7 +111,7 @@ class Origins:
     def _rows(self, write: DataWrite, passed: frozenset[DataWrite] = frozenset()) -> _Origin:
         passed |= {write}
         before = {one for roots in write.roots for root in roots for one in self._made_here(root)} - passed
-        decided = _all(self._origin(*read, passed) for read in with_hows(write.rows_from, write.rows_how))
+        decided = _all(self._origin(*read, passed) for read in with_hows(write.rows_from or (), write.rows_how))
         on_the_way = _all(self._rows(one, passed) for one in before)
         return decided | on_the_way | _Origin(is_opaque=write.are_rows_opaque)
 

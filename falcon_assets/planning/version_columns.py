@@ -6,11 +6,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, Generic, Self, TypeAlias
+
+from typing_extensions import TypeVar
 
 _Any = TypeVar("_Any")
 Source: TypeAlias = tuple[str, str]
-
+"""A feed, or a place without one, and a column."""
+From = TypeVar("From", bound=tuple[Any, str], default=Source)
+"""What a column was made from: a :data:`Source`, or what a run has read there."""
 
 Hows: TypeAlias = tuple[tuple[str, ...], ...]
 """For several sources, the ways of each in OpenLineage's terms; empty: not recorded.
@@ -22,12 +26,12 @@ DIRECT = ("IDENTITY", "TRANSFORMATION", "AGGREGATION")
 
 
 @dataclass(frozen=True)
-class OutputColumn:
+class OutputColumn(Generic[From]):
     """A column of an output; opaque: it passed through code that Spark does not look into, which may add sources."""
 
     name: str
     type: str
-    inputs: tuple[Source, ...] = ()
+    inputs: tuple[From, ...] = ()
     is_opaque: bool = False
     how: Hows = field(default=(), compare=False)
 
@@ -35,16 +39,16 @@ class OutputColumn:
         return {"name": self.name, "type": self.type, "from": _as_data(self.inputs, self.how), "opaque": self.is_opaque}
 
     @classmethod
-    def of_data(cls, said: Mapping[str, Any]) -> Self:
-        return cls(said["name"], said["type"], _of_data(said["from"]), said["opaque"], hows_of(said["from"]))
+    def of_data(cls, said: Mapping[str, Any]) -> OutputColumn:
+        return OutputColumn(said["name"], said["type"], _of_data(said["from"]), said["opaque"], hows_of(said["from"]))
 
 
 @dataclass(frozen=True)
-class OutputColumns:
+class OutputColumns(Generic[From]):
     """The columns of an output; ``rows_from`` are filters, joins, groups and order (None: not recorded)."""
 
-    each: tuple[OutputColumn, ...]
-    rows_from: tuple[Source, ...] | None = None
+    each: tuple[OutputColumn[From], ...]
+    rows_from: tuple[From, ...] | None = None
     are_rows_opaque: bool = False
     rows_how: Hows = field(default=(), compare=False)
 
@@ -54,11 +58,11 @@ class OutputColumns:
         return {**data, "rows_opaque": True} if self.are_rows_opaque else data
 
     @classmethod
-    def of_data(cls, said: Mapping[str, Any]) -> Self:
+    def of_data(cls, said: Mapping[str, Any]) -> OutputColumns:
         rows = said["rows_from"]
         each = tuple(map(OutputColumn.of_data, said["columns"]))
-        opaque = bool(said.get("rows_opaque"))
-        return cls(each, None, opaque) if rows is None else cls(each, _of_data(rows), opaque, hows_of(rows))
+        decided = None if rows is None else _of_data(rows)
+        return OutputColumns(each, decided, bool(said.get("rows_opaque")), hows_of(rows or ()))
 
     def differs_from(self, other: Self) -> bool:
         recorded = None not in (self.rows_from, other.rows_from)
@@ -66,7 +70,7 @@ class OutputColumns:
         return (recorded and rows) or self.each != other.each
 
     def only(self, wanted: Callable[[str], bool]) -> Self:
-        def kept(sources: tuple[Source, ...], hows: Hows) -> tuple[tuple[Source, ...], Hows]:
+        def kept(sources: tuple[From, ...], hows: Hows) -> tuple[tuple[From, ...], Hows]:
             known = [(one, how) for one, how in with_hows(sources, hows) if wanted(one[0])]
             return tuple(one for one, _ in known), tuple(how for _, how in known)
 
@@ -86,7 +90,7 @@ def is_place(source: str) -> bool:
     return re.fullmatch(r"[A-Za-z][\w-]*", source) is None
 
 
-def _as_data(sources: Sequence[Source], hows: Hows) -> list[dict[str, Any]]:
+def _as_data(sources: Sequence[tuple[Any, str]], hows: Hows) -> list[dict[str, Any]]:
     return [
         {"feed": feed, "column": column, **({"how": list(how)} if how else {})}
         for (feed, column), how in with_hows(sources, hows)

@@ -66,7 +66,7 @@ def columns_of(sandbox: Sandbox, found: Captured) -> dict[str, list[str]]:
     """By the column of the last write, what it came from."""
     return {
         one.name: [f"{roots[0].removeprefix(f'file:{sandbox.folder}/')}#{column}" for roots, column in one.inputs]
-        for one in found.writes[-1].columns
+        for one in found.writes[-1].each
     }
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.captured import Captured, DataRead, DataWrite, WrittenColumn, parse_captured
+from falcon_assets.planning.captured import Captured, DataRead, DataWrite, parse_captured
 from falcon_assets.planning.data_usage import DeclaredData, DeclaredInput, FoundInstance, Usage, normal_place, usage
 from falcon_assets.planning.version_columns import OutputColumn, OutputColumns
 
@@ -21,7 +21,7 @@ DECLARED = DeclaredData(
     {"out": OUT},
     ["file:///data/.falcon/staging", "/data/.falcon/working"],
 )
-WROTE = DataWrite("file:/data/.falcon/staging/x/out", None, ())
+WROTE = DataWrite((), path="file:/data/.falcon/staging/x/out")
 
 
 NAMES = FoundInstance("names", T)
@@ -90,9 +90,9 @@ def test_what_was_not_seen_is_not_known() -> None:
 
 def test_writes() -> None:
     others = (
-        DataWrite("file:/data/aside", None, ()),
-        DataWrite(None, "org.jdbc.Table", ()),
-        DataWrite("/data/.falcon/working/t", None, ()),
+        DataWrite((), path="file:/data/aside"),
+        DataWrite((), path=None, source="org.jdbc.Table"),
+        DataWrite((), path="/data/.falcon/working/t"),
     )
     assert used(RAW, writes=(WROTE, *others)).written == ("/data/aside", "org.jdbc.Table")
 
@@ -101,7 +101,7 @@ def test_it_says_so_in_words_and_not_too_many() -> None:
     found = used(
         read("file:/data/names/05"),
         *(read(f"/x/{number}") for number in range(9)),
-        writes=(WROTE, DataWrite("/y", None, ())),
+        writes=(WROTE, DataWrite((), path="/y")),
     )
     assert found.warnings == [
         "reads names 2013-01-01T05:00Z, which is no input",
@@ -114,11 +114,11 @@ def test_it_says_so_in_words_and_not_too_many() -> None:
 
 def test_columns_come_from_feeds_or_places() -> None:
     columns = (
-        WrittenColumn("a", "int", ((("file:/data/raw/05",), "x"), (("file:/data/raw/05/p=1",), "x")), False),
-        WrittenColumn("b", "string", ((("file:/data/names/05",), "y"), (("/z",), "w")), True),
+        OutputColumn("a", "int", ((("file:/data/raw/05",), "x"), (("file:/data/raw/05/p=1",), "x")), False),
+        OutputColumn("b", "string", ((("file:/data/names/05",), "y"), (("/z",), "w")), True),
     )
     rows = ((("/z",), "k"), (("file:/data/raw/05",), "x"))
-    found = used(RAW, writes=(DataWrite("file:/other", None, columns), DataWrite(f"{WROTE.path}", None, columns, rows)))
+    found = used(RAW, writes=(DataWrite(columns, path="file:/other"), DataWrite(columns, rows, path=WROTE.path)))
     assert found.columns == {
         "out": OutputColumns(
             (
@@ -131,15 +131,15 @@ def test_columns_come_from_feeds_or_places() -> None:
 
 
 OVER = DataWrite(
-    "file:/data/.falcon/working/w", None, (WrittenColumn("one", "int", ((("file:/data/raw/05",), "x"),), False),)
+    (OutputColumn("one", "int", ((("file:/data/raw/05",), "x"),), False),), path="file:/data/.falcon/working/w"
 )
 """What it wrote into its scratch space, from ``raw``."""
 
 
 def read_again(*writes: DataWrite, root: str = "file:/data/.falcon/working/w") -> OutputColumns:
     """The columns of an output that was made from what lies in the scratch space."""
-    again = (WrittenColumn("two", "int", (((root,), "one"),), False),)
-    made = DataWrite(f"{WROTE.path}", None, again, roots=((root,),))
+    again = (OutputColumn("two", "int", (((root,), "one"),), False),)
+    made = DataWrite(again, path=WROTE.path, roots=((root,),))
     return used(RAW, writes=(*writes, made)).columns["out"]
 
 
@@ -166,8 +166,8 @@ def test_what_it_wrote_beside_its_feeds_and_read_again_comes_from_both() -> None
 
 
 def test_all_that_was_appended_to_an_output_counts() -> None:
-    first = DataWrite(f"{WROTE.path}", None, (WrittenColumn("a", "int", ((("/data/raw/05",), "x"),), False),))
-    second = DataWrite(f"{WROTE.path}", None, (WrittenColumn("A", "int", ((("/z",), "y"),), True),), is_append=True)
+    first = DataWrite((OutputColumn("a", "int", ((("/data/raw/05",), "x"),), False),), path=WROTE.path)
+    second = DataWrite((OutputColumn("A", "int", ((("/z",), "y"),), True),), path=WROTE.path, is_append=True)
     (column, *_) = used(RAW, writes=(first, second)).columns["out"].each
     assert (column.name, column.inputs, column.is_opaque) == ("a", (("/z", "y"), ("raw", "x")), True)
 
@@ -183,23 +183,23 @@ def test_all_that_was_appended_to_an_output_counts() -> None:
     ],
 )
 def test_ways_go_through_the_scratch_space(before: str, after: str, how: str) -> None:
-    first = (replace(OVER.columns[0], how=((before,),)),)
-    again = (WrittenColumn("two", "int", ((("file:/data/.falcon/working/w",), "one"),), False, ((after,),)),)
-    made = DataWrite(f"{WROTE.path}", None, again)
-    (column,) = used(RAW, writes=(replace(OVER, columns=first), made)).columns["out"].each
+    first = (replace(OVER.each[0], how=((before,),)),)
+    again = (OutputColumn("two", "int", ((("file:/data/.falcon/working/w",), "one"),), False, ((after,),)),)
+    made = DataWrite(again, path=WROTE.path)
+    (column,) = used(RAW, writes=(replace(OVER, each=first), made)).columns["out"].each
     assert (column.inputs, column.how) == ((("raw", "x"),), ((how,),))
 
 
 def test_every_root_of_a_read_counts() -> None:
     both = (("file:/data/raw/05", "file:/data/names/05"), "x")
-    write = DataWrite(f"{WROTE.path}", None, (WrittenColumn("a", "int", (both,), False),))
+    write = DataWrite((OutputColumn("a", "int", (both,), False),), path=WROTE.path)
     (column,) = used(RAW, writes=(write,)).columns["out"].each
     assert column.inputs == (("names", "x"), ("raw", "x"))
 
 
 def test_files_below_a_root_are_those_of_their_feeds() -> None:
     found = DataRead(("/data",), ("/data/names/05", "/data/raw/05/deep"), True)
-    write = DataWrite(f"{WROTE.path}", None, (WrittenColumn("a", "int", ((("/data",), "x"),), False),))
+    write = DataWrite((OutputColumn("a", "int", ((("/data",), "x"),), False),), path=WROTE.path)
     (column,) = used(found, writes=(write,)).columns["out"].each
     assert column.inputs == (("names", "x"), ("raw", "x"))
 

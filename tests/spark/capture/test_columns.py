@@ -92,7 +92,7 @@ def columns_of(found: Captured) -> dict[str, dict[str, str]]:
     """By output and column, what it came from."""
     return {
         (one.path or "").rpartition("/")[2]: {
-            **{column.name: named(column.inputs) for column in one.columns},
+            **{column.name: named(column.inputs) for column in one.each},
             **({ROWS: named(one.rows_from)} if one.rows_from else {}),
         }
         for one in found.writes
@@ -159,8 +159,8 @@ def test_in_which_ways_columns_come_from_others(
     query: str, known: dict[str, str], told_of: Callable[[str], Captured]
 ) -> None:
     (write,) = told_of(query).writes
-    found = {one.name: hows(one.inputs, one.how) for one in write.columns}
-    assert {**found, ROWS: hows(write.rows_from, write.rows_how)} == known
+    found = {one.name: hows(one.inputs, one.how) for one in write.each}
+    assert {**found, ROWS: hows(write.rows_from or (), write.rows_how)} == known
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -232,6 +232,6 @@ def test_what_python_does_with_whole_rows_is_not_sure(tmp_path: Path, spark: Spa
         mapped.write.parquet((tmp_path / "mapped").as_uri())
         child.createDataFrame(rows.collect(), "k string, v int").write.parquet((tmp_path / "collected").as_uri())
         found = told()
-    assert [named(one.rows_from) for one in found.writes] == ["a.k a.v", ""]
-    opaque = [[(one.name, one.is_opaque, len(one.inputs)) for one in write.columns] for write in found.writes]
+    assert [named(one.rows_from or ()) for one in found.writes] == ["a.k a.v", ""]
+    opaque = [[(one.name, one.is_opaque, len(one.inputs)) for one in write.each] for write in found.writes]
     assert opaque == [[("k", True, 2), ("more", True, 2), ("one", False, 0)], [("k", True, 0), ("v", True, 0)]]
