@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 from falcon_assets.history.platform.postgres import unreachable
 from falcon_assets.instances.store.known_instances import ended_since, newest_event
 from falcon_assets.model.instant import format_instant
-from falcon_assets.planning.instance_record import InstanceState, RecordedInstance
+from falcon_assets.planning.instance_record import InstanceState, KeyedInstance
 from falcon_assets.settings import Settings
 
 _SHOWN = 3
@@ -66,10 +66,10 @@ class News:
         click.echo(f"{format_instant(self.settings.now())}: {what}")
 
 
-def in_words(ended: Iterable[RecordedInstance]) -> Iterator[str]:
+def in_words(ended: Iterable[KeyedInstance]) -> Iterator[str]:
     """A line for all instances of a process that succeeded, a line and its cause for each of the others."""
 
-    def alike(one: RecordedInstance) -> tuple[str, str, str]:
+    def alike(one: KeyedInstance) -> tuple[str, str, str]:
         return one.process, one.cluster, one.state.value
 
     for (process, cluster, _), group in groupby(sorted(ended, key=lambda one: (*alike(one), one.nominal)), alike):

@@ -60,6 +60,11 @@ class InstanceRecord:
         return self.queued_run is not None or self.state is InstanceState.RUNNING
 
     @property
+    def run(self) -> str | None:
+        """The present or the last run."""
+        return self.queued_run or self.run_id
+
+    @property
     def waits_for_store(self) -> bool:
         """Whether its last attempt ended because a store was away or in use, which is no failure of its own."""
         is_of_store = StoreAway.is_in(self.reason_data) or BeingWritten.is_in(self.reason_data)
@@ -67,7 +72,7 @@ class InstanceRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordedInstance(InstanceRecord):
+class KeyedInstance(InstanceRecord):
     """A process instance with its key; ``event_id`` is of the latest event about it."""
 
     process: str

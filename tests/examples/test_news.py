@@ -7,15 +7,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from examples.flights.news import in_words
-from falcon_assets.planning.instance_record import InstanceState, RecordedInstance
+from falcon_assets.planning.instance_record import InstanceState, KeyedInstance
 
 S = InstanceState
 HOUR = datetime(2013, 1, 2, tzinfo=UTC)
 
 
-def ended(hour: int, state: S, reason: str = "", attempt: int = 1, process: str = "sums") -> RecordedInstance:
+def ended(hour: int, state: S, reason: str = "", attempt: int = 1, process: str = "sums") -> KeyedInstance:
     at = HOUR + timedelta(hours=hour)
-    return RecordedInstance(at, state, reason, attempt, process=process, cluster="primary", event_id=hour)
+    return KeyedInstance(at, state, reason, attempt, process=process, cluster="primary", event_id=hour)
 
 
 @pytest.mark.parametrize(
@@ -58,5 +58,5 @@ def ended(hour: int, state: S, reason: str = "", attempt: int = 1, process: str 
         ),
     ],
 )
-def test_every_end_is_said_once_by_name(found: list[RecordedInstance], lines: list[str]) -> None:
+def test_every_end_is_said_once_by_name(found: list[KeyedInstance], lines: list[str]) -> None:
     assert list(in_words(found)) == lines

@@ -19,7 +19,7 @@ from falcon_assets.history.database import rows_of
 from falcon_assets.history.events.data_version import Version
 from falcon_assets.history.folding.version_rows import columns_of_plans, version_of_row
 from falcon_assets.history.tables import CONSUMED, DATA_VERSIONS, PROCESS_INSTANCES, VERSION_EDGES
-from falcon_assets.planning.instance_record import InstanceState, RecordedInstance
+from falcon_assets.planning.instance_record import InstanceState, KeyedInstance
 from falcon_assets.planning.version_columns import OutputColumns, VersionStatus
 
 _ENGINE = "spark-sql"
@@ -54,7 +54,7 @@ _ENDS = (InstanceState.SUCCEEDED, InstanceState.FAILED, InstanceState.KILLED, In
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunEnd(RecordedInstance):
+class RunEnd(KeyedInstance):
     """The end of an instance, in a run or before it had one: SUCCEEDED, FAILED, KILLED or TIMED_OUT."""
 
     ended: datetime

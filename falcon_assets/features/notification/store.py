@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, TypeAlias
@@ -94,8 +94,8 @@ def take(connection: Connection, clusters: Collection[str], limit: int) -> list[
 
 
 def _happening(row: Any) -> InstanceEvent:
-    about = (EventKind(row.event), row.kind, row.name, row.cluster, row.instance, row.at, row.source, row.reason)
-    return InstanceEvent(*about, row.attempt, row.failures, row.event_id, row.run)
+    values = {one.name: row._mapping[one.name] for one in fields(InstanceEvent)}
+    return InstanceEvent(**{**values, "event": EventKind(row.event)})
 
 
 _TABLE, _RECEIVERS = NOTIFICATIONS.c, NOTIFICATION_RECEIVERS.c

@@ -42,7 +42,7 @@ class PendingInstances:
     def why(self, nominal: datetime) -> str | None:
         record = self.records.get(nominal)
         if record is not None and record.in_flight:
-            return f"is in run {record.queued_run or record.run_id}"
+            return f"is in run {record.run}"
         if nominal in self.asked:
             return f"is in run {self.asked[nominal]}"
         if nominal in self.again:

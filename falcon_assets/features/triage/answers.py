@@ -98,7 +98,7 @@ class TriageAnswers:
         return None if status is Status.SUSPENDED else status is Status.RUNNING
 
     def run(self, work: Work, record: InstanceRecord) -> tuple[str, Reason, tuple[Obstacle, ...]]:
-        run_id = record.queued_run or record.run_id or ""
+        run_id = record.run or ""
         run = self._runs.get(run_id)
         if run is None:
             return record.state.value, RunUnderWay(run_id, "is not in Dagster any more"), self._launching(work)
@@ -151,7 +151,7 @@ class TriageAnswers:
         return self._automation.sensor(pipeline, "coordinator")
 
     def _find_runs(self, records: Iterable[InstanceRecord]) -> None:
-        wanted = {one.queued_run or one.run_id for one in records if one.in_flight}
+        wanted = {one.run for one in records if one.in_flight}
         asked = sorted(one for one in wanted if one and one not in self._runs)
         if asked:
             self._runs.update(known_runs(self._connection, asked))
@@ -174,7 +174,7 @@ class TriageAnswers:
         self._find_runs(records)
         held: dict[str, int] = {}
         for one in records:
-            run_id = one.queued_run or one.run_id or ""
+            run_id = one.run or ""
             held[run_id] = held.get(run_id, 0) + 1
         used = sum(min(count, self._granted(run_id, workload)) for run_id, count in held.items())
         return used, tuple(f"{workload.name} {format_instant(one.nominal)}" for one in records)

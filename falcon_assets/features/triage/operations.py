@@ -89,7 +89,6 @@ def triage(
 
 def _data(one: Cause, definition: Callable[[Cause], int | None]) -> dict[str, Any]:
     record = one.record
-    run = record and (record.queued_run or record.run_id)
     return {
         "entity": one.name,
         "kind": one.kind,
@@ -98,7 +97,7 @@ def _data(one: Cause, definition: Callable[[Cause], int | None]) -> dict[str, An
         "state": one.state,
         "reason": one.reason and one.reason.as_data(),
         "attempt": record.attempt if record else 0,
-        "run": run,
+        "run": record and record.run,
         "started": record and record.started and record.started.isoformat(),
         "ended": record and record.ended and record.ended.isoformat(),
         "definition": definition(one),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.notification import EventKind
@@ -13,29 +13,27 @@ from falcon_assets.model.notification import EventKind
 
 @dataclass(frozen=True)
 class InstanceEvent:
-    """A change of an instance.
+    """A change of an instance; its fields are columns of ``falcon.notification_events``.
 
     Attributes:
         kind: ``process``: of a process or replication; ``feed``: of a feed.
-        at: On the falcon clock.
-        source: Distinguishes changes of the same instance: the event in Dagster's log, the attempt, the level.
+        source: Such as the event in Dagster's log, the attempt, the level.
         attempt: FAILED, TIMED_OUT: the number of runs until then.
         failures: FAILED, TIMED_OUT: the number of failures in a row.
-        run: The run of the instance, or the run that evicted it, as JSON; None: there is none.
     """
 
-    event: EventKind
-    kind: str
+    event: Annotated[EventKind, "FAILED, TIMED_OUT, LATE, EVICTED or SUCCEEDED"]
+    kind: Annotated[str, "as in notified"]
     name: str
     cluster: str
     instance: datetime
-    at: datetime
-    source: str
+    at: Annotated[datetime, "on the falcon clock"]
+    source: Annotated[str, "tells it from others of the instance"]
     reason: str = ""
     attempt: int = 0
     failures: int = 0
-    event_id: int | None = None
-    run: Mapping[str, Any] | None = None
+    event_id: Annotated[int | None, "of Dagster's event; null: there is none"] = None
+    run: Annotated[Mapping[str, Any] | None, "the run of the instance, or that removed it; null: not recorded"] = None
 
     @property
     def key(self) -> str:

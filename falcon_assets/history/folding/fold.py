@@ -25,7 +25,7 @@ from falcon_assets.history.folding.version_rows import load_versions, store_vers
 from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, PROJECTION, PUSHED
 from falcon_assets.history.tables.ledger_rows import Consumed, FeedInstanceRow, FeedKey, First, ProcessKey, PushKey
 from falcon_assets.hooks import hooks
-from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, RecordedInstance
+from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, KeyedInstance
 
 History: TypeAlias = Callable[[Connection, int, int], tuple[Sequence[Logged], int | None]]
 """``history(connection, after, limit)``: the facts of the next ``limit`` events after that event id, in order, and the
@@ -147,8 +147,8 @@ def record_of(row: Any) -> InstanceRecord:
     return InstanceRecord(**{**values, "state": InstanceState(values["state"])})
 
 
-def instance_of(row: Any) -> RecordedInstance:
-    return RecordedInstance(**vars(record_of(row)), process=row.process, cluster=row.cluster, event_id=row.event_id)
+def instance_of(row: Any) -> KeyedInstance:
+    return KeyedInstance(**vars(record_of(row)), process=row.process, cluster=row.cluster, event_id=row.event_id)
 
 
 def feed_row_of(row: Any) -> FeedInstanceRow:

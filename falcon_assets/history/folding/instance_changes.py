@@ -40,7 +40,7 @@ def commanded(row: InstanceRecord, fact: InstanceChanged) -> InstanceRecord | No
         if row.state is not InstanceState.SUSPENDED:
             return None
     elif row.in_flight:
-        row = replace(row, queued_run=None, run_id=row.queued_run or row.run_id)
+        row = replace(row, queued_run=None, run_id=row.run)
     elif row.state is fact.state and row.state is not fact.before:
         return None
     else:

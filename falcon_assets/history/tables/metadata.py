@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, get_args, get_origin, get_type_hints
 
 from sqlalchemy import JSON, BigInteger, Boolean, Column, DateTime, Integer, MetaData, Text
+from sqlalchemy.dialects.postgresql import JSONB
 
 SCHEMA = "falcon"
 METADATA = MetaData(schema=SCHEMA)
@@ -16,6 +17,7 @@ _TYPES: Mapping[Any, Any] = {bool: Boolean, int: BigInteger, datetime: INSTANT}
 _TYPES_OF: Mapping[str, Any] = {
     **dict.fromkeys(("attempt", "failures", "definition", "deaths", "changes"), Integer),
     "reason_data": JSON(none_as_null=True),
+    "run": JSONB(none_as_null=True),
 }
 _DEFAULTS = {"deaths": "0"}
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Column, Identity, Index, Integer, Table, Text, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
 
-from falcon_assets.history.tables.metadata import INSTANT, METADATA
+from falcon_assets.history.events.instance_event import InstanceEvent
+from falcon_assets.history.tables.metadata import INSTANT, METADATA, columns_of
 
 NOTIFIED = Table(
     "notified",
@@ -25,18 +26,7 @@ NOTIFICATION_EVENTS = Table(
     METADATA,
     Column("id", BigInteger, Identity(), primary_key=True),
     Column("key", Text, nullable=False, unique=True, comment="the same for the same event"),
-    Column("event", Text, nullable=False, comment="FAILED, TIMED_OUT, LATE, EVICTED or SUCCEEDED"),
-    Column("kind", Text, nullable=False, comment="as in notified"),
-    Column("name", Text, nullable=False),
-    Column("cluster", Text, nullable=False),
-    Column("instance", INSTANT, nullable=False),
-    Column("at", INSTANT, nullable=False, comment="on the falcon clock"),
-    Column("source", Text, nullable=False, comment="tells it from others of the instance"),
-    Column("reason", Text, nullable=False),
-    Column("attempt", Integer, nullable=False),
-    Column("failures", Integer, nullable=False),
-    Column("event_id", BigInteger, comment="of Dagster's event; null: there is none"),
-    Column("run", JSONB(none_as_null=True), comment="the run of the instance, or that removed it; null: not recorded"),
+    *columns_of(InstanceEvent),
 )
 """Events whose receivers are not yet determined."""
 

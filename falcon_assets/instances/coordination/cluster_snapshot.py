@@ -193,7 +193,7 @@ class ClusterSnapshot:
 
     def _slots(self, workload: Workload, records: Mapping[datetime, InstanceRecord]) -> int:
         granted = {run.run_id: run_tags.slots_of(run.tags, 1) for run in self._runs.get(workload.name, ())}
-        held = Counter(one.queued_run or one.run_id or "" for one in records.values() if one.in_flight)
+        held = Counter(one.run or "" for one in records.values() if one.in_flight)
         return sum(min(count, granted.get(run_id, workload.parallel)) for run_id, count in held.items())
 
     @property

@@ -31,7 +31,7 @@ class InRun(Waiting, says="is in run {run}"):
 
     @classmethod
     def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> InRun | None:
-        return cls(record.queued_run or record.run_id) if record and record.in_flight else None
+        return cls(record.run) if record and record.in_flight else None
 
 
 class InstanceSuspended(Waiting, says="is suspended"):

@@ -16,8 +16,8 @@ from falcon_assets.planning.instance_record import (
     FeedState,
     InstanceRecord,
     InstanceState,
+    KeyedInstance,
     KnownFeedInstance,
-    RecordedInstance,
 )
 from falcon_assets.planning.retries import KnownInstance
 
@@ -71,7 +71,7 @@ def newest_event(connection: Connection) -> int:
     return int(connection.execute(select(func.coalesce(func.max(PROCESS_INSTANCES.c.event_id), 0))).scalar_one())
 
 
-def ended_since(connection: Connection, event_id: int) -> list[RecordedInstance]:
+def ended_since(connection: Connection, event_id: int) -> list[KeyedInstance]:
     """Oldest first, without those that are in a run again; at most 10,000."""
     table = PROCESS_INSTANCES.c
     found = connection.execute(

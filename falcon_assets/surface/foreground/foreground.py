@@ -24,7 +24,7 @@ from falcon_assets.instances.runs.dead_runs import free_instances_of_deleted_run
 from falcon_assets.instances.runs.run_definitions import DefinitionRecording
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.planning.clock import is_set_back
-from falcon_assets.planning.instance_record import InstanceState, RecordedInstance
+from falcon_assets.planning.instance_record import InstanceState, KeyedInstance
 from falcon_assets.planning.workloads import Workload
 from falcon_assets.settings import Settings
 from falcon_assets.surface.foreground.foreground_runs import Display, ForegroundRuns
@@ -48,7 +48,7 @@ class ForegroundResult:
 
     outlook: Outlook
     succeeded: int
-    trouble: tuple[RecordedInstance, ...]
+    trouble: tuple[KeyedInstance, ...]
     left_out: Mapping[str, str]
     waiting: tuple[WaitingWorkload, ...] = ()
 
@@ -160,7 +160,7 @@ class Foreground:
                 record = records[nominal]
                 succeeded += record.state is InstanceState.SUCCEEDED
                 if record.state in (InstanceState.FAILED, InstanceState.TIMED_OUT):
-                    trouble.append(RecordedInstance(**vars(record), process=process, cluster=cluster))
+                    trouble.append(KeyedInstance(**vars(record), process=process, cluster=cluster))
         return ForegroundResult(outlook, succeeded, tuple(trouble), left_out)
 
     def _collect(
