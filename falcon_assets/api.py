@@ -3,6 +3,9 @@
 Each function takes an :class:`Installation`, and answers with what the command prints. What is refused is a
 :class:`FalconError` whose text is one sentence. Who acts, and who is written down, is the user of the operating system,
 or the ``actor`` of a request where FALCON_PROXY_USERS lets that user speak for others.
+
+Every operation is here as the class that declares it, too: ``RerunInstances(name="daily", start=noon).run(falcon)``
+does what ``falcon instance rerun`` does. ``dir()`` of this module lists all.
 """
 
 from falcon_assets.doctor.admin import installation_status, installed_versions
@@ -41,7 +44,9 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.audit import list_audit
 from falcon_assets.operations.auditing import PlainRequest
 from falcon_assets.operations.installation import Installation, open_installation
+from falcon_assets.operations.operation import Operation
 from falcon_assets.operations.paging import Query
+from falcon_assets.surface.registry import registry
 
 __all__ = [
     "DeniedError",
@@ -99,3 +104,15 @@ __all__ = [
     "wait_for_instance",
     "with_metadata",
 ]
+
+
+def __getattr__(name: str) -> type[Operation]:
+    """Imports the operation of that name."""
+    for one in registry().values():
+        if one.name == name:
+            return one.load()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *(one.name for one in registry().values())]

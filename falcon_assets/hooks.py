@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from falcon_assets.history.platform.open_ledger import Ledger
     from falcon_assets.model.cluster import Cluster
     from falcon_assets.model.notification import EventKind
-    from falcon_assets.operations.operation import Operation
     from falcon_assets.planning.reasons import Reason
     from falcon_assets.planning.reasons_to_keep import ProtectedVersions
     from falcon_assets.planning.workloads import Workload
@@ -121,10 +120,6 @@ class Hooks(Protocol):
     @_spec
     def definitions(self, store: EntityStore, settings: Settings) -> dg.Definitions:
         """Definitions for Dagster beside assets, coordinators and collectors: sensors, schedules, jobs, checks."""
-
-    @_spec
-    def job_operations(self) -> Sequence[type[Operation]]:
-        """Operations of the jobs ``falcon_entity_operation`` and ``falcon_instance_operation``."""
 
     @_spec
     def foreground_steps(

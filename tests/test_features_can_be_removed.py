@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from falcon_assets.surface.cli.main import FEATURES
+from falcon_assets.surface.registry import registry
 
 ROOT = Path(__file__).parent.parent
 SETS = {
@@ -71,7 +71,11 @@ def test_a_code_location_is_built_without(features: tuple[str, ...], tmp_path: P
 @pytest.mark.parametrize("features", SETS.values(), ids=list(SETS))
 def test_its_commands_are_gone_and_the_others_say_what_they_are_for(features: tuple[str, ...], tmp_path: Path) -> None:
     folder = without(tmp_path, features)
-    gone = {command for command, feature in FEATURES.items() if feature in features}
+    modules = {command: one.module.split(".") for command, one in registry().items()}
+    gone = {command for command, names in modules.items() if "features" in names and {*features} & {*names}}
+    gone |= {command.partition(" ")[0] for command in gone} - {
+        command.partition(" ")[0] for command in modules.keys() - gone
+    }
     assert gone
     for group in ("", "instance"):
         whole, less = (run(where, tmp_path / "home", "-c", HELP, *group.split(), "--help") for where in (ROOT, folder))

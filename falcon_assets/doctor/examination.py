@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
+
+from pydantic import AfterValidator, Field
 
 from falcon_assets.doctor import (
     automation,
@@ -28,8 +30,10 @@ from falcon_assets.doctor import stores as connectors
 from falcon_assets.doctor import stores as registries
 from falcon_assets.doctor.check import CheckContext, Diagnosis, Severity, problem
 from falcon_assets.doctor.side_by_side import side_by_side
-from falcon_assets.errors import FalconError, SettingsError
-from falcon_assets.operations.operation import Result
+from falcon_assets.errors import FalconError, QueryError, SettingsError
+from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Given, Operation, Result
+from falcon_assets.operations.paging import Page
 from falcon_assets.settings import load_settings
 
 Check: TypeAlias = Callable[[CheckContext], Iterable[Diagnosis]]
@@ -117,6 +121,31 @@ def _diagnoses(check: Check, context: CheckContext) -> tuple[Diagnosis, ...]:
         return (problem(f"it could not be checked ({type(error).__name__})", "report this as a bug of falcon doctor"),)
 
 
-def is_well(findings: Iterable[CheckResult]) -> bool:
-    """Whether there is no problem; warnings are allowed."""
-    return all(one.diagnosis.status is not Severity.PROBLEM for one in findings)
+class Findings(Page[CheckResult]):
+    @property
+    def failed(self) -> bool:
+        return any(one.diagnosis.status is Severity.PROBLEM for one in self.items)
+
+
+def _known(check: str) -> str:
+    if check not in CHECKS:
+        raise QueryError(f"{check!r} is not one of {', '.join(map(repr, CHECKS))}")
+    return check
+
+
+class ExamineInstallation(Operation):
+    """Say what is wrong with this installation, and what to do: one line for each thing that was checked.
+
+    Machine, settings, definitions, secrets, disks, database, clocks, stores, Dagster's daemon, sensors and runs. It
+    takes a few seconds, also where nothing answers, and changes nothing: a small file is written to each store that
+    has to be writable, and removed. The exit code is 1 where there is a problem; warnings are not counted.
+    """
+
+    command = "doctor"
+    only: Annotated[tuple[Annotated[str, AfterValidator(_known)], ...], Given(metavar="CHECK")] = Field(
+        (), description=f"Only that check; may be repeated. Checks: {', '.join(CHECKS)}."
+    )
+
+    def run(self, installation: Installation) -> Findings:
+        found = examine(datetime.now(UTC), self.only)
+        return Findings(found, len(found), None)

@@ -22,8 +22,13 @@ if TYPE_CHECKING:
 class Installation:
     """Opens everything on first use, and once; even Dagster is imported only then."""
 
-    settings: Settings
+    _given: Settings | None
     _opened: ExitStack
+
+    @cached_property
+    def settings(self) -> Settings:
+        """Raises SettingsError where a variable of the environment is malformed."""
+        return load_settings() if self._given is None else self._given
 
     @cached_property
     def all_entities(self) -> EntityStore:
@@ -97,12 +102,9 @@ class Installation:
 def open_installation(
     settings: Settings | None = None, instance: DagsterInstance | None = None
 ) -> Iterator[Installation]:
-    """Opens an installation (``settings`` None: as in the environment), and closes what it opened, not ``instance``.
-
-    Raises SettingsError where a variable of the environment is malformed.
-    """
+    """Opens an installation (``settings`` None: as in the environment), and closes what it opened, not ``instance``."""
     with ExitStack() as opened:
-        installation = Installation(load_settings() if settings is None else settings, opened)
+        installation = Installation(settings, opened)
         if instance is not None:
             installation.__dict__["instance"] = instance
         yield installation

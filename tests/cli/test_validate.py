@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -30,6 +31,17 @@ def test_right_definitions(tmp_path: Path) -> None:
     write(tmp_path / "defs", FILES)
     result = falcon("validate", "defs", folder=tmp_path)
     assert (result.returncode, result.stdout, result.stderr) == (0, "2 clusters, 2 feeds, 1 process: no problems\n", "")
+
+
+def test_json_has_numbers_problems_and_warnings(tmp_path: Path) -> None:
+    write(tmp_path / "defs", FILES)
+    found = json.loads(falcon("validate", "defs", "--json", folder=tmp_path).stdout)
+    assert found == {"valid": True, "entities": {"cluster": 2, "feed": 2, "process": 1}, "problems": []}
+    write(tmp_path / "bad", {"one.yaml": "kind: cluster\n"})
+    result = falcon("validate", "bad", "--json", folder=tmp_path)
+    found = json.loads(result.stdout)
+    assert (result.returncode, found["valid"], found["entities"]) == (1, False, {})
+    assert found["problems"][0]["position"] == {"file": "bad/one.yaml", "line": 1, "column": 1}
 
 
 def test_the_folder_of_the_settings_is_the_default(tmp_path: Path) -> None:

@@ -106,18 +106,6 @@ class SubmitAndScheduleEntities(ChangeDefinitions):
         return submit_and_schedule(installation, self.request)
 
 
-class TouchEntities(ChangeNamed):
-    """Record the definitions of entities as new versions, although nothing in them has changed.
-
-    Instances from now on have the new version; those before keep theirs. Each time is another version.
-    """
-
-    command = "entity touch"
-
-    def run(self, installation: Installation) -> OperationResult:
-        return touch(installation, self.request)
-
-
 class ChangeStatus(ChangeNamed):
     """Fields of commands on the status of feeds and processes."""
 
@@ -158,6 +146,18 @@ class ResumeEntities(ChangeStatus):
 
     def run(self, installation: Installation) -> OperationResult:
         return resume_entities(installation, self.request)
+
+
+class TouchEntities(ChangeNamed):
+    """Record the definitions of entities as new versions, although nothing in them has changed.
+
+    Instances from now on have the new version; those before keep theirs. Each time is another version.
+    """
+
+    command = "entity touch"
+
+    def run(self, installation: Installation) -> OperationResult:
+        return touch(installation, self.request)
 
 
 class EntityHistory(OfOneEntity):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from falcon_assets.catalog.additions import free_path, problems_of, require_changeable
 from falcon_assets.catalog.yaml_files.definition_files import MAX_FILES, UnfitFileError, plain_content, shown_path
@@ -21,6 +23,7 @@ from falcon_assets.features.falcon_xml.rules import Warned
 from falcon_assets.features.falcon_xml.yaml_text import YamlText
 from falcon_assets.operations.auditing import PlainRequest, audited
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Given, Operation, Result
 from falcon_assets.operations.reload import reload_code_locations
 from falcon_assets.settings import Settings
 
@@ -50,7 +53,7 @@ class ImportWarning:
 
 
 @dataclass(frozen=True)
-class ImportResult:
+class ImportResult(Result):
     """The result of an import.
 
     Attributes:
@@ -66,6 +69,31 @@ class ImportResult:
     written: int
     problems: tuple[Problem, ...] = ()
     reload: str = ""
+    keys = ("entities", "warnings=differences")
+
+    @property
+    def differences(self) -> list[ImportWarning]:
+        return [*self.warnings, *map(as_warning, self.problems)]
+
+
+class ImportXml(Operation):
+    """Import Falcon's cluster, feed and process XML: files, or all *.xml below folders.
+
+    What has no counterpart here, or is changed, is listed with its line, and kept as a comment. Programs that stand for
+    workflows of Oozie, Pig and Hive fail with a sentence. All files are written, or none.
+
+    Where DIR has definitions already, new ones are written only if "falcon validate" has no problems with all of them
+    together. Where it has none, they are written with their problems, which are listed; the exit code is 1 then.
+    """
+
+    command = "import xml"
+    paths: Annotated[tuple[Path, ...], Given("PATH...")]
+    into: Annotated[Path | None, Given(metavar="DIR")] = Field(
+        None, description="The folder of the definitions (default: FALCON_ENTITY_DEFS, else entity_defs)."
+    )
+
+    def run(self, installation: Installation) -> ImportResult:
+        return import_here(installation, self.paths, self.into)
 
 
 class ImportRefusedError(FalconError):

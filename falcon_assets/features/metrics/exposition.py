@@ -17,6 +17,7 @@ from falcon_assets.features.metrics.reading import Samples, read_samples
 from falcon_assets.history.platform.postgres import database_url, unreachable
 from falcon_assets.history.platform.reconnecting import in_the_foreground
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Operation
 
 _FAMILIES = {MetricType.GAUGE: GaugeMetricFamily, MetricType.COUNTER: CounterMetricFamily}
 _READABLE = 0o644
@@ -55,6 +56,19 @@ def metrics_text(installation: Installation) -> str:
     registry = CollectorRegistry(auto_describe=False)
     registry.register(LedgerCollector(installation))
     return generate_latest(registry).decode()
+
+
+class ShowMetrics(Operation):
+    """Print metrics for Prometheus, in its text format.
+
+    Names of entities and clusters are in it, also of those that you may not read by their acl; values of settings are
+    not. Where the database does not answer, the exit code is 1 and the file stays as it is.
+    """
+
+    command = "metrics"
+
+    def run(self, installation: Installation) -> str:
+        return metrics_text(installation)
 
 
 def write_textfile(path: Path, content: str) -> None:

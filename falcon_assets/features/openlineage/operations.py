@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import Field
 from sqlalchemy import Connection
 
 from falcon_assets.errors import UnknownEntityError, printable
@@ -19,8 +20,27 @@ from falcon_assets.features.lineage.recorded_runs import (
     run_ends,
 )
 from falcon_assets.model.access import may_read
+from falcon_assets.model.instant import Instant
 from falcon_assets.operations.acting import acting
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Given, Operation
+
+
+class ExportLineage(Operation):
+    """Write what ran, what it read and what it made, for systems that collect lineage.
+
+    With names, only runs of these processes and runs that wrote these feeds. What is exported again has the same run
+    ids, so that such a system knows it.
+    """
+
+    command = "lineage export"
+    names: Annotated[tuple[str, ...], Given("[FEED | PROCESS]...")] = ()
+    openlineage: bool = Field(description="As run events of OpenLineage, one in each line.")
+    since: Instant | None = Field(None, description="Only what ended then or later.")
+    cluster: str | None = Field(None, description="Only on this cluster.")
+
+    def run(self, installation: Installation) -> Iterator[dict[str, Any]]:
+        return export_openlineage(installation, self.names, since=self.since, cluster=self.cluster)
 
 
 def export_openlineage(

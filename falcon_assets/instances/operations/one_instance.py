@@ -10,6 +10,7 @@ from falcon_assets.instances.operations.questions import TYPE, Type
 from falcon_assets.instances.views.details import instance_details
 from falcon_assets.instances.views.explain import Explanation, explain
 from falcon_assets.instances.views.feed_dependencies import feed_instance_dependencies
+from falcon_assets.instances.views.logs.reading import InstanceLogs, instance_logs
 from falcon_assets.model.instant import Instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Given, Operation
@@ -49,6 +50,20 @@ class InstanceDependencies(OfOneInstance):
         if self.type == "feed":
             return feed_instance_dependencies(installation, *about).as_data()
         return instance_details(installation, *about).dependencies()
+
+
+class LogsOfInstance(OfOneInstance):
+    """Print what the run, Spark and the program said for the INSTANCE (YYYY-MM-DDTHH:MMZ) of NAME.
+
+    NAME is a process or a replication. A run carries many instances: what all of them share is marked so.
+    """
+
+    command = "instance logs"
+    cluster: str | None = Field(None, description="Which cluster, where NAME runs on several.")
+    attempt: int | None = Field(None, ge=1, description="What that attempt said, instead of the latest.")
+
+    def run(self, installation: Installation) -> InstanceLogs:
+        return instance_logs(installation, self.name, self.instance, self.cluster, self.attempt)
 
 
 class ExplainInstance(Operation):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from enum import Enum
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import click
@@ -20,8 +21,9 @@ from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.operation import Change, Given, Operation, data_of, plain_type
 from falcon_assets.operations.paging import ListOperation, LongList
 from falcon_assets.surface.cli.listing import keyset_options, list_options, print_json
-from falcon_assets.surface.cli.parameters import INSTANT, PROPERTIES, one_instance, require_order
+from falcon_assets.surface.cli.parameters import ANY_PATH, INSTANT, PROPERTIES, one_instance, require_order
 
+_TYPES = {datetime: INSTANT, Path: ANY_PATH}
 Decorator = Callable[[Any], Any]
 
 
@@ -59,6 +61,14 @@ def perform(result: Any, show: Callable[[Any], None], *, as_json: bool) -> None:
         show(result)
     if getattr(result, "failed", False):
         sys.exit(1)
+
+
+def print_data(result: Any) -> None:
+    """Prints a result for which nobody has written a display."""
+    if isinstance(result, str):
+        click.echo(result)
+    else:
+        print_json(data_of(result))
 
 
 def command_of(operation: type[Operation], json: str = "Print JSON.") -> Callable[[Callable[..., None]], click.Command]:
@@ -123,7 +133,7 @@ def _parameter(name: str, field: FieldInfo) -> Decorator:
     options: dict[str, Any] = {"help": field.description, "metavar": given.metavar}
     flags = given.flags or (f"--{name.replace('_', '-')}",)
     if kind is bool:
-        return click.option(*flags, name, is_flag=True, **options)
+        return click.option(*flags, name, is_flag=True, required=field.is_required(), **options)
     if get_origin(kind) is dict:
         return click.option(*flags, name, type=PROPERTIES, multiple=True, callback=_merged, **options)
     options |= {"type": _type(kind, field), "multiple": is_many}
@@ -142,8 +152,8 @@ def _given(field: FieldInfo) -> Given:
 
 
 def _type(kind: Any, field: FieldInfo) -> Any:
-    if kind is datetime:
-        return INSTANT
+    if kind in _TYPES:
+        return _TYPES[kind]
     if values := get_args(kind) if get_origin(kind) is Literal else _given(field).values:
         return click.Choice(list(values), case_sensitive=False)
     if isinstance(kind, type) and issubclass(kind, Enum):

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 
 import click
 
+from falcon_assets.surface.registry import registry
+
 EXAMPLES: Mapping[str, str] = {
     "explain": "explain hourly-delays 2013-01-03T06:00Z",
     "try": "try hourly-delays 2013-01-03T06:00Z --rows 5",
@@ -68,16 +70,38 @@ class FullHelpGroup(click.Group):
     """Lists its commands in the order of their declaration, each with its whole first sentence."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in the order in which they were added."""
+        """Its own commands, in the order in which they were added, and the other operations of this noun."""
+        return list(dict.fromkeys([*self.own_commands(ctx), *self.operations(ctx)]))
+
+    def own_commands(self, ctx: click.Context) -> list[str]:
+        """Those that print in a way of their own."""
         return list(self.commands)
+
+    def operations(self, ctx: click.Context) -> Iterator[str]:
+        """The next word of all declared operations below this group."""
+        here = list(_path(ctx))
+        for words in map(str.split, registry()):
+            if words[: len(here)] == here:
+                yield words[len(here)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command, its example at the end of its help."""
-        command = super().get_command(ctx, cmd_name)
-        example = EXAMPLES.get(" ".join([*_path(ctx), cmd_name]))
+        words = " ".join([*_path(ctx), cmd_name])
+        command = super().get_command(ctx, cmd_name) or self._declared(ctx, words)
+        example = EXAMPLES.get(words)
         if command is not None and example is not None:
             command.epilog = f"\b\nExample: falcon {example}"  # click would break it at a hyphen
         return command
+
+    def _declared(self, ctx: click.Context, words: str) -> click.Command | None:
+        *_, name = words.split() or [""]
+        if name not in self.operations(ctx):
+            return None
+        if words not in registry():
+            return FullHelpGroup(name, help=f"Operations on {name}.")
+        from falcon_assets.surface.cli.declared import command, print_data  # noqa: PLC0415 - for few commands
+
+        return command(registry()[words].load(), print_data)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -104,9 +128,13 @@ class FullHelpGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list in the help text; click itself cuts sentences off."""
-        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
         with formatter.section("Commands"):
-            formatter.write_dl([(name, one.get_short_help_str(_ANY_LENGTH)) for name, one in found if one])
+            formatter.write_dl([(name, self.purpose(ctx, name)) for name in self.list_commands(ctx)])
+
+    def purpose(self, ctx: click.Context, cmd_name: str) -> str:
+        """The first sentence of its help."""
+        command = self.get_command(ctx, cmd_name)
+        return command.get_short_help_str(_ANY_LENGTH) if command else ""
 
 
 def _path(context: click.Context) -> Iterator[str]:

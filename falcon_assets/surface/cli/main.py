@@ -15,7 +15,6 @@ from click.shell_completion import CompletionItem
 
 from falcon_assets.base.garbage_collection import imports_without_gc
 from falcon_assets.errors import FalconError, QueryError
-from falcon_assets.features import is_there
 from falcon_assets.operations.request_origin import requests_from
 from falcon_assets.surface.cli import completing
 from falcon_assets.surface.cli.help import FullHelpGroup
@@ -42,30 +41,9 @@ COMMANDS = {
     "doctor": "Say what is wrong with this installation, and what to do.",
 }
 """Command -> its one line in ``falcon --help``."""
-FEATURES = {
-    "try": "trial",
-    "sla": "sla",
-    "notification": "notification",
-    "lineage": "lineage",
-    "retention": "retention",
-    "import": "falcon_xml",
-    "metrics": "metrics",
-    "instance collect": "landing",
-    "instance triage": "triage",
-    "instance versions": "versions",
-    "instance restore": "versions",
-    "instance replay": "replay",
-    "lineage export": "openlineage",
-}
-"""Command -> the feature without which it is not there."""
+_NO_OPERATIONS = ("completion", "spark")
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-
-
 _PACKAGE = "falcon_assets.surface.cli"
-
-
-def _is_there(command: str) -> bool:
-    return command not in FEATURES or is_there(FEATURES[command])
 
 
 class LazyGroup(FullHelpGroup):
@@ -90,39 +68,32 @@ class LazyGroup(FullHelpGroup):
         """
         super().__init__(**options)
         self.package = package
-        all_modules = modules or {name: name.replace("-", "_") + "_" * iskeyword(name) for name in table or ()}
-        noun = package.removeprefix(_PACKAGE).lstrip(".")
-        self.modules = {name: module for name, module in all_modules.items() if _is_there(f"{noun} {name}".strip())}
-        self.table = table and {name: said for name, said in table.items() if name in self.modules}
+        self.modules = modules or {name: name.replace("-", "_") + "_" * iskeyword(name) for name in table or ()}
+        self.table = table or {}
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, in the order in which they were given."""
-        return list(self.modules)
+    def own_commands(self, ctx: click.Context) -> list[str]:
+        """Those that are there: the others are of features that are not."""
+        there = {*_NO_OPERATIONS, *self.operations(ctx)}
+        return [name for name in self.modules if name in there]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command, imported now; None where there is none of that name."""
-        if cmd_name not in self.modules:
-            return None
-        if cmd_name not in self.commands:
+        if cmd_name not in self.commands and cmd_name in self.own_commands(ctx):
             with imports_without_gc():
                 module = import_module(f"{self.package}.{self.modules[cmd_name]}")
             found = (one for one in vars(module).values() if isinstance(one, click.Command) and one.name == cmd_name)
             self.add_command(next(found))
         return super().get_command(ctx, cmd_name)
 
+    def purpose(self, ctx: click.Context, cmd_name: str) -> str:
+        """From the table alone, where it is there."""
+        return self.table.get(cmd_name) or super().purpose(ctx, cmd_name)
+
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Its commands, none of which is imported, and its options."""
-        names = [name for name in self.modules if name.startswith(incomplete)]
-        own = [CompletionItem(name, help=(self.table or {}).get(name)) for name in names]
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        own = [CompletionItem(name, help=self.table.get(name)) for name in names]
         return [*own, *click.Command.shell_complete(self, ctx, incomplete)]
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list in the help text, from the table alone where there is one."""
-        if self.table is None:
-            super().format_commands(ctx, formatter)
-            return
-        with formatter.section("Commands"):
-            formatter.write_dl(list(self.table.items()))
 
 
 @click.group(

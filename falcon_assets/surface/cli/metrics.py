@@ -6,24 +6,20 @@ from pathlib import Path
 
 import click
 
-from falcon_assets.features.metrics.exposition import metrics_text, write_textfile
+from falcon_assets.features.metrics.exposition import ShowMetrics, write_textfile
 from falcon_assets.operations.installation import open_installation
+from falcon_assets.surface.cli.declared import command_of
 
 
-@click.command()
+@command_of(ShowMetrics, "")
 @click.option(
     "--textfile",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Replace this file in one step, for the textfile collector of Prometheus's node exporter; nothing is printed.",
 )
-def metrics(textfile: Path | None) -> None:
-    """Print metrics for Prometheus, in its text format.
-
-    Names of entities and clusters are in it, also of those that you may not read by their acl; values of settings are
-    not. Where the database does not answer, the exit code is 1 and the file stays as it is.
-    """
+def metrics(asked: ShowMetrics, textfile: Path | None, as_json: bool) -> None:
     with open_installation() as installation:
-        content = metrics_text(installation)
+        content = asked.run(installation)
     if textfile is None:
         click.echo(content, nl=False)
     else:

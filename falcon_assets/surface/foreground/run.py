@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import fields
 from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.compute.engines.computing.programs import kill_programs
@@ -17,42 +21,60 @@ from falcon_assets.history.platform.postgres import database_url, leave_embedded
 from falcon_assets.history.platform.reconnecting import in_the_foreground
 from falcon_assets.instances.coordination.coordinator import pipelines
 from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.instant import Instant
 from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.machine import require_machine
+from falcon_assets.operations.operation import Given, Operation
 from falcon_assets.planning.workloads import Workload
 from falcon_assets.surface.dagster.code_location import definitions_of
 from falcon_assets.surface.foreground.foreground import Foreground, ForegroundResult
 from falcon_assets.surface.foreground.foreground_runs import Display
 
 
-def run_ready(
-    installation: Installation,
-    shown: Callable[[], AbstractContextManager[Display]],
-    *,
-    until: datetime | None = None,
-    pipeline: str | None = None,
-    process: str | None = None,
-) -> ForegroundResult:
-    """Runs ready instances, and those that become ready, with retries; instances after ``until`` are left out.
+def silently() -> AbstractContextManager[Display]:
+    return nullcontext(Display(*[lambda *_: None] * len(fields(Display))))
 
-    ``shown`` opens the display, once everything else is ready.
 
-    Raises:
-        UnknownEntityError: there is no such process or pipeline.
-        SettingsError: the database cannot be reached, has another clock, or became unreachable; or another
-            ``falcon run`` works on one of the pipelines.
+class RunReady(Operation):
+    """Run everything whose time and inputs have come, in this process, until nothing is ready any more.
+
+    Finds data that landed, runs scheduled processes and replications in the order of their inputs, waits for
+    retries, and ends when what is left waits for data. What cannot be reached or read is left out and named. The
+    exit code is 1 where something was left out, or an instance failed or timed out for good.
     """
-    chosen = _chosen(installation.entities, pipeline, process)
-    installation.set_clock(anew=False)
-    try:
-        ledger = installation.ledger  # what is wrong with it is said before anything is shown
-        with shown() as display:
-            try:
-                return run_workloads(installation, ledger, display, _require_reachable, chosen, until)
-            finally:
-                stop_sessions()
-    except DATABASE_ERRORS as error:
-        gone = unreachable(database_url(installation.settings), error)
-        raise SettingsError(f"{gone}; what was finished is recorded, the rest runs the next time") from error
+
+    command = "run"
+    until: Instant | None = Field(None, description="Leave out instances after this one (2013-01-08T00:00Z).")
+    pipeline: Annotated[str | None, Given(metavar="NAME")] = Field(
+        None, description="Only this pipeline; the replications to CLUSTER are CLUSTER.replication."
+    )
+    process: Annotated[str | None, Given(metavar="NAME")] = Field(None, description="Only this process.")
+
+    def run(
+        self,
+        installation: Installation,
+        shown: Callable[[], AbstractContextManager[Display]] = silently,
+    ) -> ForegroundResult:
+        """Opens the display once everything else is ready.
+
+        Raises:
+            UnknownEntityError: there is no such process or pipeline.
+            SettingsError: the database cannot be reached, has another clock, or became unreachable; or another
+                ``falcon run`` works on one of the pipelines; or the machine has no Java or no room.
+        """
+        require_machine(installation.settings.environ, installation.settings.home)
+        chosen = _chosen(installation.entities, self.pipeline, self.process)
+        installation.set_clock(anew=False)
+        try:
+            ledger = installation.ledger  # what is wrong with it is said before anything is shown
+            with shown() as display:
+                try:
+                    return run_workloads(installation, ledger, display, _require_reachable, chosen, self.until)
+                finally:
+                    stop_sessions()
+        except DATABASE_ERRORS as error:
+            gone = unreachable(database_url(installation.settings), error)
+            raise SettingsError(f"{gone}; what was finished is recorded, the rest runs the next time") from error
 
 
 def run_workloads(
@@ -63,7 +85,7 @@ def run_workloads(
     workloads: Sequence[Workload],
     until: datetime | None,
 ) -> ForegroundResult:
-    """Runs ready instances of some workloads up to ``until``; Spark sessions stay open. Raises as :func:`run_ready`.
+    """Runs ready instances of some workloads up to ``until``; Spark sessions stay open. Raises as :meth:`RunReady.run`.
 
     ``prepare`` is called before a run on a cluster; if it raises a FalconError, nothing runs there.
     """

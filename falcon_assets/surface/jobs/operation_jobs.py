@@ -4,7 +4,7 @@ An operation in a Dagster run records its result or refusal.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from enum import Enum
 from typing import Any, Literal, get_args, get_origin
@@ -13,15 +13,12 @@ import dagster as dg
 from pydantic import Field, ValidationError, create_model
 
 from falcon_assets.errors import FalconError, UsageError
-from falcon_assets.features.entities import operations as entities
-from falcon_assets.hooks import hooks
-from falcon_assets.instances.operations.rerunning import RerunInstances
-from falcon_assets.instances.operations.stopping import KillInstances, ResumeInstances, SuspendInstances
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.operations.job_powers import why_jobs_may_not
 from falcon_assets.operations.operation import Operation, data_of, plain_type
 from falcon_assets.operations.request_origin import requests_from
 from falcon_assets.settings import JobPower
+from falcon_assets.surface.registry import changes
 
 PLACEHOLDER = ""
 """Shown in the launchpad where users must enter a value; every operation refuses it."""
@@ -30,11 +27,9 @@ RESULT = "result"
 _PRINCIPAL = "Who asks; believed only where FALCON_JOBS and FALCON_PROXY_USERS say so."
 
 
-def operation_job(
-    noun: str, power: JobPower, operations: Sequence[type[Operation]], begin: Mapping[str, Any], description: str
-) -> dg.JobDefinition:
-    """A job that performs one of the operations; ``begin`` is what the launchpad begins with."""
-    by_name = {one.command.removeprefix(f"{noun} "): one for one in operations}
+def operation_job(noun: str, power: JobPower, begin: Mapping[str, Any], description: str) -> dg.JobDefinition:
+    """A job that performs one of the changes of a noun; ``begin`` is what the launchpad begins with."""
+    by_name = {one.command.removeprefix(f"{noun} "): one for one in changes(noun)}
     config_class = _config(by_name)
 
     @dg.op(
@@ -126,26 +121,15 @@ def _config_type(name: str, kind: Any) -> tuple[Any, Any]:
     return str if kind is datetime else kind, None
 
 
-_OF_FEATURES = [one for several in hooks().job_operations() for one in several]
 falcon_entity_operation = operation_job(
     "entity",
     "entities",
-    (
-        *(entities.SubmitEntities, entities.UpdateEntities, entities.DeleteEntities),
-        *(entities.SubmitAndScheduleEntities, entities.ScheduleEntities, entities.SuspendEntities),
-        *(entities.ResumeEntities, entities.TouchEntities, entities.RestoreEntity),
-        *(one for one in _OF_FEATURES if one.command.startswith("entity ")),
-    ),
     {"operation": "submit", "names": [PLACEHOLDER]},
     "Submits, updates, deletes, schedules, suspends, resumes or restores entities, as falcon entity does.",
 )
 falcon_instance_operation = operation_job(
     "instance",
     "instances",
-    (
-        *(RerunInstances, KillInstances, SuspendInstances, ResumeInstances),
-        *(one for one in _OF_FEATURES if one.command.startswith("instance ")),
-    ),
     {"operation": "rerun", "name": PLACEHOLDER, "start": PLACEHOLDER},
     "Reruns, kills, suspends or resumes instances of processes and replications, or restores a version of one of a "
     "feed, as falcon instance does.",

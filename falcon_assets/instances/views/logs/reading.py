@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import dagster as dg
-from pydantic import Field
 
 from falcon_assets.base.texts import hidden, keep_secret
 from falcon_assets.compute.engines.computing.program_files import logs_of_run
@@ -24,9 +23,9 @@ from falcon_assets.instances.views.listing import instance_status
 from falcon_assets.instances.views.logs.instance_runs import InstanceRun, partition_of, runs_of
 from falcon_assets.instances.views.logs.log_lines import Read, known_secrets, last_of, lines_of, reading, tail_of
 from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
-from falcon_assets.model.instant import Instant, format_instant
+from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.operation import Given, Operation, Result
+from falcon_assets.operations.operation import Result
 from falcon_assets.planning.workloads import Workload
 from falcon_assets.storage.cluster_store import ClusterStore
 
@@ -146,22 +145,6 @@ class InstanceLogs:
         kind = event.event_type_value if event is not None else "LOG"
         shared = is_shared and self.run is not None and self.run.is_shared
         return SaidEvent(at, kind, shared, self.hide(text))
-
-
-class LogsOfInstance(Operation):
-    """Print what the run, Spark and the program said for the INSTANCE (YYYY-MM-DDTHH:MMZ) of NAME.
-
-    NAME is a process or a replication. A run carries many instances: what all of them share is marked so.
-    """
-
-    command = "instance logs"
-    name: Annotated[str, Given("NAME")]
-    instance: Annotated[Instant, Given("INSTANCE")]
-    cluster: str | None = Field(None, description="Which cluster, where NAME runs on several.")
-    attempt: int | None = Field(None, ge=1, description="What that attempt said, instead of the latest.")
-
-    def run(self, installation: Installation) -> InstanceLogs:
-        return instance_logs(installation, self.name, self.instance, self.cluster, self.attempt)
 
 
 def instance_logs(

@@ -10,8 +10,9 @@ from typing import Any
 import click
 
 from falcon_assets.errors import count_of, printable
+from falcon_assets.instances.operations.one_instance import LogsOfInstance
 from falcon_assets.instances.views.logs.instance_runs import InstanceRun
-from falcon_assets.instances.views.logs.reading import InstanceLogs, LogsOfInstance, SaidEvent
+from falcon_assets.instances.views.logs.reading import InstanceLogs, SaidEvent
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.surface.cli.declared import command_of
