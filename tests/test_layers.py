@@ -48,7 +48,6 @@ UPWARD = {
     ("hooks", "history"): "hooks name the types of what is handed over",
     ("hooks", "catalog"): "likewise",
     ("hooks", "model"): "likewise",
-    ("hooks", "operations"): "likewise",
     ("hooks", "planning"): "likewise",
     ("hooks", "settings"): "likewise",
 }

@@ -234,7 +234,10 @@ class ShowLedger(Operation):
     command = "ledger status"
 
     def run(self, installation: Installation) -> LedgerStatus:
-        return ledger_status(installation)
+        """Does not bring the ledger up to date."""
+        with installation.ledger.engine.connect() as connection:
+            found = overview(connection)
+        return LedgerStatus(**vars(found), behind=installation.ledger.behind(found.event_id))
 
 
 class RebuildLedger(Operation):
@@ -243,17 +246,5 @@ class RebuildLedger(Operation):
     command = "ledger rebuild"
 
     def run(self, installation: Installation) -> Rebuilt:
-        return rebuild_ledger(installation)
-
-
-def ledger_status(installation: Installation) -> LedgerStatus:
-    """Returns numbers of the ledger without bringing it up to date."""
-    with installation.ledger.engine.connect() as connection:
-        found = overview(connection)
-    return LedgerStatus(**vars(found), behind=installation.ledger.behind(found.event_id))
-
-
-def rebuild_ledger(installation: Installation) -> Rebuilt:
-    """Folds all of Dagster's history into a new projection; keeps the commands given to entities."""
-    ledger, started = installation.ledger, time.monotonic()
-    return Rebuilt(ledger.rebuild(), time.monotonic() - started)
+        ledger, started = installation.ledger, time.monotonic()
+        return Rebuilt(ledger.rebuild(), time.monotonic() - started)

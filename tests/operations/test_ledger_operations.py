@@ -8,7 +8,7 @@ from datetime import timedelta
 import dagster as dg
 import pytest
 
-from falcon_assets.doctor.admin import ledger_status, rebuild_ledger
+from falcon_assets.doctor.admin import RebuildLedger, ShowLedger
 from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.tables import PROCESS_INSTANCES
 from falcon_assets.model.instant import parse_instant
@@ -38,13 +38,13 @@ def happen(installation: Installation, hour: int, state: InstanceState) -> None:
 
 
 def test_the_status_counts_what_is_folded_and_what_is_not_and_folds_nothing(installation: Installation) -> None:
-    empty = ledger_status(installation)
+    empty = ShowLedger().run(installation)
     assert (empty.event_id, empty.behind, set(empty.rows.values()), empty.instances) == (0, 0, {0}, {})
     for hour in range(3):
         happen(installation, hour, InstanceState.SUCCEEDED)
-    assert [ledger_status(installation).behind for _ in range(2)] == [3, 3]
+    assert [ShowLedger().run(installation).behind for _ in range(2)] == [3, 3]
     installation.ledger.catch_up()
-    found = ledger_status(installation)
+    found = ShowLedger().run(installation)
     assert (found.behind, found.rows["process_instances"]) == (0, 3)
     assert found.instances == {KEY: {InstanceState.SUCCEEDED: 3}}
 
@@ -56,6 +56,6 @@ def test_rebuilding_mends_the_projection(installation: Installation) -> None:
     with installation.database.begin() as connection:
         connection.execute(PROCESS_INSTANCES.update().values(state="RUNNING"))
     happen(installation, 3, InstanceState.TIMED_OUT)
-    assert rebuild_ledger(installation).facts == 4
-    found = ledger_status(installation)
+    assert RebuildLedger().run(installation).facts == 4
+    found = ShowLedger().run(installation)
     assert (found.behind, found.instances) == (0, {KEY: {InstanceState.TIMED_OUT: 4}})

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from falcon_assets.errors import FalconError
-from falcon_assets.features.retention.operations import retention_plan
+from falcon_assets.features.retention.operations import PlanRetention
 from falcon_assets.features.retention.plan import FeedPlan
 from falcon_assets.history.tables import METADATA
 from falcon_assets.model.instant import parse_instant
@@ -48,7 +48,7 @@ def places(plans: list[FeedPlan]) -> list[tuple[str, str]]:
 
 
 def test_what_goes_what_stays_and_why(installation: Installation) -> None:
-    (plan,) = retention_plan(installation, "raw", "primary")
+    (plan,) = PlanRetention(feed="raw", cluster="primary").run(installation)
     assert plan.status.status.value == "RUNNING"
     needed = "process reader 2013-01-01T0{}:00Z needs it: it has yet to run"
     assert fates(plan) == {
@@ -61,19 +61,19 @@ def test_what_goes_what_stays_and_why(installation: Installation) -> None:
 
 
 def test_as_if_it_were_another_time(installation: Installation) -> None:
-    (plan,) = retention_plan(installation, "raw", "backup", parse_instant("2013-01-01T03:00Z"))
+    (plan,) = PlanRetention(feed="raw", cluster="backup", as_of=parse_instant("2013-01-01T03:00Z")).run(installation)
     assert [action for action, _ in fates(plan).values()] == ["archive", *["keep"] * 7]
 
 
 def test_feeds_that_declare_no_retention_are_planned_when_asked_for(installation: Installation) -> None:
-    assert places(retention_plan(installation, cluster="primary")) == [("raw", "primary")]
-    (plan,) = retention_plan(installation, "kept")
+    assert places(PlanRetention(cluster="primary").run(installation)) == [("raw", "primary")]
+    (plan,) = PlanRetention(feed="kept").run(installation)
     assert set(fates(plan).values()) == {("keep", "no retention is declared")}
-    assert retention_plan(installation, cluster="empty") == []
+    assert PlanRetention(cluster="empty").run(installation) == []
 
 
 def test_a_feed_with_a_problem_delays_no_other(installation: Installation) -> None:
-    plans = retention_plan(installation)
+    plans = PlanRetention().run(installation)
     assert places(plans) == [("raw", "primary"), ("raw", "backup"), ("linked", "backup")]
     assert [one.problem[:41] for one in plans] == ["", "", "cluster 'backup': '/linked' leaves the ro"]
 
@@ -86,8 +86,8 @@ def test_nothing_is_changed_anywhere(installation: Installation, home: Path) -> 
         return {str(Path(parent, name)) for parent, _, names in os.walk(home / "data") for name in names}, rows
 
     before = everything()
-    retention_plan(installation)
-    retention_plan(installation, as_of=parse_instant("2013-12-31T00:00Z"))
+    PlanRetention().run(installation)
+    PlanRetention(as_of=parse_instant("2013-12-31T00:00Z")).run(installation)
     assert everything() == before
 
 
@@ -104,5 +104,5 @@ def test_wrong_questions_are_answered_in_a_sentence(
     installation: Installation, arguments: tuple[str | None, ...], message: str
 ) -> None:
     with pytest.raises(FalconError) as caught:
-        retention_plan(installation, *arguments)
+        PlanRetention(**dict(zip(("feed", "cluster"), arguments, strict=False))).run(installation)
     assert str(caught.value) == message

@@ -12,7 +12,7 @@ import pytest
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.errors import MissingInputsError, QueryError, WorkflowError
 from falcon_assets.features.landing.operations import collect_instances
-from falcon_assets.features.trial.operations import TryResult, trial_of, try_instance
+from falcon_assets.features.trial.operations import TryInstance, TryResult, try_instance
 from falcon_assets.instances.coordination.coordinator import Coordinator
 from falcon_assets.instances.operations.rerunning import RerunOptions, rerun_instances
 from falcon_assets.instances.operations.selection import InstanceRequest
@@ -83,7 +83,7 @@ def world(
 
 
 def tried(installation: Installation, name: str, rows: int = 2) -> TryResult:
-    with trial_of(installation, name, HOUR, None, rows) as trial:
+    with TryInstance(process=name, instance=HOUR, rows=rows).trial(installation) as trial:
         return try_instance(trial)
 
 
@@ -115,12 +115,12 @@ def test_instants_are_shown_in_utc(world: Installation, monkeypatch: pytest.Monk
 def test_what_cannot_be_tried(world: Installation) -> None:
     with (
         pytest.raises(MissingInputsError, match="waits for 1 input instance"),
-        trial_of(world, "by-sql", NEXT, None, 1),
+        TryInstance(process="by-sql", instance=NEXT).trial(world),
     ):
         pass
     with (
         pytest.raises(QueryError, match=r"^effect has no outputs to look at"),
-        trial_of(world, "effect", HOUR, None, 1),
+        TryInstance(process="effect", instance=HOUR).trial(world),
     ):
         pass
     with pytest.raises(WorkflowError) as raised:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.features.entities.listing import AnyEntity, any_named, declared_entities
@@ -35,21 +35,14 @@ class DependencyTree(Result):
     name: str
     roles: tuple[str, ...]
     below: tuple[DependencyTree, ...]
-    keys = ("kind", "name", "roles", "entities")
-
-    @property
-    def entities(self) -> tuple[DependencyTree, ...]:
-        return self.below
+    keys = ("kind", "name", "roles", "entities=below")
 
 
 @dataclass(frozen=True)
 class Dependencies(Result):
     needs: DependencyTree
     needed_by: DependencyTree
-
-    def as_data(self) -> dict[str, Any]:
-        below = {name: tree["entities"] for name, tree in super().as_data().items()}
-        return {"kind": self.needs.kind, "name": self.needs.name, **below}
+    keys = ("kind=needs.kind", "name=needs.name", "needs=needs.below", "needed_by=needed_by.below")
 
 
 def needs_of(entity: AnyEntity) -> Iterator[Need]:

@@ -93,7 +93,16 @@ class ImportXml(Operation):
     )
 
     def run(self, installation: Installation) -> ImportResult:
-        return import_here(installation, self.paths, self.into)
+        """Changes of the installation's own definitions are audited."""
+        settings = installation.settings
+        folder = self.into or settings.entity_defs
+        if not _is_live(folder, settings):
+            return import_xml(self.paths, folder, settings)
+        with audited(installation, _OPERATION, PlainRequest()) as audit:
+            result = import_xml(self.paths, folder, settings)
+            audit.about((one.kind, one.name) for one in result.entities)
+            audit.result(bool(result.written))
+        return result
 
 
 class ImportRefusedError(FalconError):
@@ -110,22 +119,6 @@ class ImportRefusedError(FalconError):
 
 class InvalidImportError(FalconError):
     """The written definitions have problems."""
-
-
-def import_here(installation: Installation, paths: Sequence[Path], into: Path | None = None) -> ImportResult:
-    """:func:`import_xml` with the settings of the installation; changes of its own definitions are audited.
-
-    ``into`` is None for the folder of the installation's definitions.
-    """
-    settings = installation.settings
-    folder = into or settings.entity_defs
-    if not _is_live(folder, settings):
-        return import_xml(paths, folder, settings)
-    with audited(installation, _OPERATION, PlainRequest()) as audit:
-        result = import_xml(paths, folder, settings)
-        audit.about((one.kind, one.name) for one in result.entities)
-        audit.result(bool(result.written))
-    return result
 
 
 def import_xml(paths: Sequence[Path], into: Path, settings: Settings | None = None) -> ImportResult:

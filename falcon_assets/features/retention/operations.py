@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from pydantic import Field
 
 from falcon_assets.catalog.store import EntityStore
@@ -28,35 +26,25 @@ class PlanRetention(Operation):
     as_of: Instant | None = Field(None, description="As if it were that time (YYYY-MM-DDTHH:MMZ).")
 
     def run(self, installation: Installation) -> list[FeedPlan]:
-        return retention_plan(installation, self.feed, self.cluster, self.as_of)
-
-
-def retention_plan(
-    installation: Installation, feed: str | None = None, cluster: str | None = None, as_of: datetime | None = None
-) -> list[FeedPlan]:
-    """Plans retention by cluster and feed, of a named feed also without declared retention; changes nothing.
-
-    Raises:
-        UnknownEntityError: there is no such feed or cluster, or the feed is not on the cluster.
-    """
-    settings, entities = installation.settings, installation.entities
-    wanted, now = _wanted(entities, feed, cluster), as_of or settings.now()
-    installation.ledger.catch_up()
-    runs = unfinished_runs(installation.ledger.instance)
-    # Never committed: what is new to the ledger stays so.
-    with installation.ledger.engine.connect() as connection:
-        return [
-            plan
-            for there, feeds in wanted
-            for plan in plan_retention(
-                connection,
-                entities,
-                StoresOf(there, settings.home, settings.environ, roots_of(settings)),
-                feeds,
-                now,
-                runs,
-            )
-        ]
+        """Raises UnknownEntityError where there is no such feed or cluster, or the feed is not on the cluster."""
+        settings, entities = installation.settings, installation.entities
+        wanted, now = _wanted(entities, self.feed, self.cluster), self.as_of or settings.now()
+        installation.ledger.catch_up()
+        runs = unfinished_runs(installation.ledger.instance)
+        # Never committed: what is new to the ledger stays so.
+        with installation.ledger.engine.connect() as connection:
+            return [
+                plan
+                for there, feeds in wanted
+                for plan in plan_retention(
+                    connection,
+                    entities,
+                    StoresOf(there, settings.home, settings.environ, roots_of(settings)),
+                    feeds,
+                    now,
+                    runs,
+                )
+            ]
 
 
 def _wanted(entities: EntityStore, feed: str | None, cluster: str | None) -> list[tuple[Cluster, list[Feed]]]:

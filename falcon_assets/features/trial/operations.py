@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated
 
 from pydantic import Field
@@ -55,44 +54,38 @@ class TryInstance(Operation):
 
     @contextmanager
     def trial(self, installation: Installation) -> Iterator[Trial]:
-        with trial_of(installation, self.process, self.instance, self.cluster, self.rows) as trial:
+        """Prepares an instance with present data, definitions and workflows.
+
+        Neither Dagster nor the ledger records it. Other side effects of the workflow happen.
+
+        Raises:
+            UnknownEntityError: there is no such process, or it is on several clusters and none is named.
+            UnknownInstanceError: it has no such instance.
+            MissingInputsError: inputs are missing; names them.
+            QueryError: it has no outputs: its effects cannot be undone.
+            DeniedError: the user may not read the process or its feeds.
+            SettingsError: Java or disk space is missing.
+        """
+        settings, entities = installation.settings, installation.entities
+        workload = find_subject(entities, self.process, self.instance, self.cluster, "process").workload
+        if not isinstance(workload, ProcessWorkload) or not workload.outputs:
+            raise QueryError(
+                f"{self.process} has no outputs to look at, and what else it does cannot be undone: not tried"
+            )
+        declared, where = workload.entity, entities.clusters[workload.cluster]
+        feeds = {one.feed for one in declared.inputs} | {one.feed for one in declared.outputs}
+        require_readable(installation, "try", [declared, *(entities.feeds[name] for name in sorted(feeds))])
+        require_machine(settings.environ, settings.home)
+        runner = InstanceRunner.of(declared, where, entities, settings, f"try-{uuid.uuid4().hex}")
+        trial = Trial(runner, runner.prepare(self.instance), self.rows)
+        try:
             yield trial
+        finally:
+            trial.forget()
 
     def run(self, installation: Installation) -> TryResult:
         with self.trial(installation) as trial:
             return try_instance(trial)
-
-
-@contextmanager
-def trial_of(
-    installation: Installation, process: str, instance: datetime, cluster: str | None, rows: int
-) -> Iterator[Trial]:
-    """Prepares an instance with present data, definitions and workflows.
-
-    Neither Dagster nor the ledger records it. Other side effects of the workflow happen.
-
-    Raises:
-        UnknownEntityError: there is no such process, or it is on several clusters and none is named.
-        UnknownInstanceError: it has no such instance.
-        MissingInputsError: inputs are missing; names them.
-        QueryError: it has no outputs: its effects cannot be undone.
-        DeniedError: the user may not read the process or its feeds.
-        SettingsError: Java or disk space is missing.
-    """
-    settings, entities = installation.settings, installation.entities
-    workload = find_subject(entities, process, instance, cluster, "process").workload
-    if not isinstance(workload, ProcessWorkload) or not workload.outputs:
-        raise QueryError(f"{process} has no outputs to look at, and what else it does cannot be undone: not tried")
-    declared, where = workload.entity, entities.clusters[workload.cluster]
-    feeds = {one.feed for one in declared.inputs} | {one.feed for one in declared.outputs}
-    require_readable(installation, "try", [declared, *(entities.feeds[name] for name in sorted(feeds))])
-    require_machine(settings.environ, settings.home)
-    runner = InstanceRunner.of(declared, where, entities, settings, f"try-{uuid.uuid4().hex}")
-    trial = Trial(runner, runner.prepare(instance), rows)
-    try:
-        yield trial
-    finally:
-        trial.forget()
 
 
 def try_instance(trial: Trial) -> TryResult:

@@ -11,7 +11,7 @@ import pytest
 
 from falcon_assets.features.lineage.lifecycle_operations import set_lifecycle
 from falcon_assets.features.lineage.subject import VersionQuery
-from falcon_assets.features.retention.operations import retention_plan
+from falcon_assets.features.retention.operations import PlanRetention
 from falcon_assets.features.retention.passes import PassResult, RetentionPass
 from falcon_assets.features.versions.operations import instance_versions
 from falcon_assets.history.events.event_log import materialization, observation
@@ -77,7 +77,7 @@ def known(installation: Installation, number: int) -> set[str]:
 
 
 def planned(installation: Installation, number: int) -> dict[str, tuple[bool, str]]:
-    (plan,) = retention_plan(installation, "totals", "primary")
+    (plan,) = PlanRetention(feed="totals", cluster="primary").run(installation)
     return {one.kept.version: (one.goes, one.reason) for one in plan.versions if one.kept.nominal == hour(number)}
 
 
@@ -220,7 +220,7 @@ def test_what_a_critical_version_was_made_from_stays(
     now.ledger.catch_up()
     set_lifecycle(now, VersionQuery("sums", hour(7)), "critical", PlainRequest(reason="in the report"))
     passed = run(now)
-    (plan,) = retention_plan(now, "totals", "primary")
+    (plan,) = PlanRetention(feed="totals", cluster="primary").run(now)
     (verdict,) = plan.verdicts
     assert verdict.instance.nominal == hour(7)
     assert verdict.reason == "primary/sums/2013-01-01T07:00Z@s1 is critical, and was made from it"

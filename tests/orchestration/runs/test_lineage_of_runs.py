@@ -21,7 +21,7 @@ from falcon_assets.features.lineage.asking import lineage_diff, lineage_impact, 
 from falcon_assets.features.lineage.lifecycle_operations import prune_plan, set_lifecycle
 from falcon_assets.features.lineage.subject import VersionQuery
 from falcon_assets.features.openlineage.operations import export_openlineage
-from falcon_assets.features.retention.operations import retention_plan
+from falcon_assets.features.retention.operations import PlanRetention
 from falcon_assets.features.retention.passes import RetentionPass
 from falcon_assets.instances.runs.run_definitions import DefinitionRecording
 from falcon_assets.model.instant import parse_instant
@@ -188,7 +188,7 @@ def test_a_critical_summary_protects_what_it_came_from_and_nothing_else(world: I
     def stay() -> dict[str, str]:
         verdicts = [
             (f"{plan.feed.name} v{one.instance.nominal.hour}", one.reason)
-            for plan in retention_plan(world, as_of=long_after)
+            for plan in PlanRetention(as_of=long_after).run(world)
             for one in plan.verdicts
             if one.action == "keep"
         ]
