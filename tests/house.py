@@ -26,7 +26,6 @@ SMALL = {
 }
 ALIKE = {
     ("Feed", "Process"): "what people declare of both has the same names",
-    ("Process", "Workload"): "a workload shows what its process declares",
 }
 
 

@@ -32,7 +32,6 @@ class Workload(ABC):
     Attributes:
         cluster: Where its instances run and are written.
         entity: Its declaration, whose status decides whether the workload runs.
-        pipelines: The coordinator of the first launches it.
         op_name: Shared by several workloads that fill one asset.
         outputs: Empty: it is run for its effect.
         timeout: For inputs; None: derived from the frequency.
@@ -43,13 +42,9 @@ class Workload(ABC):
     reads_on: str
     entity: Feed | Process
     feeds: Mapping[str, Feed]
-    pipelines: tuple[str, ...]
     op_name: str
-    description: str
     inputs: tuple[Input, ...]
     outputs: tuple[Output, ...]
-    frequency: Frequency
-    timezone: str
     delay: timedelta = timedelta()
     timeout: Frequency | None
     parallel: int
@@ -59,6 +54,23 @@ class Workload(ABC):
 
     shares_assets: ClassVar[bool] = False
     """Whether other workloads fill some partitions of its assets, for which this one has no instance."""
+
+    @property
+    @abstractmethod
+    def pipelines(self) -> tuple[str, ...]:
+        """The coordinator of the first launches it."""
+
+    @property
+    @abstractmethod
+    def description(self) -> str: ...
+
+    @property
+    def frequency(self) -> Frequency:
+        return self.entity.frequency
+
+    @property
+    def timezone(self) -> str:
+        return self.entity.timezone
 
     @property
     @abstractmethod
@@ -97,19 +109,27 @@ class ProcessWorkload(Workload):
             reads_on=cluster,
             entity=process,
             feeds=feeds,
-            pipelines=process.pipelines,
             op_name=op_name(cluster, process.name),
-            description=_described(process, cluster),
             inputs=process.inputs,
             outputs=process.outputs,
-            frequency=process.frequency,
-            timezone=process.timezone,
             timeout=process.timeout,
             parallel=process.parallel,
             order=process.order,
             retry=process.retry,
             late=process.late_process,
         )
+
+    @property
+    def pipelines(self) -> tuple[str, ...]:
+        return self.entity.pipelines
+
+    @property
+    def description(self) -> str:
+        reads = ", ".join(dict.fromkeys(one.feed for one in self.inputs))
+        writes = ", ".join(one.feed for one in self.outputs)
+        does = [f"reads {reads}"] * bool(reads) + [f"writes {writes}"] * bool(writes)
+        said = f"{self.name} on {self.cluster}, every {self.frequency}: {' and '.join(does) or 'reads nothing'}"
+        return f"{self.entity.description}\n\n{said}" if self.entity.description else said
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -163,14 +183,6 @@ def _share_outputs(nominal: Timeline, outputs: Sequence[tuple[Output, Timeline]]
     return False
 
 
-def _described(process: Process, cluster: str) -> str:
-    reads = ", ".join(dict.fromkeys(one.feed for one in process.inputs))
-    writes = ", ".join(one.feed for one in process.outputs)
-    does = [f"reads {reads}"] * bool(reads) + [f"writes {writes}"] * bool(writes)
-    said = f"{process.name} on {cluster}, every {process.frequency}: {' and '.join(does) or 'reads nothing'}"
-    return f"{process.description}\n\n{said}" if process.description else said
-
-
 _HERE = InstanceExpression.parse("now(0,0)")
 LATE_POLICY = LateProcess(policy="exp-backoff", delay=Frequency(3, TimeUnit.HOURS), inputs=(LateInput(input="source"),))
 """Source: Falcon's defaults of feed.late.policy and frequency."""
@@ -191,13 +203,9 @@ class ReplicationWorkload(Workload):
             reads_on=source.name,
             entity=feed,
             feeds={feed.name: feed},
-            pipelines=(replication_pipeline(target.name),),
             op_name=op_name(target.name, replication_work(feed.name)),
-            description=f"Copies {feed.name} to {target.name}, every {feed.frequency}",
             inputs=(Input(name="source", feed=feed.name, start=_HERE, end=_HERE),),
             outputs=(Output(name="target", feed=feed.name, instance=_HERE),),
-            frequency=feed.frequency,
-            timezone=feed.timezone,
             delay=max((entry.delay.length for entry in (source, target) if entry.delay), default=timedelta()),
             timeout=options.timeout,
             parallel=1 if feed.snapshot else options.parallel,
@@ -206,6 +214,14 @@ class ReplicationWorkload(Workload):
             late=LATE_POLICY if feed.late_arrival else None,
         )
         self._timeline = timeline
+
+    @property
+    def pipelines(self) -> tuple[str, ...]:
+        return (replication_pipeline(self.cluster),)
+
+    @property
+    def description(self) -> str:
+        return f"Copies {self.entity.name} to {self.cluster}, every {self.frequency}"
 
     @property
     def timeline(self) -> Timeline:
