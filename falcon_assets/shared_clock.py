@@ -44,8 +44,8 @@ def keep_clock(home: Path, clock: Clock, database: str) -> None:
         if clock.runs and noted.get("started") != (clock.started and clock.started.isoformat()):
             return  # of another home: this process cannot know what FALCON_CLOCK said there
         kept = noted if clock.runs else {"clock": clock.tag}
-        if (told := {**kept, "tag": clock.tag, "database": database}) != noted:
-            _write(file, told)
+        if (note := {**kept, "tag": clock.tag, "database": database}) != noted:
+            _write(file, note)
             home_clock.cache_clear()
 
 

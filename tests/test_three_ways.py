@@ -304,7 +304,7 @@ def test_what_jobs_may_not_do_is_denied_and_audited(
     monkeypatch.setattr(job_powers, "other_users", lambda: ["ann"])
     assert in_job(instance, noun, **asked) == (
         f"jobs may not change {about} here: 'ann' and whoever else can log in on this machine reaches Dagster's "
-        "webserver, which asks nobody who they are; use the falcon command, or set FALCON_JOBS="
+        "webserver, which does not authenticate its users; use the falcon command, or set FALCON_JOBS="
         f"{about} where the webserver lets in only those who may"
     )
     monkeypatch.setattr(job_powers, "other_users", list)

@@ -188,9 +188,7 @@ def load_entities(root: Path, *, strict: bool = False, programs: bool = False, h
         MissingDefinitionsError: ``root`` is not a folder, or has no entity.
     """
     if root.exists() and not root.is_dir():
-        raise MissingDefinitionsError(
-            f"{shown_path(root)} is no folder: name the one that holds the entity definitions"
-        )
+        raise MissingDefinitionsError(f"{shown_path(root)} is not a folder: set the folder with the entity definitions")
     if not root.is_dir():
         raise MissingDefinitionsError(f"there is no folder {shown_path(root)}: it should hold the entity definitions")
     if strict or programs or home is None or not home.is_dir():

@@ -129,7 +129,7 @@ def file_problem(shown_root: Path, root: Path, path: str) -> str | None:
     try:
         target = (root / path).resolve()
         if not target.is_relative_to(root):
-            return f"{path!r} leads out of the folder of the entity definitions, {shown_path(shown_root)}"
+            return f"{path!r} points outside the folder of the entity definitions, {shown_path(shown_root)}"
         if not target.is_file():
             return f"{path!r} is not a file in the folder of the entity definitions, {shown_path(shown_root)}"
     except (OSError, ValueError, RuntimeError):

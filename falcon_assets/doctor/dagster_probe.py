@@ -75,5 +75,5 @@ def _run(
 ) -> RunFacts:
     run = record.dagster_run
     at = last_event(instance, run.run_id) or record.create_timestamp
-    told = (run.run_id, run.job_name, run.status.value, record.create_timestamp, at)
-    return RunFacts(*told, is_lost=run.run_id in lost, stands_still=silent.get(run.run_id))
+    known = (run.run_id, run.job_name, run.status.value, record.create_timestamp, at)
+    return RunFacts(*known, is_lost=run.run_id in lost, stands_still=silent.get(run.run_id))

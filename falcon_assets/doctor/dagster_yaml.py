@@ -21,21 +21,21 @@ FindClass: TypeAlias = Callable[[str, str, Mapping[str, Any]], "type[Any] | str"
 
 def check_instance(context: CheckContext) -> Iterator[Diagnosis]:
     """Whether Dagster keeps its history where the ledger reads it, and can start runs."""
-    told = context.environ.get("DAGSTER_HOME")
-    folder = Path(told).expanduser() if told else Path.cwd()
+    home = context.environ.get("DAGSTER_HOME")
+    folder = Path(home).expanduser() if home else Path.cwd()
     file = folder / _FILE
-    if told and not (folder.is_absolute() and folder.is_dir()):
+    if home and not (folder.is_absolute() and folder.is_dir()):
         how = "no folder" if folder.is_absolute() else "no absolute path"
-        yield problem(f"DAGSTER_HOME is {told}, which is {how}: no command of Dagster starts", f"name that of {_FILE}")
+        yield problem(f"DAGSTER_HOME is {home}, which is {how}: no command of Dagster starts", f"name that of {_FILE}")
     elif not file.is_file():
-        yield judge_absence(folder, told=bool(told))
+        yield judge_absence(folder, is_set=bool(home))
     else:
         yield from _of_file(file, context.environ)
 
 
-def judge_absence(folder: Path, *, told: bool) -> Diagnosis:
-    """Judges a folder without ``dagster.yaml``; ``told``: DAGSTER_HOME names it, else Dagster is started in it."""
-    if told:
+def judge_absence(folder: Path, *, is_set: bool) -> Diagnosis:
+    """Judges a folder without ``dagster.yaml``; ``is_set``: DAGSTER_HOME names it, else Dagster is started in it."""
+    if is_set:
         return problem(
             f"there is no {_FILE} in DAGSTER_HOME {folder}: Dagster keeps its history in SQLite there",
             f"{_COPY}, or name its folder in DAGSTER_HOME",
@@ -59,7 +59,7 @@ def _of_file(file: Path, environ: Mapping[str, str]) -> Iterator[Diagnosis]:
         yield problem(f"{file} cannot be read: {error}", "fix that: Dagster does not start with it")
         return
     except yaml.YAMLError as error:
-        yield problem(f"{file} is no YAML: {error}", "fix that: Dagster does not start with it")
+        yield problem(f"{file} is not valid YAML: {error}", "fix that: Dagster does not start with it")
         return
     if not isinstance(declared, dict):
         yield problem(f"{file} is no mapping", "fix that: Dagster does not start with it")
@@ -116,8 +116,8 @@ def _history(file: Path, declared: Mapping[str, Any], find: FindClass) -> Iterat
         )
     else:
         yield warning(
-            f"{file}: history is kept by {kind}: there are no partitions of frequencies that no cron line can say, and "
-            "FALCON_DATABASE_URL has to name the same database",
+            f"{file}: history is kept by {kind}: entities whose frequency no cron expression can express have no "
+            "partitions, and FALCON_DATABASE_URL must name the same database",
             f"write {_STORAGE}",
         )
 

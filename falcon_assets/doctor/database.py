@@ -20,12 +20,12 @@ _CONNECTING = {
     "pooling mode": _POOLER,
     "password authentication failed": "fix user and password in FALCON_DATABASE_URL",
     "no password supplied": "add the password to FALCON_DATABASE_URL",
-    "no pg_hba.conf entry": "let this machine and user in: pg_hba.conf of the server",
+    "no pg_hba.conf entry": "allow this machine and user in pg_hba.conf of the server",
     "role": "create that user, or fix FALCON_DATABASE_URL",
     "database": "create the database (createdb), or fix FALCON_DATABASE_URL",
     "could not translate host name": "fix the host in FALCON_DATABASE_URL, or the name service of this machine",
-    "too many": "end what holds connections, or raise max_connections of the server",
-    "starting up": "wait until it has started, and look again",
+    "too many": "close other connections, or raise max_connections of the server",
+    "starting up": "wait until it has started, and check again",
     "is full": "free some space on the disk of the server",
     "no disk space": "free some, or point FALCON_HOME to another disk",
 }
@@ -38,7 +38,7 @@ def check_database(context: CheckContext) -> Iterator[Diagnosis]:
         yield problem(str(error), connection_fix(str(error), embedded=context.settings.database_url is None))
         return
     if facts is None:
-        yield ok("embedded PostgreSQL, which the first command that needs it makes")
+        yield ok("the embedded PostgreSQL does not exist yet: the first command that needs it creates it")
         return
     yield judge_database(facts, embedded=context.settings.database_url is None)
 
@@ -112,13 +112,13 @@ def judge_database(facts: DatabaseFacts, *, embedded: bool) -> Diagnosis:
 
 def judge_ledger(found: str | None, head: str) -> Diagnosis:
     if found is None:
-        return ok("the ledger has no tables yet: the first command that needs them makes them")
+        return ok("the ledger has no tables yet: the first command that needs them creates them")
     if found not in revisions():
         return problem(*wrong_revision(found))
     if found < head:
         return warning(
             f"the tables of the ledger are those of revision {found}, this version needs {head}",
-            "falcon ledger status brings them up to date, as every command does that needs them",
+            "run falcon ledger status, which migrates them, as does every command that needs them",
         )
     return ok(f"the ledger is at revision {head}")
 
@@ -152,7 +152,7 @@ def judge_apart(ahead: timedelta) -> Diagnosis:
 
 def judge_set_back(newest: datetime, now: datetime) -> Diagnosis:
     return problem(
-        f"the clock of this machine went back: the newest event was written {lasting(newest - now)} from now "
+        f"the clock of this machine was set back: the newest event was written {lasting(newest - now)} from now "
         f"({newest:%Y-%m-%dT%H:%M:%SZ})",
         "set the clock by NTP, then restart Dagster's daemon",
     )

@@ -31,8 +31,8 @@ def database_facts(settings: Settings) -> DatabaseFacts | None:
     if settings.database_url is None and not has_embedded(settings.home):
         return None
     url = database_url(settings)
-    told = {"connect_timeout": CONNECT_SECONDS, "application_name": "falcon doctor"}
-    engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool, connect_args=told)
+    arguments = {"connect_timeout": CONNECT_SECONDS, "application_name": "falcon doctor"}
+    engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool, connect_args=arguments)
     try:
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             return _facts(connection, engine, settings, url)
@@ -85,9 +85,9 @@ def _backend(connection: Connection) -> int:
 
 
 def _refusal(url: str) -> str:
-    told = {"connect_timeout": CONNECT_SECONDS, **in_utc(url)}
+    arguments = {"connect_timeout": CONNECT_SECONDS, **in_utc(url)}
     try:
-        sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool, connect_args=told).connect().close()
+        sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool, connect_args=arguments).connect().close()
     except DBAPIError as error:
         return str(error.orig).strip().rpartition("\n")[2]
     return ""

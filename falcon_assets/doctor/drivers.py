@@ -34,9 +34,9 @@ def check_memory(context: CheckContext) -> Iterator[Diagnosis]:
 def check_workers(context: CheckContext) -> Iterator[Diagnosis]:
     """Whether the Python interpreters exist that Spark is configured to start here."""
     store = context.entities_if_sound()
-    told = {name: context.environ[name] for name in _PYTHONS if context.environ.get(name)}
-    told |= declared_here(store, _PYTHON) if store and _on_this_machine(store) else {}
-    yield from judge_interpreters(told, context.environ.get("PATH", os.defpath))
+    programs = {name: context.environ[name] for name in _PYTHONS if context.environ.get(name)}
+    programs |= declared_here(store, _PYTHON) if store and _on_this_machine(store) else {}
+    yield from judge_interpreters(programs, context.environ.get("PATH", os.defpath))
 
 
 def memory_of_machine() -> int:
@@ -77,7 +77,7 @@ def judge_memory(asked: Mapping[str, str], total: int) -> Iterator[Diagnosis]:
         size = size_of(text)
         if size is None:
             well = False
-            yield problem(f"{place} is {text!r}, which is no size", "write it as Spark does, for example 2g or 512m")
+            yield problem(f"{place} is {text!r}, which is not a size", "write it as Spark does, for example 2g or 512m")
         elif size > total:
             well = False
             yield problem(
@@ -104,13 +104,13 @@ def _gib(size: float) -> str:
     return f"{size / (1 << 30):.1f} GiB"
 
 
-def judge_interpreters(told: Mapping[str, str], path: str) -> Iterator[Diagnosis]:
+def judge_interpreters(programs: Mapping[str, str], path: str) -> Iterator[Diagnosis]:
     """Judges the Python interpreters that Spark is configured to start, by place; ``path`` is searched for them."""
-    missing = {place: program for place, program in told.items() if shutil.which(program, path=path) is None}
+    missing = {place: program for place, program in programs.items() if shutil.which(program, path=path) is None}
     for place, program in missing.items():
         yield problem(
-            f"{place} is {program}, which is no program here: every function in Python fails",
-            f"leave {place.rpartition(' ')[2]} out, so that this Python is taken, or name one that is there",
+            f"{place} is {program}, which is not a program here: every function in Python fails",
+            f"leave {place.rpartition(' ')[2]} out to use this Python, or name one that exists",
         )
     if not missing:
-        yield ok(f"{', '.join(told)} can be started" if told else "Spark's workers take this Python")
+        yield ok(f"{', '.join(programs)} can be started" if programs else "Spark's workers use this Python")

@@ -93,7 +93,7 @@ def examine(now: datetime, names: Collection[str] = ()) -> tuple[CheckResult, ..
     try:
         settings = load_settings()
     except SettingsError as error:
-        return (CheckResult("settings", problem(str(error), "fix that variable: nothing else is checked before")),)
+        return (CheckResult("settings", problem(str(error), "fix that variable first: nothing else was checked")),)
     return tuple(_examine(CheckContext(settings, now), names or CHECKS))
 
 
@@ -108,7 +108,7 @@ def _examine(context: CheckContext, names: Collection[str]) -> Iterator[CheckRes
     answers = side_by_side(asked, ANSWER_SECONDS) | side_by_side(slow, SESSION_SECONDS)
     for name in wanted:
         seconds = SESSION_SECONDS if name in slow else ANSWER_SECONDS
-        late = problem(f"no answer within {seconds:.0f} s", "look what it waits for: a disk or a server")
+        late = problem(f"no answer within {seconds:.0f} s", "check the disk or server that it waits for")
         yield from (CheckResult(name, one) for one in answers.get(name, (late,)))
 
 

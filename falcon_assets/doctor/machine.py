@@ -62,7 +62,7 @@ def check_capture(context: CheckContext) -> Iterator[Diagnosis]:
 
     jar = ListenerJar(context.settings.home)
     if said := jar.problem:
-        fix = f"fix that, the next session tries it again; what the compiler said is in {jar.log}"
+        fix = f"fix that: the next session compiles it again; the compiler's output is in {jar.log}"
         yield warning(f"what workflows read and write is not captured: {said.splitlines()[0]}", fix)
     elif jar.path.exists():
         yield ok(f"what workflows read and write is captured: {jar.path}")
@@ -78,11 +78,11 @@ def installed_spark() -> Path:
     return Path(found.origin).parent if found and found.origin else Path()
 
 
-def judge_spark_home(told: str | None, installed: Path) -> Diagnosis:
+def judge_spark_home(declared: str | None, installed: Path) -> Diagnosis:
     """Judges SPARK_HOME, which PySpark uses: it may be of another version."""
-    if told and Path(told).resolve() != installed.resolve():
+    if declared and Path(declared).resolve() != installed.resolve():
         return warning(
-            f"SPARK_HOME is {told}, another Spark than that of PySpark {version('pyspark')}", "unset SPARK_HOME"
+            f"SPARK_HOME is {declared}, which is not the Spark of PySpark {version('pyspark')}", "unset SPARK_HOME"
         )
     return ok(f"PySpark {version('pyspark')}")
 
@@ -96,7 +96,7 @@ def judge_encoding(encoding: str, *, jvm: bool) -> Diagnosis:
     """Judges Python's encoding of file names; ``jvm``: there is a locale with which a JVM decodes names as UTF-8."""
     if encoding.lower() not in ("utf-8", "utf8"):
         return problem(
-            f"Python takes names of files for {encoding}: those with other letters cannot be used",
+            f"Python decodes file names as {encoding}: names with other characters cannot be used",
             "set LC_ALL=C.UTF-8, and do not set PYTHONUTF8=0",
         )
     if not jvm:

@@ -29,21 +29,21 @@ def _named(context: CheckContext) -> dict[str, str]:
 
 def judge_receivers(named: Mapping[str, str], environ: Mapping[str, str]) -> Iterator[Diagnosis]:
     """Judges the URLs in set variables (unset ones are another check's matter). URLs are secrets, and never quoted."""
-    told = {name: place for name, place in named.items() if environ.get(name, "").strip()}
-    if not told:
+    declared = {name: place for name, place in named.items() if environ.get(name, "").strip()}
+    if not declared:
         yield ok("nobody is notified")
         return
     from falcon_assets.features.notification.delivery import has_service  # noqa: PLC0415 - only where there are any
 
-    unknown = [name for name in told if not has_service(environ[name].strip())]
+    unknown = [name for name in declared if not has_service(environ[name].strip())]
     for name in unknown:
         yield problem(
-            f"{name} does not hold one URL that apprise knows ({told[name]} names it): nobody is told there",
+            f"{name} does not hold one URL that apprise knows ({declared[name]} names it): it gets no notifications",
             f"fix {name} here and wherever Dagster runs, such as mailto://user:password@host or json://host/path; "
-            "some services need a package more",
+            "some services need an additional package",
         )
-    if len(told) > len(unknown):
-        yield ok(f"apprise knows the URLs of: {', '.join(name for name in told if name not in unknown)}")
+    if len(declared) > len(unknown):
+        yield ok(f"apprise knows the URLs of: {', '.join(name for name in declared if name not in unknown)}")
 
 
 ANSWER_SECONDS = 8.0
@@ -53,23 +53,23 @@ def check_openlineage(context: CheckContext) -> Iterator[Diagnosis]:
     """Whether the service answers; nothing is sent, so it is unknown whether it would accept lineage."""
     settings = context.settings
     if settings.openlineage_url is None:
-        yield ok("lineage is sent to nobody: FALCON_OPENLINEAGE_URL is not set")
+        yield ok("lineage is not sent: FALCON_OPENLINEAGE_URL is not set")
         return
     import requests  # noqa: PLC0415 - only where there is somebody to ask
 
     where = f"{settings.openlineage_url}/api/v1/lineage"
     key = {"Authorization": f"Bearer {settings.openlineage_key}"} if settings.openlineage_key else {}
-    fix = "start it, or fix FALCON_OPENLINEAGE_URL: what is not sent within three days is given up"
+    fix = "start it, or fix FALCON_OPENLINEAGE_URL: what cannot be sent within three days is dropped"
     try:
         answer = requests.get(where, headers=key, timeout=ANSWER_SECONDS, allow_redirects=False)
     except (requests.RequestException, UnicodeError) as error:  # their texts quote what was sent
         yield warning(f"{where} does not answer ({type(error).__name__}): lineage waits", fix)
         return
     if answer.status_code in (401, 403):
-        yield warning(f"{where} refuses us ({answer.status_code}): lineage waits", "fix FALCON_OPENLINEAGE_API_KEY")
+        yield warning(f"{where} refuses access ({answer.status_code}): lineage waits", "fix FALCON_OPENLINEAGE_API_KEY")
     elif answer.status_code >= 500:
         yield warning(f"{where} answers {answer.status_code}: lineage waits", fix)
     elif answer.is_redirect:
-        yield warning(f"{where} leads elsewhere: lineage waits", fix)
+        yield warning(f"{where} redirects elsewhere: lineage waits", fix)
     else:
         yield ok(f"{where} answers")

@@ -55,7 +55,7 @@ def judge_queue(facts: DagsterFacts, now: datetime) -> Diagnosis:
         )
     return warning(
         f"{waiting}, though only {taken}",
-        "look into the daemon's log: limits by tag or pool keep them, or their code location does not answer",
+        "look into the daemon's log: a limit by tag or pool holds them back, or their code location does not answer",
     )
 
 
@@ -65,7 +65,7 @@ def judge_run(run: RunFacts, now: datetime) -> Iterator[Diagnosis]:
     if run.is_lost and silent > _TAKES_ITS_LOCK:
         yield problem(
             f"{name} has lost its worker, and nothing has happened to it for {lasting(silent)}",
-            "its coordinator ends it where Dagster's daemon runs; else start that, or falcon run",
+            "its coordinator ends it; if Dagster's daemon does not run, start it, or falcon run",
         )
     elif run.stands_still is not None:
         yield problem(
@@ -76,7 +76,7 @@ def judge_run(run: RunFacts, now: datetime) -> Iterator[Diagnosis]:
     elif run.status == "STARTED" and silent > LONG_SILENT:
         yield warning(
             f"{name} is at work, but nothing has happened to it for {lasting(silent)}",
-            "see what it does in Dagster's UI; falcon instance kill ends its instances, and terminating it in the UI "
+            "look at its log in Dagster's UI; falcon instance kill ends its instances, terminating it in the UI ends "
             "the run",
         )
     elif run.status != "STARTED" and silent > LONG_STARTING:

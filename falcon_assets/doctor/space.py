@@ -30,7 +30,7 @@ def check_home(context: CheckContext) -> Iterator[Diagnosis]:
             f"FALCON_HOME {home} cannot be written: {error.strerror or error}", "fix that, or set FALCON_HOME"
         )
     else:
-        yield ok(f"{home} can be written" if there == home else f"{home} is made by the first command that needs it")
+        yield ok(f"{home} can be written" if there == home else f"{home} is created by the first command that needs it")
         if there == home:
             runs_as_other = os.geteuid() == 0 and context.settings.database_url is None
             yield judge_openness(home, home.stat().st_mode, runs_as_other=runs_as_other)

@@ -33,8 +33,8 @@ from falcon_assets.storage.roots import NEVER_THERE, KnownRoot, why_away
 from falcon_assets.storage.tables.table_store import TableStore
 
 _JARS = (
-    "give it the jars (hadoop-aws with the AWS SDK bundle, or gcs-connector) of its version of Hadoop, by the "
-    "cluster's property spark.jars.packages or on its machines"
+    "give it the connector's jars, by the cluster's property spark.jars.packages or on its machines: for s3a, "
+    "hadoop-aws of its version of Hadoop with the AWS SDK; for gs, see the guide Object stores"
 )
 
 
@@ -77,7 +77,7 @@ def _of_cluster(cluster: Cluster, stores: dict[str, ClusterStore], context: Chec
     try:
         session = executor.session()
     except FalconError as error:
-        yield warning(f"how Spark gets at object stores is not known: {error}", "start it, and ask again")
+        yield warning(f"how Spark accesses object stores cannot be checked: {error}", "start it, and check again")
         return
     for name, store in stores.items():
         where, scheme = f"cluster {cluster.name!r}: Spark", kind_of(store).connector
@@ -128,7 +128,7 @@ def _probe(cluster: Cluster, feed: Feed, context: CheckContext) -> Diagnosis:
 
 ANSWER_SECONDS = 7.0
 _OPTIONS = "check its endpoint, its storage_options, and that it can be reached from here"
-_ALLOW = "let this user write there, or fix interfaces.write.endpoint"
+_ALLOW = "allow this user to write there, or fix interfaces.write.endpoint"
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,7 +233,7 @@ def _probe_of_store(one: _Store, entities: EntityStore, context: CheckContext, k
         if "which is not set" in str(error):
             return problem(str(error), "set it here and wherever Dagster runs")
         if isinstance(error, StorageError) and refuses_credentials(error):
-            return problem(f"{_named_of_store(one)} refuses us: {_without_advice(error)}", CHECK_CREDENTIALS)
+            return problem(f"{_named_of_store(one)} refuses access: {_without_advice(error)}", CHECK_CREDENTIALS)
         may_not = isinstance(error, StorageError) and is_about_path(error) and one.is_written
         return problem(str(error), _ALLOW if may_not else _OPTIONS)
 
@@ -247,14 +247,12 @@ def _judge(one: _Store, store: ClusterStore) -> Diagnosis:
     if not store.files.is_mounted(store.path("")):
         endpoint = one.cluster.interfaces.storage(readonly=one.what == "readonly").endpoint
         if "://" not in endpoint and store.root is None and not store.fs.exists(store.path("")):
-            return ok(f"{_named_of_store(one)}, {shown}, is made when it is written to first")
+            return ok(f"{_named_of_store(one)}, {shown}, is created by the first write")
         return problem(f"{_named_of_store(one)}: there is no folder {shown}", "mount it, or make that folder")
     there = probe_reading(store)
     if one.is_written:
         probe_writing(store)
         return ok(f"{_named_of_store(one)}, {shown}, can be read and written")
     if not there and not is_mounted(store.endpoint):
-        return warning(
-            f"{_named_of_store(one)}, {shown}, is empty or not there", "look whether the endpoint is the right one"
-        )
+        return warning(f"{_named_of_store(one)}, {shown}, is empty or not there", "check whether the endpoint is right")
     return ok(f"{_named_of_store(one)}, {shown}, can be read")

@@ -49,7 +49,7 @@ def check_timelines(context: CheckContext) -> Iterator[Diagnosis]:
 
 def judge_timelines(found: Sequence[OffTimelines]) -> Iterator[Diagnosis]:
     if not found:
-        yield ok("all that is recorded between start and end of an entity is an instance of its definition")
+        yield ok("every recorded instance between start and end of its entity is one of the present definition")
     for line, number, first in found[:_NAMED]:
         where = f"{line.kind} {line.name!r} on cluster {line.cluster!r}"
         they = "is none" if number == 1 else "are none"
@@ -57,8 +57,8 @@ def judge_timelines(found: Sequence[OffTimelines]) -> Iterator[Diagnosis]:
             f"{where}: {count_of(number, 'recorded instance')} {they} of the present definition, whose frequency is "
             f"{line.timeline.frequency}, such as {format_instant(first)}",
             f"write the frequency (and timezone) that they were made with again: falcon entity history {line.name} "
-            f"--type {line.kind} has it; or leave them: nothing runs into them or reads them, retention does not evict "
-            "them, and what is to go has to be removed by hand",
+            f"--type {line.kind} has it; or leave them: nothing writes or reads them, and retention does not evict "
+            "them, so remove by hand those that are not wanted",
         )
     if len(found) > _NAMED:
         rest = count_of(len(found) - _NAMED, "entity has", "entities have")

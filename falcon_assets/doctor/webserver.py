@@ -15,13 +15,13 @@ def check_webserver(context: CheckContext) -> Iterator[Diagnosis]:
     """Whether it answers, and has loaded the code locations with entities."""
     url = context.settings.webserver
     if url is None:
-        yield ok("not asked: FALCON_WEBSERVER_URL is empty")
+        yield ok("not checked: FALCON_WEBSERVER_URL is empty")
         return
     try:
         found = loaded_code_locations(url, ANSWER_SECONDS)
     except WebserverError as error:
         yield warning(
-            f"{url} does not answer ({error}): changed definitions are not taken up by themselves",
+            f"{url} does not answer ({error}): changed definitions are not reloaded automatically",
             "start dagster dev or dagster-webserver, or set FALCON_WEBSERVER_URL",
         )
         return
@@ -47,11 +47,11 @@ def judge_jobs(allowed: Collection[str] | None, others: Collection[str]) -> Diag
     who = f"{next(iter(others))!r}" + (f" and {len(others) - 1} more" if len(others) > 1 else "")
     if allowed is None:
         return warning(
-            f"{who} can log in here and reach Dagster's webserver, which asks nobody who they are: its jobs may change "
-            "nothing, but whoever reaches it can launch runs",
-            "let it listen behind a proxy that asks who they are, and then say in FALCON_JOBS what jobs may change",
+            f"{who} can log in here and reach Dagster's webserver, which does not authenticate its users: its jobs "
+            "may change nothing, but whoever reaches it can launch runs",
+            "put it behind a proxy that authenticates its users, then set in FALCON_JOBS what jobs may change",
         )
     return warning(
         f"{who} can log in here and reach Dagster's webserver, and its jobs may change: {what}",
-        "FALCON_JOBS=nothing, unless the webserver listens behind a proxy that asks who they are",
+        "FALCON_JOBS=nothing, unless the webserver listens behind a proxy that authenticates its users",
     )

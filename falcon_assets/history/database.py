@@ -75,8 +75,8 @@ def _require(known: Clock, mine: Clock) -> None:
         return
     way = "leave FALCON_CLOCK out" if mine.origin is not None else f"set FALCON_CLOCK={known.text}"
     raise SettingsError(
-        f"the database goes by another clock ({known}) than this process ({mine}); what one decides would be wrong "
-        f"by the other: {way}, or keep another history with another FALCON_HOME or FALCON_DATABASE_URL"
+        f"the database uses another clock ({known}) than this process ({mine}); decisions by one are wrong by the "
+        f"other: {way}, or keep another history with another FALCON_HOME or FALCON_DATABASE_URL"
     )
 
 
@@ -185,7 +185,8 @@ def wrong_revision(found: str) -> tuple[str, str]:
     oldest, newest = revisions()[0], newest_revision()
     if found > newest:
         return (
-            f"the tables of the ledger are of revision {found}, and this version knows {newest} only",
+            f"the tables of the ledger are of revision {found}, and this version of falcon-assets knows only those up "
+            f"to {newest}",
             "install the version of falcon-assets that made them, or a newer one",
         )
     return (

@@ -34,11 +34,11 @@ def registry_problem(endpoint: str) -> str | None:
         parts = urlsplit(endpoint)
         password, _ = parts.password, parts.port
     except ValueError:
-        return f"that is no URL: write {_LEGAL}"
+        return f"it is not a URL: write {_LEGAL}"
     if parts.scheme in _REST:
         return _rest_problem(parts)
     if parts.scheme != _IN_DATABASE:
-        return f"{parts.scheme or endpoint!r} is no registry of tables: write {_LEGAL}"
+        return f"{parts.scheme or endpoint!r} is not a registry of tables: write {_LEGAL}"
     if password:
         return "a password must not stand here: use PGPASSWORD or the file .pgpass of PostgreSQL"
     return None if parts.path.strip("/") else f"a database is missing: write {_LEGAL}"

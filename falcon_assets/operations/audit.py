@@ -65,9 +65,9 @@ class AuditEntry(Result):
 def write_audit(connection: Connection, entry: AuditEntry) -> None:
     """Part of the transaction of ``connection``."""
     said = {**vars(entry), "reason": recorded(entry.reason), "message": recorded(entry.message)}
-    told = {name: printable(value) if isinstance(value, str) else value for name, value in said.items()}
+    values = {name: printable(value) if isinstance(value, str) else value for name, value in said.items()}
     entities = [{"kind": printable(kind), "name": printable(name)} for kind, name in entry.entities]
-    connection.execute(insert(AUDIT), {**told, "entities": entities})
+    connection.execute(insert(AUDIT), {**values, "entities": entities})
 
 
 def read_audit(
@@ -95,8 +95,8 @@ def _fits(field: str, value: str) -> ColumnElement[bool]:
 
 
 def _entry(row: Mapping[Any, Any]) -> AuditEntry:
-    told = {name: value for name, value in row.items() if name != "id"}
-    return AuditEntry(**{**told, "entities": [(one["kind"], one["name"]) for one in row["entities"]]})
+    values = {name: value for name, value in row.items() if name != "id"}
+    return AuditEntry(**{**values, "entities": [(one["kind"], one["name"]) for one in row["entities"]]})
 
 
 _LIMIT = 100

@@ -35,7 +35,7 @@ def why_jobs_may_not(settings: Settings, about: JobPower, principal: str | None 
         if others := other_users():
             return (
                 f"jobs may not change {about} here: {others[0]!r} and whoever else can log in on this machine reaches "
-                "Dagster's webserver, which asks nobody who they are; use the falcon command, or set "
+                "Dagster's webserver, which does not authenticate its users; use the falcon command, or set "
                 f"FALCON_JOBS={about} where the webserver lets in only those who may"
             )
         allowed = frozenset({"entities", "instances"})

@@ -78,9 +78,9 @@ class LongList(Operation):
 
 def require_part(offset: int, limit: int | None, *, least: int) -> None:
     if not 0 <= offset <= MOST:
-        raise QueryError(f"offset {offset} is none from 0 to {MOST}")
+        raise QueryError(f"offset {offset} must be from 0 to {MOST}")
     if limit is not None and not least <= limit <= MOST:
-        raise QueryError(f"limit {limit} is none from {least} to {MOST}")
+        raise QueryError(f"limit {limit} must be from {least} to {MOST}")
 
 
 def known_field(field: str, fields: Mapping[str, object]) -> str:

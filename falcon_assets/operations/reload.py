@@ -48,7 +48,7 @@ def reload_code_locations(webserver: str | None) -> str:
             names = [entry["name"] for entry in _locations(webserver)]
             problems = {name: problem for name in names if (problem := _reload(webserver, name))}
     except WebserverError as error:
-        return f"Dagster's webserver at {webserver} could not be asked to take up the change ({error}): {later}"
+        return f"Dagster's webserver at {webserver} could not be asked to reload the definitions ({error}): {later}"
     if problems:
         return "; ".join(f"the code location {name} was not reloaded: {why}" for name, why in problems.items())
     if not names:

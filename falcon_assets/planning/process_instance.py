@@ -215,9 +215,11 @@ def require_usable(process: Process, cluster: Cluster, asked: AskedProperties) -
     entry = process.on(cluster.name)
     for name, value in asked:
         if name in BUILT_IN:
-            raise QueryError(f"property {name!r} says which instance it is: it cannot be another one")
+            raise QueryError(f"property {name!r} identifies the instance: it cannot be overridden")
         if process.workflow.shares_session and name.startswith("spark.") and is_of_application(name):
-            raise QueryError(f"Spark reads {name} when it starts, and {process.name} runs in a session that is there")
+            raise QueryError(
+                f"Spark reads {name} when it starts, and {process.name} runs in a session that has started already"
+            )
         if _holds_secret(name, value):
             raise QueryError(f"property {name} holds a secret, and what is asked for is kept: {_how(name)}")
         variable = _REFERENCE.fullmatch(value)

@@ -68,7 +68,7 @@ def _plain(value: Any) -> Any:
 # Of instances without a run.
 
 
-class NotScheduled(Reason, says="is not run by itself: {entity} is not scheduled"):
+class NotScheduled(Reason, says="does not run by itself: {entity} is not scheduled"):
     entity: str
 
 
@@ -76,7 +76,7 @@ class TimePending(Reason, says="is due at {until}"):
     until: datetime
 
 
-class OffTimeline(Reason, says="is kept as it is, and is no instance of the present definition: {why_not}"):
+class OffTimeline(Reason, says="is kept unchanged, and is not an instance of the present definition: {why_not}"):
     """The definition lacks the instance since its frequency, start or end changed."""
 
     why_not: str

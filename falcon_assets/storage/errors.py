@@ -14,7 +14,7 @@ _REASONS = {
     errno.ENOSPC: "the disk is full: free some space and run it again",
     errno.EDQUOT: "the disk quota is used up: free some space and run it again",
     errno.EXDEV: (
-        "the staging location is on another file system than the data, so nothing can be moved at once: "
+        "the staging location is on another file system than the data, so nothing can be moved in one step: "
         "set locations.staging of the cluster to a folder on the file system of the data"
     ),
     errno.EACCES: "permission denied",
@@ -23,10 +23,10 @@ _REASONS = {
     errno.ENOLCK: "the file system offers no locks: mount it with locking",
 }
 CHECK_CREDENTIALS = (
-    "check them in storage_options (are they known there, has a token expired, is the clock right?), and what they "
-    "may do"
+    "check them in storage_options (does the store know them, has a token expired, is the clock right?), and their "
+    "permissions"
 )
-_NOT_PERMITTED = f"the store refuses it to these credentials: {CHECK_CREDENTIALS}"
+_NOT_PERMITTED = f"the store refuses access with these credentials: {CHECK_CREDENTIALS}"
 """Drivers of object stores say no more than that, by an error without a number."""
 _REFUSALS = (401, 403)
 _REFUSING = {"AuthenticationException", "BadAuthenticationType", "ClientAuthenticationError", "RefreshError"}

@@ -90,7 +90,7 @@ class Root:
     def advice(self) -> str:
         place = f" {self.shown}" if self.named else ""
         return (
-            "bring it back (is it mounted?), or, if what is there is to be the root from now on, say "
+            "bring it back (is it mounted?), or, if what is there is the root from now on, run "
             f"falcon admin root adopt {self.cluster}{place}"
         )
 

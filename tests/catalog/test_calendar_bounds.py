@@ -48,7 +48,7 @@ def test_step_of_more_than_a_century(tmp_path: Path, frequency: str) -> None:
 def test_clocks_that_were_set_by_the_sun(tmp_path: Path) -> None:
     files = with_delays("hours(1)", "days(1)\ntimezone: America/New_York")
     files["feeds.yaml"] = files["feeds.yaml"].replace(DELAYS[-60:], DELAYS[-60:].replace("2013", "1880"))
-    rule = "were not set by whole minutes of UTC then: start later, or step by minutes or hours"
+    rule = "had an offset from UTC with seconds then: start later, or use a frequency of minutes or hours"
     assert problems(tmp_path, files)[0] == (
         f"feeds.yaml:25: clusters[0].validity.start: clocks in America/New_York {rule}"
     )
@@ -121,23 +121,23 @@ STARTS = [
         "America/New_York",
         "2026-08-01T00:00Z",
         "2026-08-01T00:00Z is 2026-07-31T20:00 in America/New_York, not midnight of the first of a month: instance "
-        "2026-08-01T00:00Z lies in '/delays/2026/07'; start at 2026-08-01T04:00Z, or say by path_timezone which clock "
-        "paths show (UTC: in '/delays/2026/08')",
+        "2026-08-01T00:00Z lies in '/delays/2026/07'; start at 2026-08-01T04:00Z, or set path_timezone to the zone of "
+        "the times in paths (UTC: in '/delays/2026/08')",
     ),
     (
         "days(1)",
         "Asia/Singapore",
         "2026-08-04T22:00Z",
         "2026-08-04T22:00Z is 2026-08-05T06:00 in Asia/Singapore, not midnight: instance 2026-08-04T22:00Z lies in "
-        "'/delays/2026/08/05'; start at 2026-08-03T16:00Z, or say by path_timezone which clock paths show (UTC: in "
-        "'/delays/2026/08/04')",
+        "'/delays/2026/08/05'; start at 2026-08-03T16:00Z, or set path_timezone to the zone of the times in paths "
+        "(UTC: in '/delays/2026/08/04')",
     ),
     (
         "days(1)",
         "Asia/Kolkata",
         "2026-08-04T00:00Z",
         "2026-08-04T00:00Z is 2026-08-04T05:30 in Asia/Kolkata, not midnight: instance 2026-08-04T00:00Z lies in "
-        "'/delays/2026/08/04'; start at 2026-08-03T18:30Z, or say by path_timezone which clock paths show",
+        "'/delays/2026/08/04'; start at 2026-08-03T18:30Z, or set path_timezone to the zone of the times in paths",
     ),
     ("days(1)", "America/New_York", "2026-08-01T04:00Z", None),
     ("months(1)", "America/New_York", "2026-08-01T04:00Z", None),

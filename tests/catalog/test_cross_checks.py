@@ -264,8 +264,8 @@ CASES = {
         "data/backup",
         '"s3://lake/backup"',
         [
-            "feeds.yaml:13: clusters[1].name: target 'backup' is no file:// store, and is published to by setting the "
-            "flag: declare availability_flag",
+            "feeds.yaml:13: clusters[1].name: target 'backup' is not a file:// store, and is published to by setting "
+            "the flag: declare availability_flag",
         ],
     ),
     # Sub-partitions and replication.
@@ -552,7 +552,7 @@ CASES = {
         "processes.yaml",
         "hourly.sql",
         "../hourly.sql",
-        ["processes.yaml:11: workflow.path: '../hourly.sql' leads out of the folder of the entity definitions, ."],
+        ["processes.yaml:11: workflow.path: '../hourly.sql' points outside the folder of the entity definitions, ."],
     ),
     "late_workflow_file_is_missing": (
         "processes.yaml",
@@ -770,7 +770,7 @@ def test_what_workflows_bring_along(tmp_path: Path) -> None:
         "folder of them",
         "processes.yaml:11: workflow.lib[2]: 'none.py' is not a file in the folder of the entity definitions, .",
         "processes.yaml:11: workflow.lib[4]: there is no jar and no Python file in the folder 'empty'",
-        "processes.yaml:11: workflow.lib[5]: '../x' leads out of the folder of the entity definitions, .",
+        "processes.yaml:11: workflow.lib[5]: '../x' points outside the folder of the entity definitions, .",
     ]
 
 
@@ -844,8 +844,8 @@ def test_orders_of_a_process_that_reads_its_own_output(
 def test_an_own_output_without_columns_at_the_first_instance(tmp_path: Path) -> None:
     own = f'- {INPUT}\n  - {{name: before, feed: delays, start: "now(-1,0)", end: "now(-1,0)"}}'
     assert problems(tmp_path, changed("processes.yaml", f"- {INPUT}", own), strict=True) == [
-        "processes.yaml:9: inputs[1].feed: the first instance finds nothing of feed 'delays', which has no columns "
-        "then: declare `schema:` in the feed"
+        "processes.yaml:9: inputs[1].feed: feed 'delays' has no instance for the first run, and an empty input has no "
+        "columns: declare `schema:` in the feed"
     ]
 
 
@@ -861,8 +861,8 @@ def test_table_feed_with_registry_is_legal(tmp_path: Path) -> None:
     files = {**FILES, "clusters.yaml": clusters.replace("thrift://h:9083", "http://h:9083")}
     flagged = table.replace("frequency:", "partitions: [carrier]\navailability_flag: DONE\nfrequency:")
     rule = (
-        "interfaces.registry.endpoint: 'http' is no registry of tables: write thrift://host:port (a Hive Metastore), "
-        "iceberg+postgresql://user@host/database#catalog (Iceberg in a database) or "
+        "interfaces.registry.endpoint: 'http' is not a registry of tables: write thrift://host:port (a Hive "
+        "Metastore), iceberg+postgresql://user@host/database#catalog (Iceberg in a database) or "
         "iceberg+https://host/path#warehouse (Iceberg's REST service)"
     )
     where = "feed 'counts' is a table on cluster"
@@ -870,7 +870,7 @@ def test_table_feed_with_registry_is_legal(tmp_path: Path) -> None:
         f"clusters.yaml:4: {rule}",
         f"clusters.yaml:9: {rule}",
         "table.yaml:3: partitions: the uri of a table says how it is partitioned",
-        "table.yaml:4: availability_flag: a partition of a table is complete when it is there: take the flag out",
+        "table.yaml:4: availability_flag: a partition of a table is complete when it exists: remove availability_flag",
     ]
     several = table.replace("${HOUR}", "${HOUR};region=*")
     load(tmp_path / "several", {**FILES, "clusters.yaml": clusters, "table.yaml": several})
@@ -892,8 +892,8 @@ def test_table_feed_with_registry_is_legal(tmp_path: Path) -> None:
         load(tmp_path / f"hdfs-{name}", {**FILES, "clusters.yaml": on_hdfs, "table.yaml": feed})
     iceberg = on_hdfs.replace("thrift://h:9083", "iceberg+https://h/api")
     assert problems(tmp_path / "iceberg", {**FILES, "clusters.yaml": iceberg, "table.yaml": table})[-1:] == [
-        f"table.yaml:13: clusters[1].type: {where} 'backup', and Iceberg tables are not written on HDFS, which "
-        "PyIceberg does not reach: Hive tables are"
+        f"table.yaml:13: clusters[1].type: {where} 'backup', and Iceberg tables cannot be written on HDFS, which "
+        "PyIceberg does not support: use a Hive table"
     ]
     far = clusters.replace("data/primary", "sftp://primary")
     assert problems(tmp_path / "kept", {**FILES, "clusters.yaml": far, "table.yaml": kept})[-1:] == [

@@ -46,15 +46,18 @@ def test_a_feed_without_times_in_its_path_says_that_it_is_one(tmp_path: Path) ->
 def test_times_in_its_path_are_refused(tmp_path: Path) -> None:
     timed = with_text("feed.yaml", "/carriers}", '"/carriers/${YEAR}"}')
     assert problems(tmp_path, timed) == [
-        "feed.yaml:5: locations.data: '/carriers/${YEAR}': the data of a snapshot feed has no time in its path: take "
-        "that out, or snapshot: true"
+        "feed.yaml:5: locations.data: '/carriers/${YEAR}': the data path of a snapshot feed must not contain a time: "
+        "remove the time, or remove snapshot: true"
     ]
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("retention: {limit: days(90)}", "retention: a snapshot feed has its present data only, which stays"),
+        (
+            "retention: {limit: days(90)}",
+            "retention: a snapshot feed has only its present data, which is never evicted",
+        ),
     ],
 )
 def test_what_belongs_to_single_instances_is_refused(tmp_path: Path, text: str, said: str) -> None:
@@ -88,7 +91,7 @@ def test_a_whole_table_may_be_one(tmp_path: Path, uri: str) -> None:
     ("uri", "more", "said"),
     [
         ("catalog:db:t#ds=1", "", "table.uri: 'catalog:db:t#ds=1': a snapshot feed is the whole table: write *"),
-        ("catalog:db:t#ds=${YEAR}", "", "the data of a snapshot feed has no time in its path: take that out"),
+        ("catalog:db:t#ds=${YEAR}", "", "the data path of a snapshot feed must not contain a time: remove the time"),
         (
             "catalog:db:t",
             "type: source,",
@@ -128,7 +131,7 @@ def test_it_is_copied_from_one_source(tmp_path: Path) -> None:
 def test_nothing_keeps_earlier_versions(tmp_path: Path) -> None:
     files = with_text("feed.yaml", "snapshot: true\n", "snapshot: true\nversions: {keep: 3}\n")
     (problem,) = problems(tmp_path, files, strict=True)[:1]
-    assert problem == "feed.yaml:4: versions: earlier versions of a snapshot feed are not kept yet: take versions out"
+    assert problem == "feed.yaml:4: versions: earlier versions of a snapshot feed cannot be kept yet: remove versions"
 
 
 @pytest.mark.parametrize("window", ['"latest(0)", end: "latest(0)"', '"today(0,0)", end: "today(0,0)"'])
@@ -167,7 +170,7 @@ def test_each_version_may_be_used_once(tmp_path: Path) -> None:
             '"now(0,0)", end: "now(0,0)", newer_than: last_run',
             "the newest version is used, whatever its time: start and end must both be latest(0)",
         ),
-        (f"{NEWER}, optional: true", "an optional input is not waited for: take optional or newer_than out"),
+        (f"{NEWER}, optional: true", "an optional input is not waited for: remove optional or newer_than"),
     ],
 )
 def test_what_is_used_once_is_the_newest_and_required(tmp_path: Path, window: str, said: str) -> None:
@@ -180,8 +183,8 @@ def test_what_is_used_once_is_not_late(tmp_path: Path) -> None:
     files["process.yaml"] += "late_process: {policy: final, inputs: [{input: rows}]}\n"
     files["feed.yaml"] += "late_arrival: {cut_off: days(1)}\n"
     assert problems(tmp_path, files) == [
-        "process.yaml:7: inputs[0].newer_than: each version is used once: take input 'rows' out of late_process, or "
-        "newer_than out"
+        "process.yaml:7: inputs[0].newer_than: each version is used once: remove input 'rows' from late_process, or "
+        "remove newer_than"
     ]
 
 
@@ -191,8 +194,8 @@ def test_only_snapshots_have_versions_that_are_used_once(tmp_path: Path) -> None
         "/carriers}", '"/carriers/${YEAR}-${MONTH}-${DAY}"}'
     )
     assert problems(tmp_path, files) == [
-        "process.yaml:7: inputs[0].newer_than: feed 'carriers' is no snapshot: each of its instances is read at its "
-        "own time"
+        "process.yaml:7: inputs[0].newer_than: feed 'carriers' is not a snapshot: each of its instances is read at "
+        "its own time"
     ]
 
 
@@ -240,7 +243,7 @@ def test_nothing_else_is_written_with_it(tmp_path: Path) -> None:
         (
             "workflow:",
             "late_process: {policy: final, inputs: [{input: rows}]}\nworkflow:",
-            "9: late_process: {}: an earlier one is not to be written again: take late_process out",
+            "9: late_process: {}: an earlier one must not be written again: remove late_process",
         ),
     ],
     ids=["newest first", "the future", "its own", "late data"],

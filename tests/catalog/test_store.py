@@ -88,7 +88,7 @@ def test_missing_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_file_instead_of_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("defs.zip").touch()
-    with pytest.raises(MissingDefinitionsError, match=r"^defs\.zip is no folder: name the one that holds the entity"):
+    with pytest.raises(MissingDefinitionsError, match=r"^defs\.zip is not a folder: set the folder with the entity"):
         load_entities(Path("defs.zip"))
 
 

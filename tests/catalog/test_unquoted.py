@@ -18,8 +18,8 @@ def problems(text: str) -> list[str]:
 def test_the_whole_expression_is_said() -> None:
     said = problems("inputs: [{name: x, start: now(-1, 0), end: currentYear(1,2,3,4)}]\n")
     assert said == [
-        '1:27 inputs[0].start: YAML ends this at the comma: quote it, start: "now(-1,0)"',
-        '1:44 inputs[0].end: YAML ends this at the comma: quote it, end: "currentYear(1,2,3,4)"',
+        '1:27 inputs[0].start: YAML ends the value at the comma: write it in quotes, start: "now(-1,0)"',
+        '1:44 inputs[0].end: YAML ends the value at the comma: write it in quotes, end: "currentYear(1,2,3,4)"',
     ]
 
 

@@ -119,8 +119,8 @@ UP = f"feeds.yaml:8: locations.data: '/raw/${{up}}/{HOUR}': a variable puts '..'
             "availability_flag: _DONE",
             "options: {}",
             [
-                "feeds.yaml:13: clusters[1].name: target 'backup' is no file:// store, and is published to by setting "
-                "the flag: declare availability_flag"
+                "feeds.yaml:13: clusters[1].name: target 'backup' is not a file:// store, and is published to by "
+                "setting the flag: declare availability_flag"
             ],
             id="a target without a flag",
         ),

@@ -114,7 +114,7 @@ def test_status_says_what_is_wrong(call: Call, monkeypatch: pytest.MonkeyPatch) 
     assert found["clock"] == "2013-01-03T06:00:00+00:00 (2013-01-03T06:00Z, standing still)"
     known = checks(found)
     assert known["definitions"] == (True, "1 cluster, 2 feeds, 1 process")
-    assert known["webserver"] == (True, "not asked: FALCON_WEBSERVER_URL is empty")
+    assert known["webserver"] == (True, "not checked: FALCON_WEBSERVER_URL is empty")
     assert known["daemon"][0] is False
     assert known["daemon"][1] == "Dagster's daemon has never run here: nothing runs by itself"
     url = f"http://127.0.0.1:{free_port()}"

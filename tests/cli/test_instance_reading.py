@@ -114,7 +114,7 @@ MISTAKES: dict[str, tuple[list[str], int, str]] = {
     "kind of feeds": (["list", "--type", "feed", "--filter", "kind=process"], 2, "there is no kind 'process'"),
     "cluster": (["list", "--filter", "cluster=nowhere"], 2, "Error: there is no cluster 'nowhere'"),
     "state": (["list", "--filter", "state=DONE"], 2, "Error: there is no state DONE"),
-    "next": (["list", "--after", "x"], 2, "Error: 'x' is not what a list said as next"),
+    "next": (["list", "--after", "x"], 2, "Error: 'x' is not the `next` of a list"),
     "name": (["status", "rader"], 1, "(did you mean 'reader'?)"),
     "params of nothing": (["params", "reader"], 2, "Missing argument INSTANCE"),
     "params of two": (["params", "reader", "2013-01-01T01:00Z", "--start", "2013-01-01T02:00Z"], 2, "give one of both"),

@@ -132,7 +132,7 @@ def test_the_table(call: Callable[..., Result]) -> None:
         (("list", "--filter", "state=LOST"), "there is no state 'LOST'; there is: PENDING, SENDING, SENT, GIVEN_UP"),
         (("list", "--filter", "colour=red"), "there is no field 'colour'"),
         (("test", "hourli"), "there is no feed or process 'hourli' (did you mean 'hourly'?)"),
-        (("test", "mute"), "nobody is told what becomes of process 'mute': declare its notification"),
+        (("test", "mute"), "nobody is notified of process 'mute': declare its notification"),
         (("test", "secret"), "may not read"),
     ],
 )
@@ -148,5 +148,5 @@ def test_a_test_message(call: Callable[..., Result], hook: Received) -> None:
     assert result.output.splitlines() == ["HOOK: sent", "NOWHERE: the environment variable NOWHERE is not set"]
     assert hook.messages[-1][:2] == (
         "falcon: a test for process hourly",
-        "This is a test. You are told of process hourly: FAILED.",
+        "This is a test. You are notified of process hourly: FAILED.",
     )

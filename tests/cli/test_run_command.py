@@ -159,8 +159,8 @@ def test_a_second_terminal_goes_by_the_clock_of_the_database(environ: dict[str, 
     elsewhere = falcon(untold | {"FALCON_HOME": str(tmp_path)}, "run")
     assert elsewhere.returncode == 1
     assert elsewhere.stderr == (
-        "Error: the database goes by another clock (2013-01-01T05:30Z, standing still) than this process (the "
-        "real time); what one decides would be wrong by the other: set FALCON_CLOCK=2013-01-01T05:30Z, or keep another "
+        "Error: the database uses another clock (2013-01-01T05:30Z, standing still) than this process (the "
+        "real time); decisions by one are wrong by the other: set FALCON_CLOCK=2013-01-01T05:30Z, or keep another "
         "history with another FALCON_HOME or FALCON_DATABASE_URL\n"
     )
 

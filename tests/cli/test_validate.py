@@ -65,7 +65,7 @@ def test_a_file_is_checked_with_all_that_it_belongs_to(tmp_path: Path) -> None:
     other = falcon("validate", "work.sql", folder=tmp_path)
     assert (other.returncode, other.stderr) == (
         1,
-        "Error: work.sql is no folder: name the one that holds the entity definitions\n",
+        "Error: work.sql is not a folder: set the folder with the entity definitions\n",
     )
 
 

@@ -36,23 +36,23 @@ CASES: dict[str, tuple[Callable[[Path], None], str]] = {
     "fifo": (os.mkfifo, "defs/f.yaml:1: it is not a plain file"),
     "endless_device": (
         linked("/dev/zero"),
-        "defs/f.yaml:1: the link leads out of the folder of the definitions: what it leads to is not read",
+        "defs/f.yaml:1: the link points outside the folder of the definitions: its target is not read",
     ),
     "link_to_a_file_outside": (
         outside,
-        "defs/f.yaml:1: the link leads out of the folder of the definitions: what it leads to is not read",
+        "defs/f.yaml:1: the link points outside the folder of the definitions: its target is not read",
     ),
     "link_to_nothing": (linked("nowhere.yaml"), "defs/f.yaml:1: the file cannot be read: No such file or directory"),
     "link_to_itself": (linked("f.yaml"), "defs/f.yaml:1: the file cannot be read: it is a link to itself"),
     "many_empty_documents_in_a_large_file": (
         text("---\n" * 1_250_000),
-        "defs/f.yaml:1: the file has more than 1,000,000 bytes: divide it",
+        "defs/f.yaml:1: the file has more than 1,000,000 bytes: split it",
     ),
     "many_empty_documents": (
         text("---\n" * 240_000),
-        "defs/f.yaml:1: the file has more than 5,000 documents: divide it",
+        "defs/f.yaml:1: the file has more than 5,000 documents: split it",
     ),
-    "comments": (text("# nothing\n" * 5_000_000), "defs/f.yaml:1: the file has more than 1,000,000 bytes: divide it"),
+    "comments": (text("# nothing\n" * 5_000_000), "defs/f.yaml:1: the file has more than 1,000,000 bytes: split it"),
     "a_long_text": (
         text(f"kind: cluster\nname: {'x' * 900_000}\n"),
         "defs/f.yaml:2: name: a text of 900,000 characters: 100,000 at most",

@@ -78,6 +78,6 @@ clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T
     code, lines = said(tmp_path, "{engine: spark-sql, path: w.sql}", "w.sql", "SELECT 1")
     assert (code, lines[0]) == (
         1,
-        "feeds.yaml:6: schema: no schema of Spark: month has the type 'itn', which Spark does not know "
+        "feeds.yaml:6: schema: not a Spark schema: month has the type 'itn', which Spark does not know "
         "(did you mean int?)",
     )

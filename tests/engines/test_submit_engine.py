@@ -102,7 +102,7 @@ def test_a_failure_shows_the_end_of_the_log_without_secrets(sandbox: Sandbox) ->
 def test_an_output_that_was_not_written(sandbox: Sandbox) -> None:
     text = refusal(sandbox, "print('done')")
     assert text.startswith(
-        f"{sandbox.folder}/app.py: the program ended well but did not write output 'delays' to "
+        f"{sandbox.folder}/app.py: the program succeeded but did not write output 'delays' to "
         f"{sandbox.folder.as_uri()}/out/delays; its log is "
     )
 

@@ -138,7 +138,7 @@ def test_a_stub_says_in_a_sentence_why_it_fails_and_keeps_the_original() -> None
     with pytest.raises(NotImplementedError) as caught:
         scope["run"](None, None, None)
     assert str(caught.value) == (
-        "process 'join' runs '/apps/join/workflow.xml' with the engine 'oozie', which is not offered: write what it "
+        "process 'join' runs '/apps/join/workflow.xml' with the engine 'oozie', which is not supported: write what it "
         "did, or name another workflow in the definition"
     )
 
@@ -367,7 +367,7 @@ def test_queues_and_priorities_do_not_lose_their_meaning_in_silence() -> None:
     "written, is_now, why",
     [
         ("webhdfs://nn:50070", None, ""),
-        ("hftp://nn:50070", "", "nothing speaks hftp any more"),
+        ("hftp://nn:50070", "", "hftp is not supported any more"),
     ],
 )
 def test_what_replication_reads_from(written: str, is_now: str | None, why: str) -> None:

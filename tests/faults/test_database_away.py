@@ -87,7 +87,7 @@ def test_runs_end_as_they_would_have_and_others_start(
         assert project.ended("after") is dg.DagsterRunStatus.SUCCESS
         assert daemon.poll() is None
     said = (tmp_path / "daemon.log").read_text()
-    assert said.count("is away, and is waited for") >= 1
+    assert said.count("is unreachable, waiting for it") >= 1
     assert said.count(" is back after ") >= 1
     assert said.count("Traceback") < 50  # of what was under way; it was several thousands
 

@@ -60,7 +60,7 @@ def test_the_first_one_is_remembered(engine: Engine, first: Clock) -> None:
 def test_another_one_is_refused(engine: Engine, before: Clock, after: Clock) -> None:
     remember(engine, before)
     for act in (remember, require):
-        with pytest.raises(SettingsError, match=r"^the database goes by another clock"):
+        with pytest.raises(SettingsError, match=r"^the database uses another clock"):
             act(engine, after)
     assert known(engine) == before
 
@@ -86,8 +86,8 @@ def test_what_is_said(engine: Engine) -> None:
     with pytest.raises(SettingsError) as refused:
         require(engine, REAL)
     assert str(refused.value) == (
-        "the database goes by another clock (2013-01-03T06:00Z@60x since 2026-01-01T12:00:00Z) than this process "
-        "(the real time); what one decides would be wrong by the other: set FALCON_CLOCK=2013-01-03T06:00Z@60x, or "
+        "the database uses another clock (2013-01-03T06:00Z@60x since 2026-01-01T12:00:00Z) than this process "
+        "(the real time); decisions by one are wrong by the other: set FALCON_CLOCK=2013-01-03T06:00Z@60x, or "
         "keep another history with another FALCON_HOME or FALCON_DATABASE_URL"
     )
     with pytest.raises(SettingsError, match="by the other: leave FALCON_CLOCK out, or keep another history"):

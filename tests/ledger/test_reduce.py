@@ -222,7 +222,7 @@ STARTED = InstanceRecord(T, S.RUNNING, attempt=1, run_id="a", started=at(2))
             + [queued(9, "a"), changed(10, S.RUNNING, "a"), died(11, "a", "killed")],
             InstanceRecord(
                 *(T, S.FAILED),
-                "its run was killed 5 times in a row, which may be because of what it computes: killed",
+                "its run was killed 5 times in a row, perhaps by what it computes: killed",
                 *(5, 1, None, "a", at(10), at(11)),
             ),
             id="its-run-died-again-and-again",

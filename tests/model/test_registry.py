@@ -30,9 +30,9 @@ def test_what_can_be_used(endpoint: str) -> None:
 @pytest.mark.parametrize(
     ("endpoint", "why"),
     [
-        ("http://hive:9083", f"'http' is no registry of tables: {LEGAL}"),
-        ("thrift://hive", f"'thrift' is no registry of tables: {LEGAL}"),
-        ("iceberg+ftp://catalog", f"'iceberg+ftp' is no registry of tables: {LEGAL}"),
+        ("http://hive:9083", f"'http' is not a registry of tables: {LEGAL}"),
+        ("thrift://hive", f"'thrift' is not a registry of tables: {LEGAL}"),
+        ("iceberg+ftp://catalog", f"'iceberg+ftp' is not a registry of tables: {LEGAL}"),
         ("iceberg+https:///lake", f"a host is missing: {LEGAL}"),
         *(
             (endpoint, "credentials must not stand here: name them in storage_options of the registry, as {env: NAME}")

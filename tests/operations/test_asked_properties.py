@@ -44,5 +44,5 @@ def test_they_are_kept_for_the_run_and_shown_without_secrets(
         assert rerun_instances(opened, FAILED, RerunOptions()).changed == 1
         with opened.ledger.engine.connect() as connection:
             assert with_properties(connection, "reader", "primary") == {}
-        with pytest.raises(QueryError, match=r"^property 'nominalTime' says which instance it is"):
+        with pytest.raises(QueryError, match=r"^property 'nominalTime' identifies the instance"):
             rerun_instances(opened, FAILED, RerunOptions(properties={"nominalTime": "x"}))

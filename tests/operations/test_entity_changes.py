@@ -164,7 +164,7 @@ def test_what_others_need_is_not_deleted(full: Installation) -> None:
     said = str(caught.value).replace(f"{full.settings.entity_defs}/", "")
     assert said == (
         "cluster 'primary' is needed by feed 'raw' (feeds/raw.yaml:1), process 'hourly' (processes/hourly.yaml:1); "
-        "feed 'delays' is needed by process 'hourly' (processes/hourly.yaml:1): delete those first, or with it"
+        "feed 'delays' is needed by process 'hourly' (processes/hourly.yaml:1): delete those first, or together with it"
     )
     assert content(full.settings.entity_defs) == before
 

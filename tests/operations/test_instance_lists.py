@@ -374,7 +374,7 @@ def test_a_next_of_another_list_is_refused(installation: Installation) -> None:
     with pytest.raises(QueryError, match="was said by a list with --sort entity, not --sort -instance"):
         list_instances(installation, InstanceQuery(sort="-instance", after=page.next))
     for strange in ("x", "", "bnVsbA==", "ÿ", format_instant(START)):
-        with pytest.raises(QueryError, match="is not what a list said as next"):
+        with pytest.raises(QueryError, match="is not the `next` of a list"):
             list_instances(installation, InstanceQuery(after=strange))
 
 

@@ -175,7 +175,7 @@ def test_a_feed_is_there_when_it_is_available(
     assert wait_for_instance(installation, "raw", hour(1), wanted="SUCCEEDED", cluster="primary").reached
     write(installation, feed_row("raw", 1, state="EVICTED", evicted_at=hour(3)))
     found = wait_for_instance(installation, "raw", hour(1), cluster="primary")
-    text = "raw 2013-01-01T01:00Z on primary is EVICTED: it does not come again by itself"
+    text = "raw 2013-01-01T01:00Z on primary is EVICTED: it will not come back by itself"
     assert result(found) == ("EVICTED", False, text)
 
 

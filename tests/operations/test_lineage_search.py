@@ -108,7 +108,7 @@ def test_parts(world: Installation) -> None:
         ("status=GONE", "there is no status 'GONE'; there is: AVAILABLE, "),
         ("exists=perhaps", "there is no exists 'perhaps'; there is: true, false"),
         ("feed>raw", "only numbers and times are greater or less"),
-        ("bytes=many", "'many' is no whole number, as bytes is"),
+        ("bytes=many", "'many' is not a whole number, as bytes is"),
         ("bytes=99999999999999999999", "is no whole number"),
         ("instance=today", "'today' is not an instant"),
     ],

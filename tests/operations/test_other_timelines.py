@@ -38,8 +38,8 @@ inputs: [{{name: rows, feed: raw, start: "now(0,0)", end: "now(0,0)"}}]
 workflow: {{engine: spark-sql, path: a.sql}}
 """
 OFF = (
-    "is kept as it is, and is no instance of the present definition: its frequency is hours(2), and the nearest ones "
-    "are 2013-04-02T00:00Z and 2013-04-02T02:00Z"
+    "is kept unchanged, and is not an instance of the present definition: its frequency is hours(2), and the nearest "
+    "ones are 2013-04-02T00:00Z and 2013-04-02T02:00Z"
 )
 
 

@@ -14,11 +14,11 @@ from falcon_assets.operations.paging import MOST, Query
 @pytest.mark.parametrize(
     ("query", "asked", "text"),
     [
-        (Query, {"offset": -1}, f"offset -1 is none from 0 to {MOST}"),
-        (Query, {"offset": 10**30}, f"offset {10**30} is none from 0 to {MOST}"),
-        (Query, {"limit": -1}, f"limit -1 is none from 0 to {MOST}"),
-        (Query, {"limit": 10**30}, f"limit {10**30} is none from 0 to {MOST}"),
-        (InstanceQuery, {"limit": 0}, f"limit 0 is none from 1 to {MOST}"),
+        (Query, {"offset": -1}, f"offset -1 must be from 0 to {MOST}"),
+        (Query, {"offset": 10**30}, f"offset {10**30} must be from 0 to {MOST}"),
+        (Query, {"limit": -1}, f"limit -1 must be from 0 to {MOST}"),
+        (Query, {"limit": 10**30}, f"limit {10**30} must be from 0 to {MOST}"),
+        (InstanceQuery, {"limit": 0}, f"limit 0 must be from 1 to {MOST}"),
         (InstanceQuery, {"limit": 10**30}, f"limit {10**30} is none from 1 to {MOST}"),
         (InstanceQuery, {"sort": ""}, "there is no field ''; there is: entity, instance, started, attempt"),
         (InstanceQuery, {"sort": "--entity"}, "there is no field '-entity'*; there is: *"),

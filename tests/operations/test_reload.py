@@ -17,7 +17,10 @@ def test_nobody_is_asked_where_there_is_none() -> None:
 
 def test_nobody_listens() -> None:
     said = reload_code_locations(f"http://127.0.0.1:{free_port()}")
-    assert "could not be asked to take up the change ([Errno 111] Connection refused): reload the code location" in said
+    assert (
+        "could not be asked to reload the definitions ([Errno 111] Connection refused): reload the code location"
+        in said
+    )
 
 
 ANSWERS = {
@@ -45,5 +48,5 @@ def test_something_else_answers(answer: bytes) -> None:
         thread.start()
         said = reload_code_locations(f"http://127.0.0.1:{server.getsockname()[1]}")
         thread.join()
-    assert "could not be asked to take up the change (" in said
+    assert "could not be asked to reload the definitions (" in said
     assert len(said.splitlines()) == 1

@@ -139,7 +139,7 @@ def test_wrong_questions_are_answered_in_a_sentence(installation: Installation) 
     with pytest.raises(StorageError) as caught:
         restored(installation, "abc", "07")
     assert str(caught.value) == (
-        "totals 2013-01-01T07:00Z on primary: there is no version abc: it was not kept, or went already"
+        "totals 2013-01-01T07:00Z on primary: there is no version abc: it was not kept, or is removed already"
     )
     with pytest.raises(QueryError, match="say which instance is to be restored"):
         restore_instance(installation, "abc", InstanceRequest(InstanceQuery("totals")))

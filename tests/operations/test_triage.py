@@ -269,7 +269,7 @@ def test_slots_and_who_has_them(installation: Installation, daemon: DagsterInsta
     daemon.add_daemon_heartbeat(DaemonHeartbeat(time.time() - 3600, RUNS, "one", []))
     (silent,) = asked(installation, "cleanse", 2)["causes"]
     assert (silent["kind"], silent["reason"]["text"], silent["fix"]) == (
-        *("daemon", "has said nothing for 1 h", "dagster-daemon run"),
+        *("daemon", "has logged nothing for 1 h", "dagster-daemon run"),
     )
 
 

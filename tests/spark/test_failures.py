@@ -90,7 +90,7 @@ def test_the_jvm_ends_meanwhile(sandbox: Sandbox, spark: SparkSession) -> None:
     )
     with pytest.raises(WorkflowError) as caught:
         run_workflow(sandbox.task(sandbox.workflow(engine="pyspark", path="w.py")))
-    assert "Spark's JVM ended meanwhile: it was killed (SIGKILL), as the system does where the" in str(caught.value)
+    assert "Spark's JVM has died: it was killed (SIGKILL), as the system does when memory" in str(caught.value)
     assert sandbox.session().range(3).count() == 3
 
 
@@ -142,7 +142,7 @@ def run(spark, inputs, instance):
 def test_a_connection_that_is_refused_is_of_the_jvm_or_of_the_program(sandbox: Sandbox, spark: SparkSession) -> None:
     for text, said in (
         (NOBODY_LISTENS, "ConnectionRefusedError: [Errno 111] Connection refused"),
-        (DEAD_AND_ASKED_AGAIN, "Spark's JVM ended meanwhile: it was killed (SIGKILL)"),
+        (DEAD_AND_ASKED_AGAIN, "Spark's JVM has died: it was killed (SIGKILL)"),
     ):
         sandbox.file("w.py", text)
         with pytest.raises(WorkflowError, match=re.escape(said)):

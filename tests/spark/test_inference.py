@@ -52,7 +52,7 @@ def test_half_a_record(anywhere: Sandbox) -> None:
     assert failure(anywhere, "in/1", "in/2") == (
         "input 'flights' (feed 'flights-feed'): records are no JSON, so many in each file: "
         f"{anywhere.folder}/in/2/b.json (1), {anywhere.folder}/in/2/c d.json (2): "
-        "correct them, or say in the feed's options what becomes of them (`mode: DROPMALFORMED`)"
+        "correct them, or drop them by the feed's option `mode: DROPMALFORMED`"
     )
 
 
@@ -153,7 +153,7 @@ def test_columns_of_another_type_in_a_later_file(sandbox: Sandbox, file_format: 
     assert failure(sandbox, "in", format=file_format) == (
         "input 'flights' (feed 'flights-feed'): the files have no common schema: "
         f"x is string in {sandbox.folder}/in/4 and bigint in files before it: "
-        "declare `schema:` in the feed, or have the file written anew"
+        "declare `schema:` in the feed, or write the file again"
     )
 
 

@@ -152,7 +152,7 @@ def test_a_file_that_is_named_like_the_flag_below_the_top(sandbox: Sandbox) -> N
 def test_a_feed_that_lists_no_folder(sandbox: Sandbox) -> None:
     planted(sandbox, "in/a.json", "in/sub/b.json")
     said = refusal(sandbox, "in", options={"recursiveFileLookup": "false"})
-    assert said.endswith(": sub/b.json; the feed's option recursiveFileLookup says so: take it out")
+    assert said.endswith(": sub/b.json; the feed's option recursiveFileLookup excludes them: remove it")
 
 
 def test_what_a_feed_leaves_out_itself_is_its_business(sandbox: Sandbox) -> None:
@@ -166,7 +166,7 @@ def test_what_a_feed_leaves_out_itself_is_its_business(sandbox: Sandbox) -> None
 def test_an_instance_that_is_one_hidden_file(sandbox: Sandbox, name: str) -> None:
     planted(sandbox, name)
     assert refusal(sandbox, name).endswith(
-        f": {sandbox.folder}/{name}; Spark takes a file of such a name for hidden: rename it"
+        f": {sandbox.folder}/{name}; Spark treats files with such a name as hidden: rename it"
     )
 
 
@@ -196,7 +196,7 @@ def test_paths_that_hadoop_cannot_say(sandbox: Sandbox, spark: SparkSession) -> 
     assert "holds a colon and one of { } [ ] * ? \\ as well" in refusal(sandbox, "a:b[1]")
     with pytest.raises(WorkflowError) as caught:
         read_input(spark, sandbox.counted("flights", "é\udcff"))
-    assert str(caught.value).endswith("/é\\xff: Spark cannot be told a path that is not UTF-8: rename the folder")
+    assert str(caught.value).endswith("/é\\xff: Spark cannot read a path that is not UTF-8: rename the folder")
 
 
 READS = """

@@ -66,5 +66,5 @@ def test_no_answer(tmp_path: Path) -> None:
     with pytest.raises(SettingsError) as caught:
         require_java({"JAVA_HOME": home})
     assert str(caught.value) == (
-        f"Spark needs Java 17 or newer, but {home}/bin/java does not tell its version (JAVA_HOME is {home})"
+        f"Spark needs Java 17 or newer, but {home}/bin/java does not report its version (JAVA_HOME is {home})"
     )

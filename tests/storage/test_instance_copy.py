@@ -250,8 +250,8 @@ def test_two_runs_do_not_copy_the_same(copies: CopySandbox) -> None:
     with copies.copying(), pytest.raises(StorageError) as raised:
         copies.copy()
     assert str(raised.value) == (
-        f"cluster 'backup': cannot copy {PATH} from 'primary': another run is copying it: let it end, or end it, "
-        "and run this again"
+        f"cluster 'backup': cannot copy {PATH} from 'primary': another run is copying it: wait until it has ended, or "
+        "end it, and run this again"
     )
 
 

@@ -14,7 +14,7 @@ from falcon_assets.storage.errors import driver_explained, explained, is_about_p
 from falcon_assets.storage.probing import probe_reading
 from tests.builders import make_cluster
 
-REFUSES = "the store refuses it to these credentials: check them in storage_options"
+REFUSES = "the store refuses access with these credentials: check them in storage_options"
 
 
 class Answered(Exception):

@@ -22,9 +22,7 @@ from falcon_assets.storage.roots import MARK, RootGuard
 from tests.builders import make_cluster, make_feed
 from tests.s3_server import ENVIRON, KEY, SECRET, lake, s3_server
 
-ADOPT = (
-    "bring it back (is it mounted?), or, if what is there is to be the root from now on, say falcon admin root adopt"
-)
+ADOPT = "bring it back (is it mounted?), or, if what is there is the root from now on, run falcon admin root adopt"
 UNMARKED = f"what is there does not carry its mark ({MARK}), like an empty mount point or a folder made anew"
 
 
@@ -125,7 +123,7 @@ def test_who_is_refused_everything_adopts_nothing(
     monkeypatch.setattr(root.files.fs, "cat_file", refuse)
     for one in ("put_new", "is_empty"):
         monkeypatch.setattr(type(root.files), one, refuse)
-    with pytest.raises(StorageError, match=r"cannot adopt the root .*refuses it to these credentials"):
+    with pytest.raises(StorageError, match=r"cannot adopt the root .*refuses access with these credentials"):
         RootGuard(book).adopt(root)
     assert book.known(root.cluster, root.place) is None
 

@@ -34,7 +34,7 @@ def check_calendars(definitions: Definitions) -> Iterator[Problem]:
             changes = offset_changes(line.timezone, line.start.year, line.end.year)
             shifts = (line.local_start - line.start.replace(tzinfo=None), *(change.shift for change in changes))
             if any(shift % _MINUTE != _NO_TIME for shift in shifts):
-                rule = "were not set by whole minutes of UTC then: start later, or step by minutes or hours"
+                rule = "had an offset from UTC with seconds then: start later, or use a frequency of minutes or hours"
                 yield declared.problem(("clusters", index, "validity", "start"), f"clocks in {line.timezone} {rule}")
 
 
@@ -60,8 +60,8 @@ def _shared(feed: Declared[Feed], index: int, key: KeyPath, paths: InstancePaths
         shared = first_shared(paths, template)
         if shared is not None:
             both = " and ".join(map(format_instant, shared))
-            told = f"instances {both} would share a path of {template.text!r} in {paths.zone}"
-            yield feed.problem(key, f"{told}{_why(*map(paths.wall, shared))}")
+            shared_path = f"instances {both} would share a path of {template.text!r} in {paths.zone}"
+            yield feed.problem(key, f"{shared_path}{_why(*map(paths.wall, shared))}")
             return
 
 
@@ -89,7 +89,7 @@ def _other_date(feed: Declared[Feed], index: int, paths: InstancePaths) -> Itera
     shown = f"{format_instant(start)} is {wall:%Y-%m-%dT%H:%M} in {entity.timezone}, not {what}"
     lies = f"instance {format_instant(start)} lies in {folder!r}"
     meant = f" (UTC: in {other!r})" if other != folder else ""
-    advice = f"start at {format_instant(wanted)}, or say by path_timezone which clock paths show{meant}"
+    advice = f"start at {format_instant(wanted)}, or set path_timezone to the zone of the times in paths{meant}"
     yield feed.warning(("clusters", index, "validity", "start"), f"{shown}: {lies}; {advice}")
 
 

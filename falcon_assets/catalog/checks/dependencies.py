@@ -49,27 +49,27 @@ def _from_first_process(cycle: list[Node]) -> list[Node]:
 
 def _own_outputs(definitions: Definitions, process: Declared[Process]) -> Iterator[Problem]:
     own = own_feeds(process.entity.inputs, process.entity.outputs)
-    told = set[int]()
+    reported = set[int]()
     for entry in process.entity.clusters if own else ():
         for index, declared in enumerate(process.entity.inputs):
             node = ("feed", declared.feed, entry.name)
             cycle = [node, ("process", process.entity.name, entry.name), node]
-            if declared.feed in own and index not in told:
+            if declared.feed in own and index not in reported:
                 for way in _ways(definitions, cycle, index):
                     wait = first_self_wait(way)
                     if wait is not None:
-                        told.add(index)
+                        reported.add(index)
                         yield _problem(definitions, cycle, index, wait)
 
 
 def _others(definitions: Definitions, cycles: list[list[Node]]) -> Iterator[Problem]:
-    told = set[str]()
+    reported = set[str]()
     for cycle in cycles:
         names = {name for kind, name, _ in cycle if kind == "process"}
-        if not names & told:
+        if not names & reported:
             problem = _first_problem(definitions, cycle, too_many=len(cycles) >= _MOST)
             if problem is not None:
-                told |= names
+                reported |= names
                 yield problem
 
 
@@ -151,7 +151,9 @@ def check_own_outputs(definitions: Definitions) -> Iterator[Problem]:
                 if not declared.optional:
                     yield from _order(process, declared)
                 if _starts_without_columns(process.entity, declared, feed.entity):
-                    rule = f"the first instance finds nothing of feed {declared.feed!r}, which has no columns then"
+                    rule = (
+                        f"feed {declared.feed!r} has no instance for the first run, and an empty input has no columns"
+                    )
                     yield process.warning(("inputs", index, "feed"), f"{rule}: declare `schema:` in the feed")
 
 

@@ -33,7 +33,7 @@ def check_snapshots(definitions: Definitions) -> Iterator[Problem]:
 def _timed(feed: Declared[Feed]) -> Iterator[Problem]:
     for path, template in declared_templates(feed.entity):
         if path[-1] in ("data", "uri") and template.is_timed:
-            rule = "the data of a snapshot feed has no time in its path: take that out, or snapshot: true"
+            rule = "the data path of a snapshot feed must not contain a time: remove the time, or remove snapshot: true"
             yield feed.problem(path, f"{template.text!r}: {rule}")
 
 
@@ -52,17 +52,20 @@ def _in_tables(definitions: Definitions, feed: Declared[Feed]) -> Iterator[Probl
             rule = "a Hive Metastore does not know when its data changed: declare its folder as locations.data instead"
             yield feed.problem(("clusters", index, "name"), f"{where}, and {rule}")
         if entry.type is not None:
-            rule = "tables that are replaced in place are not copied yet: take type out"
+            rule = "tables that are replaced in place cannot be copied yet: remove type"
             yield feed.problem(("clusters", index, "type"), f"{where}, and {rule}")
 
 
 def _refused(feed: Feed) -> Iterator[tuple[KeyPath, str]]:
     if feed.versions is not None:
-        yield ("versions",), "earlier versions of a snapshot feed are not kept yet: take versions out"
+        yield ("versions",), "earlier versions of a snapshot feed cannot be kept yet: remove versions"
     for index, entry in enumerate(feed.clusters):
         where = ("clusters", index)
         if entry.retention is not None:
-            yield (*where, "retention"), "a snapshot feed has its present data only, which stays: take retention out"
+            yield (
+                (*where, "retention"),
+                "a snapshot feed has only its present data, which is never evicted: remove retention",
+            )
         if entry.type == "source" and any(one.type == "source" for one in feed.clusters[:index]):
             yield (*where, "type"), "a snapshot feed is copied as a whole: it has one source"
 
@@ -86,13 +89,13 @@ def _uses(definitions: Definitions, process: Declared[Process]) -> Iterator[Prob
 
 def _why_not_newer(process: Process, one: Input, feed: Feed | None) -> str | None:
     if feed is not None and not feed.snapshot:
-        return f"feed {one.feed!r} is no snapshot: each of its instances is read at its own time"
+        return f"feed {one.feed!r} is not a snapshot: each of its instances is read at its own time"
     if one.optional:
-        return "an optional input is not waited for: take optional or newer_than out"
+        return "an optional input is not waited for: remove optional or newer_than"
     if one.start.call.kind is Kind.TIME:
         return "the newest version is used, whatever its time: start and end must both be latest(0)"
     if process.late_process and any(late.input == one.name for late in process.late_process.inputs):
-        return f"each version is used once: take input {one.name!r} out of late_process, or newer_than out"
+        return f"each version is used once: remove input {one.name!r} from late_process, or remove newer_than"
     return None
 
 
@@ -104,7 +107,7 @@ def _unwritable(definitions: Definitions, process: Process, output: Output) -> I
     if process.order == "LIFO":
         yield ("order",), "the newest has to be the last: order must be FIFO or LAST_ONLY"
     if process.late_process:
-        yield ("late_process",), "an earlier one is not to be written again: take late_process out"
+        yield ("late_process",), "an earlier one must not be written again: remove late_process"
     if expression_bounds(output.instance.call)[1] > timedelta():
         yield (), "its instance must not lie after that of the process"
     if any(one.feed == output.feed for one in process.inputs):

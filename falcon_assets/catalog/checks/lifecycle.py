@@ -98,7 +98,7 @@ def _object_stores(definitions: Definitions, feed: Declared[Feed]) -> Iterator[P
         is_table = feed.entity.table_on(entry.name) is not None
         if entry.type is None or is_table or lies_mounted(feed.entity, cluster, readonly=entry.type == "source"):
             continue
-        where = f"{entry.type} {entry.name!r} is no file:// store"
+        where = f"{entry.type} {entry.name!r} is not a file:// store"
         is_switched = entry.type == "target" and not lies_in_folders(feed.entity, cluster)
         if is_switched and feed.entity.availability_flag is None:
             rule = "and is published to by setting the flag: declare availability_flag"
@@ -115,8 +115,8 @@ def _never_met(feed: Declared[Feed], index: int, sources: list[str]) -> Iterator
         is_apart = max(theirs.start, ours.start) >= min(theirs.end, ours.end)
         why = f"it is valid from {start} to {end}" if is_apart else f"its steps count from {start}"
         message = f"no instance of this target is one of source {source!r}: {why}, so nothing is copied"
-        tell = feed.problem if len(apart) == len(sources) else feed.warning
-        yield tell(("clusters", index, "validity"), message)
+        report = feed.problem if len(apart) == len(sources) else feed.warning
+        yield report(("clusters", index, "validity"), message)
 
 
 def _same_partition(definitions: Definitions, feed: Declared[Feed]) -> Iterator[Problem]:

@@ -37,7 +37,7 @@ def check_files_or_table(definitions: Definitions) -> Iterator[Problem]:
             elif feed.entity.table_on(entry.name) is not None:
                 where = f"feed {feed.entity.name!r} is a table on cluster {entry.name!r}"
                 if entry.type is not None and entry.partition is not None:
-                    rule = "a table is replicated from one source: take partition out"
+                    rule = "a table is replicated from one source: remove partition"
                     yield feed.problem(("clusters", index, "partition"), f"{where}, and {rule}")
                 elif entry.type is not None:
                     yield from _replicated(feed, index, cluster, where)
@@ -86,7 +86,7 @@ def _why_not_made(feed: Feed, cluster: Cluster) -> str | None:
         return "tables are written where their cluster is a file://, on HDFS or an object store"
     registry = cluster.interfaces.registry
     if registry and not is_hive(registry.endpoint) and kind_of_files(feed, cluster, readonly=False) == "HDFS":
-        return "Iceberg tables are not written on HDFS, which PyIceberg does not reach: Hive tables are"
+        return "Iceberg tables cannot be written on HDFS, which PyIceberg does not support: use a Hive table"
     return None
 
 
@@ -116,7 +116,7 @@ def _not_mounted(definitions: Definitions, process: Declared[Process], path: Key
 
 def _of_files(feed: Declared[Feed]) -> Iterator[Problem]:
     if feed.entity.availability_flag is not None:
-        rule = "a partition of a table is complete when it is there: take the flag out"
+        rule = "a partition of a table is complete when it exists: remove availability_flag"
         yield feed.problem(("availability_flag",), rule, at_key=True)
     if feed.entity.partitions:
         yield feed.problem(("partitions",), "the uri of a table says how it is partitioned", at_key=True)
@@ -252,7 +252,7 @@ def check_schemas(definitions: Definitions) -> Iterator[Problem]:
     """Schemas that Spark will not read; only on request, as Spark may learn more types than are known here."""
     for feed in definitions.feeds.values():
         if feed.entity.schema_ is not None and (mistake := schema_mistake(feed.entity.schema_)):
-            yield feed.document.problem(("schema",), f"no schema of Spark: {mistake}")
+            yield feed.document.problem(("schema",), f"not a Spark schema: {mistake}")
 
 
 def check_storage_options(definitions: Definitions) -> Iterator[Problem]:

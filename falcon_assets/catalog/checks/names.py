@@ -32,11 +32,11 @@ def check_dagster_names(definitions: Definitions) -> Iterator[Problem]:
 
 def _met(claims: Iterator[_Claim]) -> Iterator[Problem]:
     first: dict[str, _Claim] = {}
-    told = set[tuple[str, str]]()
+    reported = set[tuple[str, str]]()
     for claim in claims:
         other = first.setdefault(claim.name, claim)
-        if other.what != claim.what and (claim.what, other.what) not in told:
-            told.add((claim.what, other.what))
+        if other.what != claim.what and (claim.what, other.what) not in reported:
+            reported.add((claim.what, other.what))
             where = other.declared.document.position(other.path)
             message = f"{claim.what} needs the name {claim.name!r} in Dagster, as {other.what} at {where} does"
             yield claim.declared.problem(claim.path, f"{message}: rename one of them")

@@ -62,7 +62,7 @@ def _message(process: Process, cluster: Cluster, text: str, names: tuple[str, ..
 
 def check_programs(definitions: Definitions) -> Iterator[Problem]:
     """Mistakes in SQL and Python; uncertain ones are warnings. Only on request, since it parses every workflow file."""
-    told: set[Problem] = set()
+    reported: set[Problem] = set()
     for process in definitions.processes.values():
         views = [one.name for one in process.entity.inputs]
         parameters = _parameters(process.entity, definitions)
@@ -77,8 +77,8 @@ def check_programs(definitions: Definitions) -> Iterator[Problem]:
                 snippet = lines[one.line - 1] if one.line <= len(lines) else ""
                 position = Position(shown_path(path), one.line, one.column)
                 problem = Problem(position, "", one.message, snippet, not one.is_certain, one.is_doubt)
-                if problem not in told:  # processes may share a file
-                    told.add(problem)
+                if problem not in reported:  # processes may share a file
+                    reported.add(problem)
                     yield problem
 
 

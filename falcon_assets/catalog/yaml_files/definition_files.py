@@ -27,24 +27,24 @@ class UnfitFileError(Exception):
     """A file or folder that is not read; the text is a sentence with the reason."""
 
 
-def definition_files(root: Path, tell: Callable[[Path, str], None]) -> Iterator[tuple[Path, bytes]]:
+def definition_files(root: Path, report: Callable[[Path, str], None]) -> Iterator[tuple[Path, bytes]]:
     """Yields every ``*.yaml`` and ``*.yml`` below ``root`` in the order of the paths, except hidden files and folders.
 
-    ``tell`` receives the path of what is not read, and the reason.
+    ``report`` receives the path of what is not read, and the reason.
     """
     total = 0
-    for number, path in enumerate(_paths(root, tell)):
+    for number, path in enumerate(_paths(root, report)):
         if number == MAX_FILES:
-            tell(root, f"there are more than {MAX_FILES:,} files of definitions: the others are not read")
+            report(root, f"there are more than {MAX_FILES:,} files of definitions: the others are not read")
             return
         try:
             raw = file_content(path, root)
         except UnfitFileError as error:
-            tell(path, str(error))
+            report(path, str(error))
             continue
         total += len(raw)
         if total > MAX_BYTES:
-            tell(path, f"the files up to this one hold more than {MAX_BYTES:,} bytes: it and the others are not read")
+            report(path, f"the files up to this one hold more than {MAX_BYTES:,} bytes: it and the others are not read")
             return
         yield path, raw
 
@@ -65,9 +65,9 @@ def definition_paths(root: Path) -> Iterator[Path]:
     return islice(_paths(root, lambda _path, _why: None), MAX_FILES)
 
 
-def _paths(root: Path, tell: Callable[[Path, str], None]) -> Iterator[Path]:
+def _paths(root: Path, report: Callable[[Path, str], None]) -> Iterator[Path]:
     def unreadable(error: OSError) -> None:
-        tell(Path(error.filename), f"the folder cannot be read: {error.strerror}")
+        report(Path(error.filename), f"the folder cannot be read: {error.strerror}")
 
     for folder, folders, names in os.walk(root, onerror=unreadable):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -88,7 +88,7 @@ def file_content(path: Path, root: Path) -> bytes:
     """
     try:
         if path.is_symlink() and not path.resolve(strict=True).is_relative_to(root.resolve()):
-            raise UnfitFileError("the link leads out of the folder of the definitions: what it leads to is not read")
+            raise UnfitFileError("the link points outside the folder of the definitions: its target is not read")
     except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself, before Python 3.13
         reason = error.strerror if isinstance(error, OSError) else "it is a link to itself"
         raise UnfitFileError(f"the file cannot be read: {reason}") from error
@@ -111,7 +111,7 @@ def plain_content(path: Path) -> bytes:
     except OSError as error:
         raise UnfitFileError(f"the file cannot be read: {error.strerror}") from error
     if len(raw) > MAX_FILE_BYTES:
-        raise UnfitFileError(f"the file has more than {MAX_FILE_BYTES:,} bytes: divide it")
+        raise UnfitFileError(f"the file has more than {MAX_FILE_BYTES:,} bytes: split it")
     return raw
 
 

@@ -60,7 +60,7 @@ def _joined(mapping: MappingNode) -> Iterator[tuple[Node, str]]:
                 value.value = ",".join([value.value, *more])
                 del rest[: len(more)]
                 name = key.value if isinstance(key, ScalarNode) else "..."
-                yield value, f'YAML ends this at the comma: quote it, {name}: "{value.value}"'
+                yield value, f'YAML ends the value at the comma: write it in quotes, {name}: "{value.value}"'
                 break
     mapping.value = pairs
 

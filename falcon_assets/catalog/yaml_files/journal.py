@@ -133,7 +133,7 @@ def _finish_file(root: Path, path: Path, staged: Path, file: dict[str, str | Non
         raise DefinitionStoreError(f"{path} is not in {root}: remove {root / FOLDER / _JOURNAL}")
     there = _hash_of(path)
     if there not in (file["before"], file["after"]):
-        _LOG.warning("%s was changed by somebody else while a command was interrupted: it stays as it is", path)
+        _LOG.warning("%s was changed by somebody else while a command was interrupted: it is left unchanged", path)
     elif there != file["after"]:
         if file["after"] is None:
             path.unlink()

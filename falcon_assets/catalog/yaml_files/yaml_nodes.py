@@ -98,7 +98,7 @@ def compose_documents(text: str) -> Iterator[Node]:
         while loader.check_node():
             found += 1
             if found > MAX_DOCUMENTS:
-                raise TooManyDocumentsError(f"the file has more than {MAX_DOCUMENTS:,} documents: divide it")
+                raise TooManyDocumentsError(f"the file has more than {MAX_DOCUMENTS:,} documents: split it")
             node = loader.get_node()
             if not (node.tag == NULL and node.value == ""):
                 yield node

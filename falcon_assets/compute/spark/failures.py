@@ -46,17 +46,17 @@ _HINTS = (
     ),
     (
         re.compile(r"No space left on device"),
-        "a disk is full: where no file is named, the one of spark.local.dir, which is /tmp unless it is set",
+        "a disk is full: if no file is named, it is the disk of spark.local.dir (/tmp by default)",
     ),
     (
         _NO_CONNECTOR,
-        "this Spark has no connector for the object store: give it the jars (hadoop-aws with the AWS SDK bundle, or "
-        "gcs-connector) of its version of Hadoop, by spark.jars.packages or on its machines; or a Spark that shares a "
-        "folder with this machine, which needs none",
+        "this Spark has no connector for the object store: add its jars by spark.jars.packages or on its machines "
+        "(s3a: hadoop-aws of its version of Hadoop with the AWS SDK; gs: see the guide Object stores), or use a Spark "
+        "that shares a folder with this machine, which needs no connector",
     ),
     (
         re.compile(r"Relative path in absolute URI"),
-        "Hadoop opens no file with a colon in its name: rename it",
+        "Hadoop cannot open files with a colon in their name: rename the file",
     ),
 )
 
@@ -86,9 +86,9 @@ def explain(error: BaseException) -> str:
         )
     messages = _asked(error)
     if messages is None or _lost_the_jvm(error):
-        return f"Spark's JVM ended meanwhile: {memory_hint(_exit_code()) or 'the log of the run may say why'}"
+        return f"Spark's JVM has died: {memory_hint(_exit_code()) or 'the log of the run may say why'}"
     if any(_SHUT_DOWN in message for message in messages) and (hint := memory_hint(_exit_code())):
-        return f"Spark's JVM ended meanwhile: {hint}"
+        return f"Spark's JVM has died: {hint}"
     said = list(dict.fromkeys(filter(None, map(_sentence, messages))))
     if len(said) > 1:  # the outermost says where, the innermost says why
         said = [f"{said[0].rstrip('.')}: {said[-1]}"]
@@ -119,8 +119,8 @@ def memory_hint(code: int | None) -> str:
         return "it ran out of memory: raise spark.driver.memory, or let the workflow collect less"
     if code in (-signal.SIGKILL, 128 + signal.SIGKILL):
         return (
-            "it was killed (SIGKILL), as the system does where the machine has no memory left: lower "
-            "spark.driver.memory, or run less side by side"
+            "it was killed (SIGKILL), as the system does when memory runs out: lower "
+            "spark.driver.memory, or run less at the same time"
         )
     return ""
 

@@ -118,7 +118,7 @@ def require_java(environ: Mapping[str, str]) -> tuple[str, int]:
         )
     version = _version_of(found)
     if version is None:
-        raise SettingsError(f"Spark needs Java {OLDEST} or newer, but {found} does not tell its version ({where})")
+        raise SettingsError(f"Spark needs Java {OLDEST} or newer, but {found} does not report its version ({where})")
     if version < OLDEST:
         raise SettingsError(f"Spark needs Java {OLDEST} or newer, but {found} is Java {version} ({where})")
     return found, version

@@ -196,7 +196,7 @@ def _require_unused(stored: Stored, going: Mapping[Key, Document], rest: list[Do
                 users.setdefault(need, []).append(_named(one.document))
     if users:
         found = (f"{kind} {name!r} is needed by {', '.join(those)}" for (kind, name), those in users.items())
-        raise EntityInUseError(f"{'; '.join(found)}: delete those first, or with it")
+        raise EntityInUseError(f"{'; '.join(found)}: delete those first, or together with it")
 
 
 def _rewritten(stored: Stored, texts: Mapping[Path, Mapping[int, str | None]]) -> Iterator[FileChange]:

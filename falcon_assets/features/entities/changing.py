@@ -146,9 +146,9 @@ def _changed(audit: Audit, request: Request, plan_of: Callable[[Stored, Request]
     note = {"operation": operation, "actor": actor, "reason": request.reason, "at": now.isoformat()}
 
     def result(plan: Plan, reload: str = "") -> OperationResult:
-        told = (operation, actor, request.reason, now, request.dry_run)
+        fields = (operation, actor, request.reason, now, request.dry_run)
         touches = touched_by(stored, plan.updates)
-        return OperationResult(*told, plan.entities, plan.diff(), plan.warnings, reload=reload, touches=touches)
+        return OperationResult(*fields, plan.entities, plan.diff(), plan.warnings, reload=reload, touches=touches)
 
     def planned(stored: Stored) -> Plan:
         try:

@@ -102,18 +102,18 @@ def _keys(stored: Stored, given: Stored, names: Sequence[str], kind: str | None)
 
 
 def _read(path: Path, files: Files) -> None:
-    def tell(at: Path, message: str) -> None:
+    def report(at: Path, message: str) -> None:
         files.problems.append(Problem(Position(shown_path(at), 1), "", message))
 
     if _exists(path) and path.is_dir():
-        found = list(definition_files(path, tell))
+        found = list(definition_files(path, report))
         if not (found or files.problems):
-            tell(path, "there is no entity definition (*.yaml, *.yml) in the folder")
+            report(path, "there is no entity definition (*.yaml, *.yml) in the folder")
     else:
         try:
             found = [(path, file_content(path, path.parent))]
         except UnfitFileError as error:
-            tell(path, str(error))
+            report(path, str(error))
             found = []
     for at, raw in found:
         if at not in files.contents:

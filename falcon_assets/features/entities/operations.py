@@ -54,8 +54,8 @@ class ChangeDefinitions(Change):
 
     @property
     def request(self) -> Request:
-        told = (self.names, self.kind, self.actor, self.reason, self.dry_run, self.definitions)
-        return Request(*told, takes_files=present_origin() != "job")
+        fields = (self.names, self.kind, self.actor, self.reason, self.dry_run, self.definitions)
+        return Request(*fields, takes_files=present_origin() != "job")
 
 
 class SubmitEntities(ChangeDefinitions):

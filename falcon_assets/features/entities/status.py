@@ -73,8 +73,8 @@ def _command(asked: Command, installation: Installation, request: Request) -> Op
         require_change(audit.principal, asked.value, entities)
         with installation.ledger.engine.connect() as connection:
             states = apply_to_all(connection, installation, asked, entities)
-            told = (asked.value, audit.principal.name, request.reason, now, request.dry_run)
-            result = OperationResult(*told, statuses=states)
+            fields = (asked.value, audit.principal.name, request.reason, now, request.dry_run)
+            result = OperationResult(*fields, statuses=states)
             audit.result(result.changed, connection)
             if not request.dry_run:
                 connection.commit()

@@ -37,14 +37,13 @@ def require_allowed(installation: Installation, updates: Sequence[Update]) -> No
         for (kind, name), since in scheduled_since(connection, starts).items():
             when = f"{since.astimezone(UTC):%Y-%m-%dT%H:%MZ}"
             raise DefinitionStoreError(
-                f"{kind} {name!r} was scheduled on {when}: {starts[kind, name]}; "
-                f"submit another {kind}, under another name"
+                f"{kind} {name!r} was scheduled on {when}: {starts[kind, name]}; submit a new {kind} under another name"
             )
         for (kind, name), text in renamed.items():
             if number := known_instances(connection, kind, name):
                 raise DefinitionStoreError(
                     f"{kind} {name!r} has {count_of(number, 'instance')}: {text}, by which they are named; "
-                    f"submit another {kind}, under another name"
+                    f"submit a new {kind} under another name"
                 )
         for before, after in moved:
             _require_empty(connection, before, after)
@@ -67,8 +66,8 @@ def _other_starts(before: Any, after: Any) -> Iterator[tuple[Key, str]]:
     old, new = _starts(before.data), _starts(after.data)
     for cluster in old.keys() & new.keys():
         if old[cluster] != new[cluster]:
-            told = f"{format_instant(old[cluster])} to {format_instant(new[cluster])}"
-            yield key, f"the start of its validity on cluster {cluster!r} cannot change from {told}"
+            starts_from = f"{format_instant(old[cluster])} to {format_instant(new[cluster])}"
+            yield key, f"the start of its validity on cluster {cluster!r} cannot change from {starts_from}"
 
 
 def _other_names(before: Any, after: Any) -> Iterator[tuple[Key, str]]:

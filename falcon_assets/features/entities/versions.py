@@ -48,7 +48,7 @@ def old_workflows(
         Problem(
             Position(shown_path(root / one.path), 1),
             "",
-            f"it was not kept with version {version} ({one.problem}): it stays as it is",
+            f"it was not kept with version {version} ({one.problem}): it is left unchanged",
             is_warning=True,
         )
         for one in files
@@ -62,7 +62,9 @@ def old_workflows(
 def _copy(engine: Engine, root: Path, path: str, content: str) -> WorkflowChange:
     target = root / path
     if not target.resolve().is_relative_to(root.resolve()) or (target.exists() and not target.is_file()):
-        raise DefinitionStoreError(f"{shown_path(target)} is no file of the tree: move it away, the workflow was there")
+        raise DefinitionStoreError(
+            f"{shown_path(target)} is not a file of the tree: move it away, as the workflow was there"
+        )
     (now,) = files_at(root, path)
     if now.hash is None and target.exists():
         raise DefinitionStoreError(f"{shown_path(target)} cannot be read: {now.problem}")

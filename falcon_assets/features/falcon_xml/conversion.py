@@ -19,7 +19,7 @@ _NO_FORMAT = "format: parquet\nFalcon did not know in which format the files are
 _NEVER = "2090"
 """Validities that end in this year or later mean no end."""
 _CALENDAR = re.compile(r"(days|months)\(")
-_FILLED_IN_UTC = "Falcon filled paths in UTC: so instances lie where they lay"
+_FILLED_IN_UTC = "Falcon filled paths in UTC, and so does this feed, so that its instances keep their folders"
 _NOT_IMPORTED = "Of {file}, not imported (see the warnings of `falcon import xml`):"
 
 
@@ -84,8 +84,8 @@ def convert(raw: bytes, source: str) -> Imported | tuple[Warned, ...]:
 
 def _no_entity(root: Element) -> str:
     if root.name == "datasource":
-        return "there are no datasources here: let a process, or what lands the feed, read the data base; left out"
-    return "it is no cluster, feed or process of Apache Falcon: left out"
+        return "there are no datasources here: let a process, or what lands the feed, read the database; left out"
+    return "it is not a cluster, feed or process of Apache Falcon: left out"
 
 
 def _settle_feed(keys: Keys, conversion: Conversion) -> None:

@@ -40,13 +40,13 @@ def notification(found: Found, conversion: Conversion) -> Value | None:
     said = {one.name: one.value.strip() for one in found.element.attributes}
     addresses = list(dict.fromkeys(filter(None, (one.strip() for one in said.get("to", "").split(",")))))
     if said.get("type") != "email" or not addresses:
-        conversion.leave_out(found.element, found.name, "it names nobody who is sent mail: it is left out")
+        conversion.leave_out(found.element, found.name, "it names no mail address: it is left out")
         return None
     for attribute in found.element.attributes:
         attribute.taken = attribute.name in ("type", "to")
         if attribute.name == "level":
             attribute.taken = True
-            conversion.warn(attribute.line, f"{found.name}/@level", "a failure is told once no retry follows")
+            conversion.warn(attribute.line, f"{found.name}/@level", "a failure is notified when no retry follows")
     receivers: list[Node] = []
     for address in addresses:
         name = f"MAIL_{re.sub(r'[^A-Z0-9]+', '_', address.upper()).strip('_')}"
@@ -61,8 +61,8 @@ def notification(found: Found, conversion: Conversion) -> Value | None:
 
 _VERSION = "versions of definitions are kept by the history of their files: nothing to do"
 _QUEUE = "work on Spark has no queues of its own: set the properties of the cluster"
-_NO_DATASOURCE = "data bases are not read or written by feeds: let a process do it, or what lands the feed"
-_INTERFACE_VERSION = "what speaks to it knows its version: nothing to do"
+_NO_DATASOURCE = "databases are not read or written by feeds: let a process do it, or what lands the feed"
+_INTERFACE_VERSION = "clients know the version of the endpoint themselves: nothing to do"
 
 ACL = (
     Rule("ACL/@owner", "acl.owner"),
@@ -75,7 +75,7 @@ VALIDITY = (
 )
 LOCATIONS = (
     *(Rule(f"locations/location[type={one}]/@path", f"locations.{one}", location) for one in ("data", "stats", "meta")),
-    Rule("locations/location[type=tmp]", advice="staging is the cluster's matter: see locations of the cluster"),
+    Rule("locations/location[type=tmp]", advice="staging is set by the cluster: see its locations"),
     Rule("table/@uri", "table.uri"),
 )
 FEED_SLA = (Rule("sla/@slaLow", "sla.low"), Rule("sla/@slaHigh", "sla.high"))
@@ -117,7 +117,7 @@ CLUSTER = (
 
 FEED_CLUSTER = (
     Rule("@name", "name", name),
-    Rule("@type", "type", words({"SOURCE": "source", "TARGET": "target"}, "words are written small")),
+    Rule("@type", "type", words({"SOURCE": "source", "TARGET": "target"}, "words are written in lower case")),
     *VALIDITY,
     Rule("retention/@limit", "retention.limit"),
     Rule("retention/@action", "retention.action"),
@@ -184,7 +184,7 @@ PROCESS = (
         ),
     ),
     Rule("parallel", "parallel", number),
-    Rule("order", "order", words({"ONLYLAST": "LAST_ONLY"}, "Falcon called it so later")),
+    Rule("order", "order", words({"ONLYLAST": "LAST_ONLY"}, "later versions of Falcon have this name")),
     Rule("timeout", "timeout"),
     Rule("frequency", "frequency"),
     Rule("timezone", "timezone", time_zone),
@@ -193,7 +193,7 @@ PROCESS = (
     Rule("inputs/input", "inputs[]", rules=INPUT),
     Rule("outputs/output", "outputs[]", rules=OUTPUT),
     Rule("workflow", "workflow", workflow),
-    Rule("retry/@policy", "retry.policy", words({"backoff": "periodic"}, "Falcon called it so later")),
+    Rule("retry/@policy", "retry.policy", words({"backoff": "periodic"}, "later versions of Falcon have this name")),
     Rule("retry/@delay", "retry.delay"),
     Rule("retry/@attempts", "retry.attempts", attempts),
     Rule("retry/@onTimeout", "retry.on_timeout", flag),

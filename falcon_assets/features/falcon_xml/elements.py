@@ -132,7 +132,7 @@ class _Builder:
         if len(self._open) == MAX_DEPTH:
             raise UnfitXmlError(self.line(), f"elements are more than {MAX_DEPTH} deep in each other")
         if self._count > MAX_ELEMENTS:
-            raise UnfitXmlError(self.line(), f"the file has more than {MAX_ELEMENTS:,} elements: divide it")
+            raise UnfitXmlError(self.line(), f"the file has more than {MAX_ELEMENTS:,} elements: split it")
         found = _NAMESPACE.match(tag)
         namespace = found[1] if found else ""
         is_own = self.root is None or namespace == self.root.namespace

@@ -38,9 +38,9 @@ def zone_warnings(process: Keys, feeds: Mapping[str, Mapping[str, Any]]) -> Iter
                     yield Warned(
                         node.line,
                         f"process/{key}/{key[:-1]}/@{end}",
-                        f"{one[end]} went by the zone of feed {one['feed']!r} in Falcon, {zones[0]}, and goes by the "
-                        f"process's here, {zones[1]}: for {nominal} it was {theirs} of the feed, and is {ours}; give "
-                        "both one timezone, or write the hours that lie between into the expression",
+                        f"{one[end]} counted in the zone of feed {one['feed']!r} in Falcon, {zones[0]}, and counts in "
+                        f"the process's here, {zones[1]}: for {nominal} it was {theirs} of the feed, and is {ours}; "
+                        "give both one timezone, or write the hours that lie between into the expression",
                     )
 
 

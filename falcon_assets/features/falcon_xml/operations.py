@@ -229,7 +229,7 @@ def _xml_files(paths: Sequence[Path], problems: list[Problem]) -> Iterator[Path]
                 seen.add(one)
                 yield one
             if len(seen) > MAX_FILES:
-                problems.append(Problem(Position(shown_path(path), 1), "", f"more than {MAX_FILES:,} files: divide it"))
+                problems.append(Problem(Position(shown_path(path), 1), "", f"more than {MAX_FILES:,} files: split it"))
                 return
 
 

@@ -15,8 +15,8 @@ QUEUE = "spark.yarn.queue"
 QUEUES = ("queueName", "mapreduce.job.queuename", "mapred.job.queue.name")
 """Properties that named the queue of YARN."""
 _NO_PRIORITY = "nothing here runs before others by such a priority; see order, parallel, and the limits of pipelines"
-_NO_JMS = "nobody is told by JMS: see notification"
-_BY_HADOOP = "Kerberos is the matter of Hadoop's own configuration, which HADOOP_CONF_DIR names"
+_NO_JMS = "no JMS messages are sent: see notification"
+_BY_HADOOP = "Kerberos is configured in Hadoop's own files, in the folder that HADOOP_CONF_DIR names"
 SPECIAL: Mapping[str, str] = {
     "jobPriority": _NO_PRIORITY,
     "mapreduce.job.priority": _NO_PRIORITY,

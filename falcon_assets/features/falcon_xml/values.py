@@ -138,7 +138,9 @@ def execute(found: Found, conversion: Conversion) -> Value | None:
 def readonly(found: Found, conversion: Conversion) -> Value | None:
     """Converts the endpoint for replication; Hadoop 3 has no hftp."""
     if found.text.lower().startswith(("hftp://", "hsftp://")):
-        why = "nothing speaks hftp any more, so replication reads through interfaces.write: write webhdfs:// or hdfs://"
+        why = (
+            "hftp is not supported any more, so replication reads through interfaces.write: write webhdfs:// or hdfs://"
+        )
         conversion.warn(found.line, found.name, f"{found.text!r} is left out: {why}")
         return None
     return found.text or None

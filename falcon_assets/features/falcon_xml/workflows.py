@@ -29,7 +29,7 @@ _OPTIONS = {
     "--packages": "spark.jars.packages",
 }
 """Options of spark-submit that are properties as well."""
-_FAILS = '''"""Stands for a workflow of Apache Falcon, of an engine that is not offered."""
+_FAILS = '''"""Stands for a workflow of Apache Falcon, of an engine that is not supported."""
 
 {comment}
 
@@ -55,7 +55,7 @@ def workflow(found: Found, conversion: Conversion) -> Value | None:
         put(keys, "engine", Node("spark-submit", found.line))
         put(keys, "path", Node(_program(found, conversion, process, of_spark, path), found.line))
     else:
-        text = f"process {conversion.entity!r} runs {path!r} with the engine {engine!r}, which is not offered"
+        text = f"process {conversion.entity!r} runs {path!r} with the engine {engine!r}, which is not supported"
         put(keys, "engine", Node("pyspark", found.line))
         put(keys, "path", Node(_stub(conversion, process, "", text, [element], program=False), found.line))
         conversion.warn(
@@ -84,9 +84,9 @@ def late_workflow(found: Found, conversion: Conversion) -> Value | None:
     late_input = found.element.attribute("input")
     suffix = f"-late-{legal_name(late_input.value.strip())}" if late_input else "-late"
     text = f"process {conversion.entity!r} runs {found.text!r} for late data with the engine {engine!r}"
-    path = _stub(conversion, process, suffix, f"{text}, which is not offered", [found.element], program=False)
+    path = _stub(conversion, process, suffix, f"{text}, which is not supported", [found.element], program=False)
     conversion.warn(
-        found.line, found.name, f"{text}, which is not offered: late instances fail until {path} does its work"
+        found.line, found.name, f"{text}, which is not supported: late instances fail until {path} does its work"
     )
     return {"engine": Node("pyspark", found.line), "path": Node(path, found.line)}
 

@@ -116,8 +116,8 @@ class Impact(Lineage):
             {"entity": entity, "cluster": cluster, "instance": format_instant(nominal)}
             for entity, cluster, nominal in self.recompute
         ]
-        told = {self.graph.versions[number].id: one.as_data() for number, one in self.affected.items()}
-        return {**super().as_data(), "recompute": again, "affected": told}
+        dependent = {self.graph.versions[number].id: one.as_data() for number, one in self.affected.items()}
+        return {**super().as_data(), "recompute": again, "affected": dependent}
 
 
 def show_lineage(

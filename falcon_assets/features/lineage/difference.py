@@ -134,8 +134,8 @@ class Difference:
         ]
         environment = {name: {"from": was, "to": now} for name, (was, now) in self.environment.items()}
         definitions = [one.as_data() for one in self.definitions]
-        told = {"causes": self.causes, "definitions": definitions, "environment": environment, "inputs": inputs}
-        return {"from": sides[0], "to": sides[1], **told}
+        details = {"causes": self.causes, "definitions": definitions, "environment": environment, "inputs": inputs}
+        return {"from": sides[0], "to": sides[1], **details}
 
 
 def changed_environment(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> dict[str, tuple[str, str]]:

@@ -209,10 +209,10 @@ def places_crossed(graph: Graph, crossed: Iterable[Crossing], start: int) -> lis
     for one in crossed:
         if one.reader in versions:
             made, place = graph.versions[one.reader], place_id(one.place)
-            told = (one.place, made.process or "", made.run_id, made.definition, made.number)
-            found.add(PlaceEdge(place, made.id, *told))
+            details = (one.place, made.process or "", made.run_id, made.definition, made.number)
+            found.add(PlaceEdge(place, made.id, *details))
             if one.writer == start:
                 wrote = graph.versions[start]
-                told = (one.place, wrote.process or "", wrote.run_id, wrote.definition, start)
-                found.add(PlaceEdge(wrote.id, place, *told, is_written=True, is_relation=True))
+                details = (one.place, wrote.process or "", wrote.run_id, wrote.definition, start)
+                found.add(PlaceEdge(wrote.id, place, *details, is_written=True, is_relation=True))
     return sorted(found, key=lambda one: (one.place, one.target))

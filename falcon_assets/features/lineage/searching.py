@@ -121,7 +121,7 @@ def search_lineage(
     """
     require_part(0, limit, least=1)
     if after is not None and not (after.isdecimal() and len(after) <= _DIGITS):
-        raise QueryError(f"{printable(after)!r} is not what a list said that there is more of")
+        raise QueryError(f"{printable(after)!r} is not the `next` of a list: pass what --json gave as next")
     feeds = installation.all_entities.feeds
     conditions = _conditions(list(where), list(feeds.values()))
     who = acting(installation.settings)
@@ -186,6 +186,6 @@ def _value(field: str, text: str) -> Value:
             raise QueryError(str(error)) from error
     if field in NUMBERS:
         if not (text.isdecimal() and text.isascii()) or len(text) > 18:
-            raise QueryError(f"{text!r} is no whole number, as {field} is")
+            raise QueryError(f"{text!r} is not a whole number, as {field} is")
         return int(text)
     return text

@@ -78,8 +78,8 @@ def find_versions(installation: Installation, connection: Connection, query: Ver
         which = "version" if query.version is None else f"version {printable(query.version)}..."
         where = f" on cluster {query.cluster!r}" if query.cluster else ""
         raise UnknownInstanceError(
-            f"no {which} of feed {query.feed!r} {format_instant(query.instance)}{where} is recorded; "
-            "falcon ledger rebuild records all that Dagster's history says"
+            f"no {which} of feed {query.feed!r} {format_instant(query.instance)}{where} is recorded; falcon ledger "
+            "rebuild reads all of Dagster's history again"
         )
     if query.version is not None and len({one.version for one in own}) > 1:
         named = ", ".join(one.version for one in own)

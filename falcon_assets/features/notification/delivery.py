@@ -123,9 +123,9 @@ class Delivered:
     def __str__(self) -> str:
         if not self.problem:
             refused = f", and refused {self.refused} of them" if self.refused else ""
-            return f"{self.receiver} was told {count_of(self.events, 'event')}{refused}"
+            return f"{self.receiver} was sent {count_of(self.events, 'event')}{refused}"
         again = f"at {self.retry_at.isoformat(timespec='seconds')}" if self.retry_at else "in the next tick"
-        return f"{self.receiver}: {self.problem}; {count_of(self.events, 'event')} to tell, next try {again}"
+        return f"{self.receiver}: {self.problem}; {count_of(self.events, 'event')} to send, next try {again}"
 
 
 class Delivery:

@@ -53,8 +53,8 @@ class NotificationRecording:
             for cluster, _ in self.store.feed_clusters(feed):
                 if not self.store.includes(cluster.name, feed.name):
                     continue
-                told = self._events(feed) & {EventKind.EVICTED, EventKind.RESTORED, EventKind.SLA}
-                if events := told.union(*(one.of_feeds for one in self.programs)):
+                subscribed = self._events(feed) & {EventKind.EVICTED, EventKind.RESTORED, EventKind.SLA}
+                if events := subscribed.union(*(one.of_feeds for one in self.programs)):
                     yield ("feed", feed.name, cluster.name), events
 
     def _events(self, entity: Feed | Process) -> set[EventKind]:
@@ -126,7 +126,7 @@ def _sensor(name: str, recording: NotificationRecording, settings: Settings) -> 
 
     @dg.sensor(
         name=name,
-        description="Tells the receivers of notifications what became of instances",
+        description="Sends notifications of what happens to instances",
         minimum_interval_seconds=_INTERVAL_SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,
     )
@@ -137,7 +137,7 @@ def _sensor(name: str, recording: NotificationRecording, settings: Settings) -> 
         for one in delivered:
             (context.log.warning if one.problem or one.refused else context.log.info)(str(one))
         sent = sum(not one.problem for one in delivered)
-        return dg.SkipReason(f"{count_of(noted, 'event')} to tell; {count_of(sent, 'message')} sent")
+        return dg.SkipReason(f"{count_of(noted, 'event')} noted; {count_of(sent, 'message')} sent")
 
     return evaluate
 

@@ -26,13 +26,13 @@ _SUBJECT = (NOTIFIED.c.kind, NOTIFIED.c.name, NOTIFIED.c.cluster)
 
 
 def note(connection: Connection, happened: Sequence[InstanceEvent]) -> None:
-    told: dict[Subject, Any] = {}
+    declared: dict[Subject, Any] = {}
     for part in parts({(one.kind, one.name, one.cluster) for one in happened}):
         for row in connection.execute(select(NOTIFIED).where(among(_SUBJECT, part))):
-            told[row.kind, row.name, row.cluster] = row
+            declared[row.kind, row.name, row.cluster] = row
     rows = []
     for one in happened:
-        wanted = told.get((one.kind, one.name, one.cluster))
+        wanted = declared.get((one.kind, one.name, one.cluster))
         is_new = wanted is not None and (one.event_id is None or one.event_id > wanted.since_event)
         if wanted is not None and is_new and one.event.value in wanted.events:
             rows.append({**asdict(one), "event": one.event.value, "key": one.key})

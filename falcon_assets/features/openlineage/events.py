@@ -42,7 +42,7 @@ _STATES = {
 }
 _UNSAID = {
     InstanceState.FAILED: "it failed",
-    InstanceState.TIMED_OUT: "it waited for its inputs in vain",
+    InstanceState.TIMED_OUT: "its inputs did not come in time",
     InstanceState.KILLED: "it was killed",
 }
 _IDS = uuid.UUID("4f0a9b52-6f6c-5d0b-9d55-8c7d1c5d3b0e")

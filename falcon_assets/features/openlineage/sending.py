@@ -41,7 +41,7 @@ class LineageReceiver:
         except (requests.RequestException, UnicodeError) as error:  # their texts quote what was sent
             raise NotSentError(f"the receiver cannot be reached: {type(error).__name__}") from None
         if answer.history:
-            raise NotSentError("the receiver leads elsewhere: that is not its address")
+            raise NotSentError("the receiver redirects elsewhere: this is not its address")
         return True
 
     def close(self) -> None:

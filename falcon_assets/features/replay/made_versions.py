@@ -66,7 +66,7 @@ def made_versions(
     workload = store.workload(process, cluster)
     is_process = isinstance(workload, ProcessWorkload) and workload.outputs
     if not is_process and (workload is not None or "process" not in recorded_kinds(connection, process)):
-        raise QueryError(f"{process} is no process with outputs: nothing that it made can be compared")
+        raise QueryError(f"{process} is not a process with outputs: there is nothing to compare")
     wanted = _wanted(made, version, process, instance)
     declared = workload if isinstance(workload, ProcessWorkload) else None
     return MadeVersions(process, cluster, instance, tuple(made), wanted, declared)

@@ -253,8 +253,8 @@ def _published(
         outputs, result = replay.publish(ready)
         timeline, partition = workload.partitions.timeline, workload.partitions.partition_of(replay.nominal)
         definition = next(iter(replay.recorded.outputs.values())).definition
-        told = (runner.process.name, workload.cluster, key_of(timeline, partition), installation.settings.now())
-        for event in materializations(result, *told, definition):
+        common = (runner.process.name, workload.cluster, key_of(timeline, partition), installation.settings.now())
+        for event in materializations(result, *common, definition):
             ledger.instance.report_runless_asset_event(event)
         ledger.catch_up()
     return outputs

@@ -64,9 +64,9 @@ class Replay:
         runner = self.runner
         if not runner.executor.shares_folders:
             raise StorageError(
-                f"the Spark of cluster {runner.cluster.name!r} shares no folder with this machine, where what it makes "
-                "is left to be compared: replay where the execute endpoint is local[N], the server of falcon spark "
-                "start, or a standalone master on this machine"
+                f"the Spark of cluster {runner.cluster.name!r} shares no folder with this machine, where its results "
+                "are kept for the comparison: replay where the execute endpoint is local[N], the server of falcon "
+                "spark start, or a standalone master on this machine"
             )
         plan = plan_process_instance(
             runner.process,

@@ -53,7 +53,7 @@ class EvictionEvents:
     def version(self, feed: str, one: VersionVerdict, at: datetime) -> dg.AssetObservation:
         kept = one.kept
         gone = FeedVersionEvicted(self._cluster, feed, kept.nominal, kept.version, at, one.reason)
-        said = f"version {kept.version} of {feed} {format_instant(kept.nominal)} went: {one.reason}"
+        said = f"version {kept.version} of {feed} {format_instant(kept.nominal)} was removed: {one.reason}"
         partition = self._partition(feed, self._cluster, kept.nominal)
         return observation(names.asset_key(self._cluster, feed), partition, gone, description=said)
 

@@ -15,7 +15,7 @@ class Failed(Reason):
     attempts: int
 
     def __str__(self) -> str:
-        return f"failed after {count_of(self.attempts, 'attempt')}: {self.error or 'nobody said why'}"
+        return f"failed after {count_of(self.attempts, 'attempt')}: {self.error or 'the reason is not recorded'}"
 
 
 class TriedAgain(Reason):
@@ -34,7 +34,7 @@ class TimedOut(Reason):
     is_there_now: bool
 
     def __str__(self) -> str:
-        now = "what it lacked is there now" if self.is_there_now else "it still lacks inputs"
+        now = "its missing inputs are there now" if self.is_there_now else "it still lacks inputs"
         return f"timed out ({self.said}); {now}"
 
 
@@ -42,7 +42,7 @@ class Stopped(Reason, says="{said}"):
     said: str
 
 
-class DoneWithout(Reason, says="succeeded, and what it made is not there"):
+class DoneWithout(Reason, says="succeeded, but its output is not there"):
     pass
 
 
@@ -50,7 +50,7 @@ class MadeBy(Reason, says="is made by {makers}"):
     makers: tuple[str, ...]
 
 
-class NotMade(Reason, says="is made by nobody: no instance of {makers} writes it"):
+class NotMade(Reason, says="has no producer: no instance of {makers} writes it"):
     """No instance of the processes that write the feed writes this one."""
 
     makers: tuple[str, ...]
@@ -140,7 +140,7 @@ class DaemonSilent(Reason):
     silent: timedelta | None
 
     def __str__(self) -> str:
-        return f"has said nothing for {lasting(self.silent)}" if self.silent is not None else "has never run"
+        return f"has logged nothing for {lasting(self.silent)}" if self.silent is not None else "has never run"
 
 
 class GoesOn(Reason, says="was not looked into: the search ends here"):

@@ -176,8 +176,8 @@ class Search:
         else:
             reason, obstacles = self.answers.not_started(work)
         data, further = self._looked_into([data for data, _ in lacking])
-        told = (tuple(need.works), data, obstacles, record, need.between, further)
-        return Finding(record.state.value, reason, fix, *told)
+        details = (tuple(need.works), data, obstacles, record, need.between, further)
+        return Finding(record.state.value, reason, fix, *details)
 
     def _looked_into(self, lacking: Sequence[Data]) -> tuple[tuple[Data, ...], int]:
         found: dict[tuple[str, str], list[Data]] = {}

@@ -82,8 +82,8 @@ class Trial:
         runner, plan, started = self.runner, self.ready.plan, time.monotonic()
         if not runner.executor.shares_folders:
             raise StorageError(
-                f"the Spark of cluster {runner.cluster.name!r} shares no folder with this machine, where what it makes "
-                "is looked at: try it where the execute endpoint is local[N], the server of falcon spark start, or a "
+                f"the Spark of cluster {runner.cluster.name!r} shares no folder with this machine, where its results "
+                "are shown from: try it where the execute endpoint is local[N], the server of falcon spark start, or a "
                 "standalone master on this machine"
             )
         with self._own_folder() as folder:

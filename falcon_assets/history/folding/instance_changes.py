@@ -77,6 +77,6 @@ def over(row: InstanceRecord, fact: RunEnded) -> InstanceRecord:
     if fact.ending is RunEnding.KILLED:
         return replace(row, state=InstanceState.KILLED)
     if fact.ending is RunEnding.INTERRUPTED:
-        said = f"its run was killed {deaths} times in a row, which may be because of what it computes: {fact.reason}"
+        said = f"its run was killed {deaths} times in a row, perhaps by what it computes: {fact.reason}"
         row = replace(row, reason=said, deaths=0)
     return replace(row, state=InstanceState.FAILED, failures=row.failures + 1)

@@ -143,7 +143,7 @@ def _noticed(name: str, reason: str) -> _Absence:
     absence.last, absence.reason = now, reason
     if not absence.is_said and now - absence.since > _SAID_AFTER_SECONDS:
         absence.is_said = True
-        _log.warning("the database %s is away, and is waited for: %s", name, reason.strip().partition("\n")[0])
+        _log.warning("the database %s is unreachable, waiting for it: %s", name, reason.strip().partition("\n")[0])
     return absence
 
 

@@ -135,7 +135,7 @@ def wait_for_instance(
             if is_over:
                 return replace(found, info=info, text=found.text or f"{subject} is {found.state}")
             if is_last:
-                text = f"{subject} is {found.state} and not {state}: the time is over"
+                text = f"{subject} is {found.state} and not {state}: the timeout is over"
                 return replace(found, info=info, text=text)
             sleep(max(min(POLL_SECONDS, end - monotonic()), 0))
 
@@ -182,7 +182,7 @@ def _found_feed(connection: Connection, store: EntityStore, subject: Subject, wa
     if found.reached or state == FeedState.AVAILABLE.value:
         return found
     if known:
-        return replace(found, text=f"{subject} is {state}: it does not come again by itself")
+        return replace(found, text=f"{subject} is {state}: it will not come back by itself")
     bringing = makers([*store.producers(name, cluster), *store.replications_to(name, cluster)], name, cluster, instance)
     instances = known_instances(connection, [(one.name, one.cluster, nominal) for one, nominal in bringing])
     for one, nominal in bringing:

@@ -134,7 +134,7 @@ class Turns:
         if status == Status.SUSPENDED.value:
             return f"{what} is suspended"
         if newest != self._version:
-            return f"{what} was changed since its run began: a later run looks at it anew"
+            return f"{what} was changed after its run began: a later run checks it again"
         return None
 
     def _asked(self) -> tuple[str | None, int | None]:

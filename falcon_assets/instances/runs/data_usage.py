@@ -82,10 +82,10 @@ def require_declared(usage: Usage, process: str, file: Path | str) -> None:
     if usage.unknown:
         why = f"strict_lineage is set, and nobody knows where it {', or where it '.join(usage.unknown)}"
         raise WorkflowError(
-            f"process {process!r}: {file}: {why}: read and write by Spark's queries, or take strict_lineage out"
+            f"process {process!r}: {file}: {why}: read and write by Spark's queries, or remove strict_lineage"
         )
     if usage.breaches:
         said = "; ".join(usage.breaches)
         raise WorkflowError(
-            f"process {process!r}: {file}: {said}: declare that in the process, or take strict_lineage out of it"
+            f"process {process!r}: {file}: {said}: declare that in the process, or remove strict_lineage from it"
         )

@@ -31,7 +31,7 @@ class OldEntity:
     def __str__(self) -> str:
         what = f"{self.kind} {self.name}"
         if self.version is None:
-            return f"{what} as it is declared now: what it was is not recorded"
+            return f"{what} as it is declared now: its earlier definition is not recorded"
         now = "it is not declared any more" if self.is_gone else "it is declared otherwise now"
         return f"{what} as in version {self.version} of its definition: {now}"
 

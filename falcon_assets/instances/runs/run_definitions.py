@@ -81,7 +81,7 @@ class OldDefinitions:
         read_file(Path(f"{version.name} version {version.version}"), text.encode(), files)
         definitions, problems = parse_documents(self.store.root, files)
         if problems or version.name not in definitions.processes:
-            raise OldDefinitionError("; ".join(map(str, problems)) or "its text is no definition of it")
+            raise OldDefinitionError("; ".join(map(str, problems)) or "its text is not a definition of it")
         return definitions.processes[version.name].entity
 
     def _require_there(self, name: str) -> None:
@@ -144,7 +144,7 @@ class RunDefinitions:
         if number != self.versions.present and number is not None:
             self.say(
                 f"{self.loaded.process.name} {format_instant(nominal)} runs with version {number} of its definition, "
-                f"which it has, not with the latest, {self.versions.present}; {self._instead(nominal)}"
+                f"the one that it has, not with the latest, {self.versions.present}; {self._instead(nominal)}"
             )
         return runner
 

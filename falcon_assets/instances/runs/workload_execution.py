@@ -296,8 +296,8 @@ class WorkloadRun:
             withdrawals = Withdrawals(self.claims.ledger, self.workload, partial(self.work.is_there, nominal))
             waits = withdrawals.record(nominal, error.lacking, self.clock())
         if isinstance(error, DATABASE_ERRORS):
-            log.warning(f"{name} waits for a later run: the database went away\n{logged_stack(error)}")
-            reason = "the database went away while it ran"
+            log.warning(f"{name} waits for a later run: the connection to the database was lost\n{logged_stack(error)}")
+            reason = "the connection to the database was lost while it ran"
         if waits:
             log.warning(f"{name} was not computed: {reason}")
             # A run by hand shows it to the user who waits for it.

@@ -109,6 +109,6 @@ def require_apart(ledger: Ledger, store: ClusterStore, feed: Feed, instance: dat
         places = former_places(connection, store.cluster.name, feed.name, line, *around)
     if found := holds_former(store, path, places):
         raise StorageError(
-            f"cluster {store.cluster.name!r}: instance {format_instant(instance)} of {feed.name} would replace what is "
-            f"not its own: {found}: give the feed another path or its former frequency, or move that away"
+            f"cluster {store.cluster.name!r}: instance {format_instant(instance)} of {feed.name} would overwrite data "
+            f"that is not its own: {found}: give the feed another path or its former frequency, or move that data away"
         )

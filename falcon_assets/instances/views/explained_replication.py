@@ -66,7 +66,7 @@ def _replication(entities: EntityStore, name: str, instance: datetime, cluster: 
     if not found:
         where = f"to cluster {cluster!r}" if cluster else "to a cluster"
         raise UnknownEntityError(
-            f"feed {name!r} is not replicated {where}: there are no instances to run; who deals with its own "
+            f"feed {name!r} is not replicated {where}: there are no instances to run; what writes and reads its own "
             f"instances: falcon instance dependency {name} {format_instant(instance)} --type feed"
         )
     fitting = [one for one in found if one.timeline.contains(instance)] or found

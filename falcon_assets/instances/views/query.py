@@ -163,11 +163,11 @@ class InstanceQuery:
             at = datetime.fromisoformat(nominal)
             value = datetime.fromisoformat(stored).astimezone(UTC) if isinstance(stored, str) else stored
         except (ValueError, TypeError, OverflowError, binascii.Error) as error:
-            raise QueryError(f"{self.after!r} is not what a list said as next") from error
+            raise QueryError(f"{self.after!r} is not the `next` of a list") from error
         if sort != self.sort or at.tzinfo is None:
-            raise QueryError(f"what comes after it was said by a list with --sort {sort}, not --sort {self.sort}")
+            raise QueryError(f"it is the `next` of a list with --sort {sort}, not --sort {self.sort}")
         if type(stored) is not {"started": str, "attempt": int}.get(self.by_value or "", type(None)):
-            raise QueryError(f"{self.after!r} is not what a list said as next")
+            raise QueryError(f"{self.after!r} is not the `next` of a list")
         return (str(entity), str(cluster), at), value
 
 

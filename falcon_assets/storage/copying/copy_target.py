@@ -279,7 +279,9 @@ class StagedCopyTarget(CopyTarget):
 def part_lock(target: CopyTarget, where: str) -> Iterator[None]:
     with target.held(where, _LOCK_SECONDS) as is_ours:
         if not is_ours:
-            raise BeingWrittenError(f"{where}: another run is copying it: let it end, or end it, and run this again")
+            raise BeingWrittenError(
+                f"{where}: another run is copying it: wait until it has ended, or end it, and run this again"
+            )
         yield
 
 

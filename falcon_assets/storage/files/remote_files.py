@@ -104,7 +104,7 @@ def entry_version(entry: Mapping[str, Any]) -> str:
             value = entry[key]
             # Some drivers list times as numbers, and tell the same of one file as a datetime.
             return str(value.timestamp() if isinstance(value, datetime) else value).strip('"')
-    raise StorageError("the store tells neither etags nor modification times of its files")
+    raise StorageError("the store reports neither etags nor modification times of its files")
 
 
 def _escaped(path: str) -> str:

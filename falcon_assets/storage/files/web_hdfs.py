@@ -49,7 +49,7 @@ _KERBEROS = (
 )
 _SAFE_MODE = (
     "the namenode is in safe mode, in which nothing can be changed: it leaves that by itself after a start, "
-    "or when told to (hdfs dfsadmin -safemode leave)"
+    "or by hdfs dfsadmin -safemode leave"
 )
 
 
@@ -198,11 +198,11 @@ class WebHdfsFileSystem(WebHDFS):  # type: ignore[misc]  # which has no types
     def _data_call(
         self, op: str, method: str, path: str, data: Any = None, stream: bool = False, **asked: Any
     ) -> requests.Response:
-        told = self._call(op, method, path, **asked)
-        location = told.headers.get("Location")
+        redirect = self._call(op, method, path, **asked)
+        location = redirect.headers.get("Location")
         if location is None:
             if data is None:
-                return told
+                return redirect
             raise OSError(errno.EIO, "the namenode names no datanode to write to", path)
         headers = {"Content-Type": "application/octet-stream"}
         try:

@@ -66,9 +66,9 @@ def _contents(
     store: ClusterStore, entries: Iterable[tuple[str, Mapping[str, Any]]]
 ) -> Iterator[tuple[bytes, int, bytes]]:
     for relative, entry in entries:
-        told = store.files.told_checksum(entry)
-        if told is not None:
-            yield os.fsencode(relative), entry["size"], told
+        reported = store.files.told_checksum(entry)
+        if reported is not None:
+            yield os.fsencode(relative), entry["size"], reported
         else:
             size, checksum = store.files.content(entry["name"], entry["size"])
             yield os.fsencode(relative), size, bytes.fromhex(checksum)

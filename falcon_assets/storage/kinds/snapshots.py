@@ -47,5 +47,5 @@ def why_not_there(
     if refreshed is not None:
         return True, not_refreshed(refreshed, instance)
     if kind.is_available(feed, path):
-        return True, f"nobody knows when {kind.store.shown(path)} was refreshed: it has no files with a time"
+        return True, f"when {kind.store.shown(path)} was refreshed is unknown: it has no files with a time"
     return kind.why_unavailable(feed, path)

@@ -316,5 +316,5 @@ def _number(text: str | None) -> int:
 def _said(error: Exception) -> str:
     """Returns the operating system's reason, where thrift only reports a failure."""
     cause = getattr(error, "inner", None) or error
-    told = getattr(cause, "strerror", None) or getattr(cause, "message", None) or str(cause) or type(cause).__name__
-    return str(told).splitlines()[0]
+    said = getattr(cause, "strerror", None) or getattr(cause, "message", None) or str(cause) or type(cause).__name__
+    return str(said).splitlines()[0]

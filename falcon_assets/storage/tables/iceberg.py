@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -91,6 +92,7 @@ _LONGEST_RETRYING = 120
 _LONGEST_WAIT = 5
 _UNDONE = (CommitFailedException, CommitStateUnknownException, ValidationException)
 """Another partition was published meanwhile, or the result is unknown: the table is loaded again."""
+_LOGIN_REFUSED = re.compile(r"authentication failed|no password supplied|no pg_hba\.conf entry|role .* does not exist")
 _READERS = 8
 _FEW = 200
 """Partitions that are filtered by value; for more, all files are listed."""
@@ -285,7 +287,8 @@ class IcebergCatalog(TableCatalog):
             try:
                 yield
             except (SQLAlchemyError, RequestException) as error:
-                raise self._silent(doing, _of_driver(error)) from None
+                why = _of_driver(error)
+                raise (self._refused(why) if _LOGIN_REFUSED.search(why) else self._silent(doing, why)) from None
             except (ServerError, ServiceUnavailableError, CommitStateUnknownException) as error:
                 raise self._silent(doing, _said(error)) from None
             except (CommitFailedException, ValidationException):
@@ -301,13 +304,20 @@ class IcebergCatalog(TableCatalog):
                 if "_catalog" not in self.__dict__:
                     raise self._silent(doing, "what is there is no Iceberg catalog") from None
                 first = error.errors()[0]
-                told = f"PyIceberg does not know {'.'.join(map(str, first['loc']))} of it: {first['msg']}"
-                raise StorageError(f"cluster {self.cluster!r}: cannot {doing}: {told}") from None
+                reason = f"PyIceberg does not know {'.'.join(map(str, first['loc']))} of it: {first['msg']}"
+                raise StorageError(f"cluster {self.cluster!r}: cannot {doing}: {reason}") from None
             except OSError as error:
                 raise StorageError(f"cluster {self.cluster!r}: cannot {doing}: {_said(error)}") from error
             except (RESTError, NoSuchTableError, NotImplementedError, TypeError, ValueError) as error:
                 # No cause: what is said of one table is an answer, and others there may well be readable.
                 raise StorageError(f"cluster {self.cluster!r}: cannot {doing}: {_said(error)}") from None
+
+    def _refused(self, why: str) -> UnreachableError:
+        return UnreachableError(
+            f"cluster {self.cluster!r}: {self.endpoint} refused the login ({why}): check the user in "
+            "interfaces.registry.endpoint, and its password in PGPASSWORD or the file .pgpass, here and where Dagster "
+            "runs"
+        )
 
     def _silent(self, doing: str, why: str) -> UnreachableError:
         return UnreachableError(f"cluster {self.cluster!r}: {self.endpoint} does not answer, asked to {doing}: {why}")

@@ -61,7 +61,7 @@ class PathsOfFiles(dict[str, int]):
     def __missing__(self, path: str) -> int:
         number = self._lowered.get(path.lower())
         if number is None:
-            raise ValueError(f"a file has the column {path}, which the table has not")
+            raise ValueError(f"a file has the column {path}, which the table does not have")
         return number
 
 

@@ -26,10 +26,10 @@ _OF_S3FS = {
 def file_options(options: Mapping[str, object]) -> dict[str, object]:
     """Makes PyIceberg use s3fs: its other driver looks for a region in the network if none is declared."""
     client = options.get("client_kwargs")
-    told = {**options, **(client if isinstance(client, Mapping) else {})}
-    found = {name: told[option] for option, name in _OF_S3FS.items() if told.get(option)}
+    settings = {**options, **(client if isinstance(client, Mapping) else {})}
+    found = {name: settings[option] for option, name in _OF_S3FS.items() if settings.get(option)}
     found["py-io-impl"] = "pyiceberg.io.fsspec.FsspecFileIO"
-    return {**found, "s3.anonymous": "true"} if told.get("anon") else found
+    return {**found, "s3.anonymous": "true"} if settings.get("anon") else found
 
 
 def database(url: str, name: str, warehouse: str, options: Mapping[str, object] = MappingProxyType({})) -> Catalog:

@@ -43,8 +43,10 @@ def open_catalog(
             f"cluster {cluster!r}: cannot use the registry: {error}; pip install 'falcon-assets[{extra}]'"
         ) from error
     url, _, name = endpoint.removeprefix(ICEBERG).partition("#")
-    told = options if files is None else {**file_options(files), **options}
-    opened = partial(rest, url, name, told) if is_rest(endpoint) else partial(database, url, name, warehouse, told)
+    settings = options if files is None else {**file_options(files), **options}
+    opened = (
+        partial(rest, url, name, settings) if is_rest(endpoint) else partial(database, url, name, warehouse, settings)
+    )
     return IcebergCatalog(cluster, shown, opened)
 
 

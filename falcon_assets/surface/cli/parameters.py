@@ -97,10 +97,10 @@ class _Properties(click.ParamType):  # type: ignore[type-arg]  # newer versions 
         return dict(self._pair(text, f"{value}:{number}", param, ctx) for number, text in said.items())
 
     def _pair(self, text: str, where: str, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        key, equals, told = text.partition("=")
+        key, equals, setting = text.partition("=")
         if not equals or not key.strip():
             self.fail(f"{where}: write KEY=VALUE", param, ctx)
-        return key.strip(), told.strip()
+        return key.strip(), setting.strip()
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

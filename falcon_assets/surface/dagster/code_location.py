@@ -66,8 +66,8 @@ def _external_feeds(store: EntityStore) -> Iterator[dg.AssetSpec]:
     for feed in store.feeds.values():
         for cluster, _ in store.feed_clusters(feed):
             if not (store.producers(feed.name, cluster.name) or store.replications_to(feed.name, cluster.name)):
-                told = {"falcon/collector": op_name(cluster.name, "collector")}
-                yield feed_spec(feed, cluster, feed_timeline(feed, cluster.name), metadata=told)
+                collector = {"falcon/collector": op_name(cluster.name, "collector")}
+                yield feed_spec(feed, cluster, feed_timeline(feed, cluster.name), metadata=collector)
 
 
 def _job(workload: Workload) -> dg.UnresolvedAssetJobDefinition:

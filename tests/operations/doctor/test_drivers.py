@@ -35,7 +35,7 @@ def test_a_size_as_spark_writes_it(text: str, size: int | None) -> None:
     [
         ("9g", "problem", "p is 9g, and this machine has 8.0 GiB: the driver is killed, or never starts"),
         ("7g", "warning", "p is 7g, and this machine has 8.0 GiB for all that runs on it"),
-        ("1.5g", "problem", "p is '1.5g', which is no size"),
+        ("1.5g", "problem", "p is '1.5g', which is not a size"),
         ("2g", "ok", "this machine has 8.0 GiB of memory, and no driver asks for too much of it"),
     ],
 )
@@ -49,8 +49,8 @@ def test_interpreters() -> None:
     (found,) = judge_interpreters(told, "/usr/bin")
     assert (found.status.value, found.text) == (
         "problem",
-        "cluster 'c': spark.pyspark.python is python-of-nobody, which is no program here: "
-        "every function in Python fails",
+        "cluster 'c': spark.pyspark.python is python-of-nobody, which is not a program here: every function in Python "
+        "fails",
     )
     (well,) = judge_interpreters({"PYSPARK_PYTHON": sys.executable}, "")
     assert (well.status.value, well.text) == ("ok", "PYSPARK_PYTHON can be started")

@@ -86,12 +86,12 @@ def test_a_problem(text: str, expected: str) -> None:
 def test_another_storage_surprises() -> None:
     ((status, text),) = said("storage: {postgres: {postgres_url: x}}")
     assert status == "warning"
-    assert text.startswith("/d/dagster.yaml: history is kept by postgres: there are no partitions of frequencies")
+    assert text.startswith("/d/dagster.yaml: history is kept by postgres: entities whose frequency no cron")
 
 
 @pytest.mark.parametrize(("told", "status"), [(True, "problem"), (False, "warning")])
 def test_no_file(told: bool, status: str) -> None:
-    found: Diagnosis = judge_absence(Path("/d"), told=told)
+    found: Diagnosis = judge_absence(Path("/d"), is_set=told)
     assert found.status.value == status
     assert "dagster.yaml in" in found.text
     assert "DAGSTER_HOME" in found.fix

@@ -20,11 +20,13 @@ from dagster._core.remote_origin import GrpcServerCodeLocationOrigin, RemoteJobO
 
 from falcon_assets.compute.spark.capture.listener_jar import ListenerJar
 from falcon_assets.doctor import examination, stores
+from falcon_assets.errors import UnreachableError
 from falcon_assets.history.database import newest_revision
 from falcon_assets.history.mapping import run_tags
 from falcon_assets.history.platform.embedded_server import EmbeddedServer
 from falcon_assets.history.platform.instance_storage import FalconStorage
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.tables.table_store import open_catalog
 from tests.builders import VALIDITY, cluster_yaml, make_cluster, make_feed, make_process
 from tests.operations.doctor.conftest import Installed
 from tests.pooler import transaction_pooler
@@ -288,7 +290,7 @@ PLANTED: list[tuple[Callable[[Installed], None], str, Said]] = [
     (bad_setting, "clock", ("settings", "problem", "FALCON_CLOCK: 'soon' is not a clock: .*", ".*")),
     (no_java, "java", ("java", "problem",
         r"Spark needs Java 17 or newer and none was found \(JAVA_HOME is not set\)", "install Java 17 or newer, .*")),
-    (other_spark, "spark", ("spark", "warning", r"SPARK_HOME is /opt/spark, another Spark than that of PySpark .*",
+    (other_spark, "spark", ("spark", "warning", r"SPARK_HOME is /opt/spark, which is not the Spark of PySpark .*",
         "unset SPARK_HOME")),
     (silent_master, "spark", ("spark", "problem",
         r"cluster 'primary': no Spark master answers at spark://127.0.0.1:\d+ \(.*Connection refused\)",
@@ -305,15 +307,16 @@ PLANTED: list[tuple[Callable[[Installed], None], str, Said]] = [
         "set it here and wherever Dagster runs")),
     (listener_that_does_not_compile, "capture", ("capture", "warning",
         "what workflows read and write is not captured: Scala's compiler failed: no scala-library",
-        r"fix that, the next session tries it again; what the compiler said is in /.*/spark/capture-.*\.log")),
+        r"fix that: the next session compiles it again; the compiler's output is in /.*/spark/capture-.*\.log")),
     (huge_driver, "memory", ("memory", "problem",
         "cluster 'primary': spark.driver.memory is 900t, and this machine has .* GiB: the driver is killed, .*",
         "write less than .* GiB")),
     (no_such_interpreter, "workers", ("workers", "problem",
-        "PYSPARK_PYTHON is /opt/nowhere/python3, which is no program here: every function in Python fails",
-        "leave PYSPARK_PYTHON out, so that this Python is taken, or name one that is there")),
+        "PYSPARK_PYTHON is /opt/nowhere/python3, which is not a program here: every function in Python fails",
+        "leave PYSPARK_PYTHON out to use this Python, or name one that exists")),
     (receiver_without_service, "receivers", ("receivers", "problem",
-        r"TEAM does not hold one URL that apprise knows \(FALCON_NOTIFICATION_TO names it\): nobody is told there",
+        r"TEAM does not hold one URL that apprise knows \(FALCON_NOTIFICATION_TO names it\): no notification arrives "
+        r"there",
         "fix TEAM here and wherever Dagster runs, .*")),
     (without_dagster_yaml, "instance", ("instance", "problem",
         "there is no dagster.yaml in DAGSTER_HOME /.*/empty: Dagster keeps its history in SQLite there",
@@ -337,17 +340,17 @@ PLANTED: list[tuple[Callable[[Installed], None], str, Said]] = [
         "fix that first")),
     (one_migration_behind, "migrations", ("migrations", "warning",
         "the tables of the ledger are those of revision 0028, this version needs 0.*",
-        "falcon ledger status brings them up to date, .*")),
+        "run falcon ledger status, which migrates them, .*")),
     (newer_ledger, "migrations", ("migrations", "problem",
-        "the tables of the ledger are of revision 9999, and this version knows 0... only",
+        "the tables of the ledger are of revision 9999, and this version of falcon-assets knows only .*",
         "install the version of falcon-assets that made them, or a newer one")),
     (old_dagster, "migrations", ("migrations", "problem",
         "Dagster's tables are at revision 16e3115a602a, the installed Dagster needs [0-9a-f]+",
         "stop Dagster, then: dagster instance migrate")),
-    (clock_of_another, "clock", ("clock", "problem", "the database goes by another clock .*",
+    (clock_of_another, "clock", ("clock", "problem", "the database uses another clock .*",
         "set FALCON_CLOCK=2013-01-03T06:00Z, or keep another history .*")),
     (clock_went_back, "clock", ("clock", "problem",
-        "the clock of this machine went back: the newest event was written .* from now .*",
+        "the clock of this machine was set back: the newest event was written .* from now .*",
         "set the clock by NTP, .*")),
     (clock_stands_still, "clock", ("clock", "warning",
         "the falcon clock stands still at 2013-01-03T06:00Z: nothing new becomes due", "leave FALCON_CLOCK out")),
@@ -360,7 +363,7 @@ PLANTED: list[tuple[Callable[[Installed], None], str, Said]] = [
         "mount it, or make that folder")),
     (unreachable_s3, "stores", ("stores", "problem", "cluster 'lake': .*", "check its endpoint, .*")),
     (refusing_s3, "stores", ("stores", "problem",
-        "cluster 'lake': its write endpoint refuses us: cannot .*: the store refuses it to these credentials",
+        "cluster 'lake': its write endpoint refuses access: cannot .*: the store refuses access with these credentials",
         "check them in storage_options .*")),
     (dead_daemon, "daemon", ("daemon", "problem", "Dagster's daemon is not alive, last seen 3 hours ago: .*SENSOR.*",
         "start it: dagster-daemon run, or dagster dev")),
@@ -464,6 +467,17 @@ def test_a_wrong_password(installed: Installed, own_server: EmbeddedServer) -> N
     assert PASSWORD not in text
 
 
+def test_a_wrong_password_of_an_iceberg_catalog(monkeypatch: pytest.MonkeyPatch, own_server: EmbeddedServer) -> None:
+    url = sqlalchemy.make_url(own_server.url()).set(username="guest").difference_update_query(["requirepeer"])
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    with pytest.raises(UnreachableError) as raised:
+        open_catalog("primary", f"iceberg+{url}", "file:///none").layout("default", "flights")
+    text = str(raised.value)
+    assert "refused the login (OperationalError: " in text and "does not answer" not in text
+    assert "check the user in interfaces.registry.endpoint, and its password in PGPASSWORD" in text
+    assert PASSWORD not in text
+
+
 def test_a_pooler_that_shares_sessions_out(installed: Installed, own_server: EmbeddedServer) -> None:
     with transaction_pooler(own_server.url()) as url:
         installed.set(FALCON_DATABASE_URL=url)
@@ -506,7 +520,7 @@ def test_a_run_that_lost_its_worker(installed: Installed) -> None:
     assert text == (
         f"the run {run.run_id} of primary__both_job has lost its worker, and nothing has happened to it for 10 minutes"
     )
-    assert fix.startswith("its coordinator ends it where Dagster's daemon runs")
+    assert fix.startswith("its coordinator ends it; if Dagster's daemon does not run")
 
 
 def test_runs_that_are_queued_for_long(installed: Installed) -> None:
@@ -578,7 +592,9 @@ def test_how_spark_gets_at_object_stores(installed: Installed, tmp_path: Path) -
     copies = f"cluster 'lake': Spark has no connector for s3://lake, and gets copies of it, in {staged}"
     assert said("local[1]") == ("ok", copies)
     status, text = said("sc://127.0.0.1:9")
-    assert status == "warning" and text.startswith("how Spark gets at object stores is not known: cluster 'lake': ")
+    assert status == "warning" and text.startswith(
+        "how Spark accesses object stores cannot be checked: cluster 'lake': "
+    )
     with connect_server(tmp_path, "bare") as server:
         refused = "cluster 'lake': Spark has no connector for s3://lake, and shares no folder with this machine"
         assert said(f"{server.interfaces.execute.endpoint}/;use_ssl=false") == ("problem", refused)
@@ -588,9 +604,9 @@ def test_how_spark_gets_at_object_stores(installed: Installed, tmp_path: Path) -
     ("answer", "status", "said"),
     [
         (405, "ok", "answers"),
-        (403, "warning", r"refuses us \(403\): lineage waits"),
+        (403, "warning", r"refuses access \(403\): lineage waits"),
         (502, "warning", "answers 502: lineage waits"),
-        (302, "warning", "leads elsewhere: lineage waits"),
+        (302, "warning", "redirects elsewhere: lineage waits"),
     ],
 )
 def test_who_collects_lineage(installed: Installed, answer: int, status: str, said: str) -> None:

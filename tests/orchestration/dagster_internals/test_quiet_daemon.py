@@ -60,7 +60,7 @@ def test_an_error_that_stays_is_said_every_ten_minutes(logger: logging.Logger) -
         record.created = at
         return bool(logger.filter(record))
 
-    refused = "lake: the store refuses it; asked again in {} s"
+    refused = "lake: the store refuses access; asked again in {} s"
     times = [0.0, 5, 300, 599, 600, 605]
     assert [is_printed(refused.format(int(at)), at) for at in times] == [True, False, False, False, True, False]
     assert is_printed("another", 606)

@@ -269,7 +269,7 @@ def _hangs(collector: Collected, world: World, status: int) -> None:
     [
         (_answers, 500, "the receiver answered 500"),
         (_answers, 401, "the receiver answered 401"),
-        (_answers, 302, "the receiver leads elsewhere: that is not its address"),
+        (_answers, 302, "the receiver redirects elsewhere: this is not its address"),
         (_is_dead, 0, "the receiver cannot be reached: ConnectionError"),
         (_hangs, 0, "the receiver did not answer within 0.5 s"),
     ],

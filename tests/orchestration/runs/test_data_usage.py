@@ -116,6 +116,6 @@ def test_strict_lineage_publishes_nothing_that_is_not_declared(tmp_path: Path) -
     assert str(caught.value) == (
         "process 'hourly-delays': aside.py: reads names 2013-01-01T05:00Z, which is no input; "
         f"reads {tmp_path}/other, which is of no feed; writes {tmp_path}/aside, which is no output: "
-        "declare that in the process, or take strict_lineage out of it"
+        "declare that in the process, or remove strict_lineage from it"
     )
     assert not (tmp_path / "data/primary/delays").exists()

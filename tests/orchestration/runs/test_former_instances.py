@@ -63,9 +63,9 @@ def test_hours_that_lie_in_the_folder_of_a_day_are_not_replaced(ledger: Ledger, 
     with pytest.raises(StorageError) as told:
         require_apart(ledger, store, feed, DAY, day)
     assert str(told.value) == (
-        "cluster 'primary': instance 2013-01-02T00:00Z of former would replace what is not its own: "
-        f"{lies}, in its folder, is instance 2013-01-02T01:00Z of an earlier definition: give the feed another path or "
-        "its former frequency, or move that away"
+        "cluster 'primary': instance 2013-01-02T00:00Z of former would overwrite data that is not its own: "
+        f"{lies}, in its folder, is instance 2013-01-02T01:00Z of an earlier definition: give the feed another path "
+        "or its former frequency, or move that data away"
     )
     line = feed_timeline(feed, "primary")
     with ledger.engine.connect() as connection:

@@ -195,7 +195,7 @@ def test_a_definition_that_is_changed_meanwhile_holds_for_the_other_instances(
     engine.during = change
     assert world.execute("changed").success
     assert engine.computed == NOMINALS[:1]
-    reason = "process changed was changed since its run began: a later run looks at it anew"
+    reason = "process changed was changed after its run began: a later run checks it again"
     waiting = (InstanceState.WAITING, 0, reason)
     assert [(one.state, one.failures, one.reason) for one in world.records("changed")[1:]] == [waiting] * 5
     engine.during = lambda task: None

@@ -43,7 +43,7 @@ def test_a_secret_that_was_asked_for_as_text_is_not_taken(value: str) -> None:
 
 
 WRONG = {
-    "what says which instance it is": (("nominalTime", "x"), "property 'nominalTime' says which instance it is"),
+    "what says which instance it is": (("nominalTime", "x"), "property 'nominalTime' identifies the instance"),
     "a hole that nothing fills": (("factor", "${nope}"), "property factor=${nope}: '${nope}': unknown variable"),
     "a secret": (("api_token", "hush"), "property api_token holds a secret, and what is asked for is kept: ask with"),
     "a password in a URL": (("url", "x://u:hush@h/"), "property url holds a secret, and what is asked for is kept"),

@@ -287,7 +287,7 @@ def test_what_is_replaced_is_kept_and_restored(stored: Sample) -> None:
     paths = InstancePaths(stored.feed, stored.cluster)
     assert list(evict_versions(stored.store, paths, [verdict])) == [(verdict, None)]
     assert stored.kind.kept_versions(stored.feed.name) == []
-    with pytest.raises(StorageError, match=f"there is no version {second}: it was not kept, or went already"):
+    with pytest.raises(StorageError, match=f"there is no version {second}: it was not kept, or is removed already"):
         stored.kind.restore("daily", target, second)
     assert stored.numbers() == [1, 2]
 

@@ -154,7 +154,7 @@ def test_what_was_taken_away_by_hand_is_restored(store: ClusterStore, tmp_path: 
 def test_a_version_that_is_not_kept_is_refused(store: ClusterStore, version: str) -> None:
     publish(store, "one")
     publish(store, "two")
-    with pytest.raises(StorageError, match=r"raw: there is no version .*: it was not kept, or went already"):
+    with pytest.raises(StorageError, match=r"raw: there is no version .*: it was not kept, or is removed already"):
         kind_of(store).restore("raw", TARGET, version)
     assert present(store) == "two"
 

@@ -287,7 +287,8 @@ def test_another_run_is_kept_out_until_it_is_killed(store: ClusterStore) -> None
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     assert str(raised.value) == (
-        f"{KEY}: {PATH} on cluster 'primary' is being written by another run: let it end, or end it, and run this again"
+        f"{KEY}: {PATH} on cluster 'primary' is being written by another run: wait until it has ended, or end it, and "
+        "run this again"
     )
     publish(store, {"part-0": "new"})
     assert contents(store) == {"part-0": "new", "_SUCCESS": ""}
@@ -341,8 +342,8 @@ def test_staging_on_another_file_system_is_found_out_before_anything_is_computed
             pytest.fail("entered")
         assert str(raised.value).startswith(
             f"cluster 'primary': cannot prepare {tmp_path}/a/b: the staging location is on another file system than "
-            "the data, so nothing can be moved at once: set locations.staging of the cluster to a folder on the file "
-            f"system of the data ({elsewhere}/staging/"
+            "the data, so nothing can be moved in one step: set locations.staging of the cluster to a folder on the "
+            f"file system of the data ({elsewhere}/staging/"
         )
         assert left_in_staging(store) == []
 
@@ -365,7 +366,7 @@ def test_credentials_that_a_store_refuses_are_said_in_a_sentence() -> None:
     with pytest.raises(StorageError) as raised, explained("lake", "look at /x"):
         raise PermissionError("The AWS Access Key Id you provided does not exist in our records.")  # as s3fs does
     assert str(raised.value).startswith(
-        "cluster 'lake': cannot look at /x: the store refuses it to these credentials: "
+        "cluster 'lake': cannot look at /x: the store refuses access with these credentials: "
     )
 
 

@@ -149,7 +149,9 @@ def test_a_version_is_restored_by_one_write(
     assert (done.version, is_new, present(store, staging), kept(store)) == (one, True, 1, {two})
     assert names(store, PATH) == before
     assert kind.restore("raw", TARGET, one)[1] is False
-    with pytest.raises(StorageError, match=r"^raw: /raw/2013/01/01: there is no version v: it was not kept, or went"):
+    with pytest.raises(
+        StorageError, match=r"^raw: /raw/2013/01/01: there is no version v: it was not kept, or is removed"
+    ):
         kind.restore("raw", TARGET, "v")
     land(store, {"part": b"x"}, f"{PATH}/{pointer(store).kept[two]}")
     with pytest.raises(StorageError, match=f"is not version {two} any more: somebody changed it"):

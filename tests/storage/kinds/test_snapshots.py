@@ -89,7 +89,7 @@ def test_what_it_lacks_is_said(kind: StorageKind) -> None:
 def test_without_files_nobody_knows_when(kind: StorageKind) -> None:
     write(kind, FLAG, b"")
     assert not is_there(kind, FEED, FIRST, PATH, CLOCK)
-    said = f"nobody knows when {kind.store.shown(PATH)} was refreshed: it has no files with a time"
+    said = f"when {kind.store.shown(PATH)} was refreshed is unknown: it has no files with a time"
     assert why_not_there(kind, FEED, FIRST, PATH, CLOCK) == (True, said)
     assert list(collect_snapshot(kind, FEED, [(FIRST, NOW)], {}, CLOCK, NOW)) == []
 

@@ -131,14 +131,14 @@ def _parsed(sql: str, statements: tuple[Statement, ...], views: Collection[str])
         known |= {one.alias_or_name.lower() for one in tree.find_all(exp.CTE, exp.TableAlias, exp.Lateral)}
         made = (one.this for one in tree.find_all(exp.Create, exp.Cache))
         known |= {one.name.lower() for target in made for one in target.find_all(exp.Table)}
-    told: set[str] = set()
+    reported: set[str] = set()
     for statement, tree in trees:
         for table in tree.find_all(exp.Table):
             name = table.name
             is_plain = isinstance(table.this, exp.Identifier) and not table.db and not table.catalog
-            if not is_plain or name.lower() in known | told or name.startswith("__"):
+            if not is_plain or name.lower() in known | reported or name.startswith("__"):
                 continue
-            told.add(name.lower())
+            reported.add(name.lower())
             place = re.search(rf"(?i)(?<![\w.]){re.escape(name)}(?!\w)", statement.text)
             inputs = ", ".join(sorted(views)) or "none"
             said = f"there is no input and no view {name!r}{_nearest(name, views)}; the inputs are {inputs}"

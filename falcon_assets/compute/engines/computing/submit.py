@@ -62,8 +62,8 @@ def submit(task: WorkflowTask, file: str, args: Sequence[str], main_class: str |
         events = Path(made, "events")  # what is made so is its owner's only
         events.mkdir()
         secrets = _properties_file(task, Path(made, "secrets.conf"))
-        told, capture = uuid4().hex, Path(made, "captured.json")
-        confs = _confs(task, events) | {INSTANCE: told, FILE: str(capture)}
+        instance_id, capture = uuid4().hex, Path(made, "captured.json")
+        confs = _confs(task, events) | {INSTANCE: instance_id, FILE: str(capture)}
         environ = child_environ(token)
         listener = Loading() if is_connect(endpoint) else loading(task.executor.home, environ, confs)
         log = folder / log_name(task.run_id, Path(made).name.removeprefix("events-"))
@@ -79,10 +79,10 @@ def submit(task: WorkflowTask, file: str, args: Sequence[str], main_class: str |
             ended += f" ({hint})"
         said = _cause(log, token)
         raise WorkflowError(f"{path}: spark-submit {ended}; its log is {log}" + (f" and says:\n{said}" if said else ""))
-    records = {data.name: _count(task, data, f"{path}: the program ended well", log) for data in task.outputs}
+    records = {data.name: _count(task, data, f"{path}: the program succeeded", log) for data in task.outputs}
     if is_connect(endpoint):
         session = task.executor.session()
-        application, captured = application_id(session), captured_by_server(session, told)
+        application, captured = application_id(session), captured_by_server(session, instance_id)
     return WorkflowResult(records, application, captured)
 
 
@@ -144,7 +144,7 @@ def _command(task: WorkflowTask, main_class: str | None, confs: Mapping[str, str
     libs = libs_of(task.entity_root, task.workflow.lib)
     if is_connect(endpoint) and libs.jars:
         jars = ", ".join(jar.name for jar in libs.jars)
-        raise WorkflowError(f"{jars}: a program cannot bring jars to a Spark Connect server: give them to the server")
+        raise WorkflowError(f"{jars}: a program cannot add jars to a Spark Connect server: install them on the server")
     for option, files in (("--jars", libs.jars), ("--py-files", libs.python)):
         command += [option, ",".join(map(str, files))] if files else []
     if main_class:
@@ -181,8 +181,8 @@ def _arguments(task: WorkflowTask, args: Sequence[str], path: Path) -> list[str]
 def _folders(data: InputData) -> str:
     if table := next((one.layout.name for one in data.partitions if one.columns), None):
         raise WorkflowError(
-            f"input {data.name!r} (feed {data.feed.name!r}): files of {table} name columns otherwise than it "
-            "does, which a program that reads files cannot know: rewrite the table, or use another engine"
+            f"input {data.name!r} (feed {data.feed.name!r}): files of {table} have other column names than the table, "
+            "which a program that reads files cannot map: rewrite the data files of the table, or use another engine"
         )
     if wrong := [url for url in data.urls if "," in url]:
         raise WorkflowError(

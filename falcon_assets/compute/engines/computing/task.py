@@ -106,7 +106,7 @@ class WorkflowTask:
         return self.executor.cluster
 
     def __post_init__(self) -> None:
-        told = Instance(
+        own = Instance(
             process=self.process,
             cluster=self.cluster.name,
             nominal_time=self.nominal,
@@ -114,7 +114,7 @@ class WorkflowTask:
             inputs={data.name: data.urls for data in self.inputs},
             outputs={data.name: data.url for data in self.outputs},
         )
-        object.__setattr__(self, "instance", told)
+        object.__setattr__(self, "instance", own)
 
         # What its stores have from the environment reaches workflows by settings only, which are named so.
         keep_secret(secret_properties({**self.cluster.properties, **self.properties, **self.settings}))

@@ -77,7 +77,7 @@ def utf8(url: str) -> str:
     try:
         url.encode()
     except UnicodeEncodeError:
-        raise WorkflowError(f"{shown(url)}: Spark cannot be told a path that is not UTF-8: rename the folder") from None
+        raise WorkflowError(f"{shown(url)}: Spark cannot read a path that is not UTF-8: rename the folder") from None
     return url
 
 
@@ -150,8 +150,8 @@ def input_of_failure(inputs: Iterable[InputData], text: str) -> InputData | None
     """Returns the input with the file that Spark reports as unreadable; None: the text reports none."""
     if _UNREADABLE not in text:
         return None
-    told = unquote(text)
-    found = [(len(path), data) for data in inputs for path in map(path_of, data.urls) if f"{path}/" in told]
+    decoded = unquote(text)
+    found = [(len(path), data) for data in inputs for path in map(path_of, data.urls) if f"{path}/" in decoded]
     return max(found, key=lambda one: one[0])[1] if found else None
 
 
@@ -200,7 +200,7 @@ def _refused(data: InputData, url: str, missed: list[str], added: list[str], siz
             f"{''.join(f'; {reason}' for reason in reasons if reason)}"
         )
     if added:
-        said.append(f"Spark reads what is no data file of {shown(url)}: {_few(added, url)}")
+        said.append(f"Spark also reads files that are not data files of {shown(url)}: {_few(added, url)}")
     return WorkflowError(f"input {data.name!r} (feed {data.feed.name!r}): {'; '.join(said)}")
 
 
@@ -226,6 +226,6 @@ def _reason(data: InputData, name: str) -> str:
     if base == data.feed.availability_flag:
         return f"Spark leaves out every file that is named like the availability flag {base}: rename the file"
     if is_hidden(base):
-        return "Spark takes a file of such a name for hidden: rename it"
+        return "Spark treats files with such a name as hidden: rename it"
     own = [key for key in data.feed.options if key.lower() in ("recursivefilelookup", "basepath")]
-    return f"the feed's option {own[0]} says so: take it out" if own else ""
+    return f"the feed's option {own[0]} excludes them: remove it" if own else ""

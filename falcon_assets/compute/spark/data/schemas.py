@@ -34,13 +34,13 @@ def avro_schema(reader: DataFrameReader, data: InputData, files: Sequence[str]) 
         for file, schema in zip(files, schemas, strict=True):
             known, other = merged(known, schema)
             if other:
-                told = [
+                differences = [
                     f"{name} is {now} in {shown(path_of(file))} and {before} in files before it"
                     for name, before, now in other
                 ]
                 raise WorkflowError(
-                    f"{data.title}: the files have no common schema: {'; '.join(told)}: declare `schema:` in the feed, "
-                    "or have the file written anew"
+                    f"{data.title}: the files have no common schema: {'; '.join(differences)}: declare `schema:` in the feed, "
+                    "or write the file again"
                 )
     return known
 
@@ -140,7 +140,7 @@ def _unlike(reader: DataFrameReader, data: InputData, files: Sequence[str]) -> W
     ]
     return WorkflowError(
         f"{data.title}: the files have no common schema: {'; '.join(other)}: declare `schema:` in the feed, "
-        "or have the file written anew"
+        "or write the file again"
     )
 
 
@@ -166,7 +166,7 @@ def _broken(reader: DataFrameReader, data: InputData, paths: Sequence[str]) -> W
     more = " and more" if len(counts) > _SHOWN else ""
     return WorkflowError(
         f"{data.title}: records are no {data.feed.format.upper()}, so many in each file: {', '.join(texts)}{more}: "
-        "correct them, or say in the feed's options what becomes of them (`mode: DROPMALFORMED`)"
+        "correct them, or drop them by the feed's option `mode: DROPMALFORMED`"
     )
 
 

@@ -177,7 +177,7 @@ def instance_logs(
         if chosen is None:
             known = ", ".join(str(one.attempt) for one in runs) or "none"
             what = f"{info.entity} {format_instant(instance)}"
-            raise UnknownInstanceError(f"no run is known that was attempt {attempt} of {what}; known are: {known}")
+            raise UnknownInstanceError(f"no run is known for attempt {attempt} of {what}; known attempts: {known}")
     return InstanceLogs(info, runs, chosen, workload, installation)
 
 

@@ -52,7 +52,7 @@ def _staged(store: ClusterStore, path: str, flag: str | None, folder: Path) -> R
     for attempt in range(_ATTEMPTS):
         listed = _listed(store, path, flag)
         if flag and not store.fs.exists(f"{store.path(path)}/{flag}"):
-            raise StorageError(f"cluster {store.cluster.name!r}: {path} is not complete any more: {flag} went")
+            raise StorageError(f"cluster {store.cluster.name!r}: {path} is not complete any more: {flag} was removed")
         place = str(folder / str(attempt) / path.rstrip("/").rpartition("/")[2])  # its ending may say how it is packed
         failed, copied = None, list[CopiedFile]()
         try:

@@ -76,7 +76,7 @@ class VersionSwitch:
             if present.version == version:
                 return present, False
         if known is None or version not in known.kept:
-            raise StorageError(f"{self._where}: there is no version {version}: it was not kept, or went already")
+            raise StorageError(f"{self._where}: there is no version {version}: it was not kept, or is removed already")
         folder = known.kept[version]
         found = self._version_of(folder)
         if found.version != version:

@@ -60,7 +60,7 @@ class RenamePublication:
                     if not held.enter_context(self._store.files.locked(f"{swap.folder}.lock", _LOCK_SECONDS)):
                         raise BeingWrittenError(
                             f"{self._process_key}: {swap.target.path} on cluster {self._cluster!r} is being written "
-                            "by another run: let it end, or end it, and run this again"
+                            "by another run: wait until it has ended, or end it, and run this again"
                         )
                     held.callback(self._give_up, swap)
                     swap.prepare()

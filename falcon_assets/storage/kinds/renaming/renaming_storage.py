@@ -69,7 +69,7 @@ class RenamingStorage(FileStorage):
                     return present, False
             kept = next((one for one in versions.of_feed(keeps.feed, keeps.instance) if one.version == version), None)
             if kept is None:
-                raise StorageError(f"{key}: there is no version {version}: it was not kept, or went already")
+                raise StorageError(f"{key}: there is no version {version}: it was not kept, or is removed already")
             place, found = store.path(kept.path), self.version(kept.path, output.flag)
             if found.version != version:
                 raise StorageError(

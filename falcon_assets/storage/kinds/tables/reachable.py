@@ -43,8 +43,8 @@ def within_reach(
     if store is None:
         return [*partitions]
     if staging is None:
-        told = {place: folder.path(place) for one in partitions for place in one.places}
-        urls = {place: spark_url(store, path) if path else place for place, path in told.items()}
+        paths = {place: folder.path(place) for one in partitions for place in one.places}
+        urls = {place: spark_url(store, path) if path else place for place, path in paths.items()}
         return [replace(one, places=tuple(urls[place] for place in one.places)) for one in partitions]
     area = held.enter_context(staging.folder())
     return [_copied(store, folder, one, area / str(number)) for number, one in enumerate(partitions)]

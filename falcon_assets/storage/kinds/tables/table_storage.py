@@ -76,7 +76,7 @@ def restored(
         kept = KeptPartitions(versions)
         old = kept.get(of, version)
         if old is None:
-            raise StorageError(f"{key}: there is no version {version}: it was not kept, or went already")
+            raise StorageError(f"{key}: there is no version {version}: it was not kept, or is removed already")
         cannot = f"{key}: version {version} cannot be restored"
         if lost := old.lost(versions.folder):
             raise StorageError(

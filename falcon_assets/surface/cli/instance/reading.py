@@ -26,12 +26,12 @@ def _show_counts(found: Page[InstanceCounts]) -> None:
 
 
 def _show(page: InstancePage) -> None:
-    told = (
+    fields = (
         ("files", "bytes", "landed", "expires", "replicated")
         if any(isinstance(one, FeedInstanceInfo) for one in page.items)
         else ("attempt", "started", "ended")
     )
-    table = _table("cluster", "instance", "state", *told)
+    table = _table("cluster", "instance", "state", *fields)
     table.add_column("reason", overflow="fold")
     for one in page.items:
         reason = shown(one_line(one.reason["text"])) if one.reason else ""

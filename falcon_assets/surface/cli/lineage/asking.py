@@ -73,7 +73,7 @@ def path(asked: LineagePath, limit: int, as_json: bool, as_dot: bool, html: NewF
 def _show_difference(found: Difference) -> None:
     for sign, one in (("-", found.before), ("+", found.after)):
         click.echo(f"{sign} {named(one)}  {status(one)}{made(one)}")
-    for cause in found.causes or ["nothing that is recorded differs, but the run"]:
+    for cause in found.causes or ["nothing that is recorded differs except the run"]:
         click.echo(f"  {printable(cause)}")
     for changed in found.inputs:
         where, name, at = changed.place
@@ -87,7 +87,7 @@ diff = command(DiffVersions, _show_difference)
 def _details(found: Lineage) -> None:
     one = found.version
     click.echo(f"{named(one)}  {status(one)}{made(one)}")
-    told = {
+    fields = {
         "version": one.version,
         "lifecycle status": _lifecycle(found.lifecycle),
         "code": found.code.code if found.code else None,
@@ -105,7 +105,7 @@ def _details(found: Lineage) -> None:
         "kept at": one.kept_at,
         "archived to": one.archived_to,
     }
-    for name, value in told.items():
+    for name, value in fields.items():
         if value is not None:
             click.echo(f"  {name}: {printable(str(value))}")
     for warning in one.warnings:
