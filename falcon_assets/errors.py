@@ -60,7 +60,7 @@ class Problem:
         key_path: Which key, dotted, list items by index (``clusters[0].retention.limit``); "" = the document.
         message: The rule that is broken, with the offending value, and the nearest legal value if there is any.
         snippet: The source line at ``position``, without its line break.
-        is_warning: The definitions work as they are: they load, and only those who ask are told.
+        is_warning: The definitions work as they are: they load, and only those who ask see it.
         is_doubt: Of a warning: nobody knows whether it is right, so it is never made a problem.
     """
 
@@ -100,7 +100,7 @@ def sorted_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 
 def listed_problems(problems: Iterable[Problem]) -> list[str]:
-    """The lines that tell them, each with its source line."""
+    """Their lines, each with its source line."""
     return [line for problem in problems for line in (str(problem), problem.excerpt) if line]
 
 

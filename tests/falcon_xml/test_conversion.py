@@ -472,8 +472,8 @@ DATASOURCE = """<datasource name="db" colo="east" type="mysql" xmlns="uri:falcon
     "text, why",
     [
         (DATASOURCE, "there are no datasources here"),
-        ("<workflow-app xmlns='uri:oozie:workflow:0.3'/>", "it is no cluster, feed or process"),
-        ("<feed xmlns='http://www.w3.org/2005/Atom'/>", "it is no cluster, feed or process"),
+        ("<workflow-app xmlns='uri:oozie:workflow:0.3'/>", "it is not a cluster, feed or process"),
+        ("<feed xmlns='http://www.w3.org/2005/Atom'/>", "it is not a cluster, feed or process"),
     ],
 )
 def test_what_is_no_entity(text: str, why: str) -> None:

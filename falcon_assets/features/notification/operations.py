@@ -91,7 +91,6 @@ class SendTest(Operation):
     def run(self, installation: Installation) -> TriedReceivers:
         """Records nothing.
 
-<<<<<<< HEAD
         Raises:
             UnknownEntityError: there is none of that name.
             SettingsError: it has no notification.
@@ -103,41 +102,14 @@ class SendTest(Operation):
         notification = entity.notification or settings.notification
         if notification is None:
             raise SettingsError(
-                f"nobody is told what becomes of {entity.kind} {entity.name!r}: declare its notification, or set "
+                f"nobody is notified of {entity.kind} {entity.name!r}: declare its notification, or set "
                 "FALCON_NOTIFICATION_TO"
             )
-        told = ", ".join(one.value for one in notification.on)
-        said = f"This is a test. You are told of {entity.kind} {entity.name}: {told}."
+        events = ", ".join(one.value for one in notification.on)
+        said = f"This is a test. You are notified of {entity.kind} {entity.name}: {events}."
         message = Message("test", f"falcon: a test for {entity.kind} {entity.name}", said)
         names = dict.fromkeys(receiver.url.env for receiver in notification.to)
         return TriedReceivers({receiver: send(receiver, settings.environ, message) for receiver in names})
-=======
-
-def try_receivers(installation: Installation, name: str) -> dict[str, str]:
-    """Sends a test message to each receiver of a feed or process, from this process; records nothing.
-
-    Returns:
-        The variable with the URL -> why it failed, "" where it did not.
-
-    Raises:
-        UnknownEntityError: there is none of that name.
-        SettingsError: it has no notification.
-        DeniedError: the user may not read it.
-    """
-    entity = _entity(installation, name)
-    require_readable(installation, "notification test", [entity])
-    settings = installation.settings
-    notification = entity.notification or settings.notification
-    if notification is None:
-        raise SettingsError(
-            f"nobody is notified of {entity.kind} {name!r}: declare its notification, or set FALCON_NOTIFICATION_TO"
-        )
-    events = ", ".join(one.value for one in notification.on)
-    said = f"This is a test. You are notified of {entity.kind} {name}: {events}."
-    message = Message("test", f"falcon: a test for {entity.kind} {name}", said)
-    names = dict.fromkeys(receiver.url.env for receiver in notification.to)
-    return {receiver: send(receiver, settings.environ, message) for receiver in names}
->>>>>>> fbb750d3 (Messages say what is wrong in the words of the field; a refused login is no silence; variables say what they hold)
 
 
 def _entity(installation: Installation, name: str) -> Feed | Process:

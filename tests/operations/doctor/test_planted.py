@@ -315,8 +315,8 @@ PLANTED: list[tuple[Callable[[Installed], None], str, Said]] = [
         "PYSPARK_PYTHON is /opt/nowhere/python3, which is not a program here: every function in Python fails",
         "leave PYSPARK_PYTHON out to use this Python, or name one that exists")),
     (receiver_without_service, "receivers", ("receivers", "problem",
-        r"TEAM does not hold one URL that apprise knows \(FALCON_NOTIFICATION_TO names it\): no notification arrives "
-        r"there",
+        r"TEAM does not hold one URL that apprise knows \(FALCON_NOTIFICATION_TO names it\): it gets no "
+        r"notifications",
         "fix TEAM here and wherever Dagster runs, .*")),
     (without_dagster_yaml, "instance", ("instance", "problem",
         "there is no dagster.yaml in DAGSTER_HOME /.*/empty: Dagster keeps its history in SQLite there",

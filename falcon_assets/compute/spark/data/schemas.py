@@ -39,8 +39,8 @@ def avro_schema(reader: DataFrameReader, data: InputData, files: Sequence[str]) 
                     for name, before, now in other
                 ]
                 raise WorkflowError(
-                    f"{data.title}: the files have no common schema: {'; '.join(differences)}: declare `schema:` in the feed, "
-                    "or write the file again"
+                    f"{data.title}: the files have no common schema: {'; '.join(differences)}: declare `schema:` in "
+                    "the feed, or write the file again"
                 )
     return known
 
