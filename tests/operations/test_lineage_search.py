@@ -109,7 +109,7 @@ def test_parts(world: Installation) -> None:
         ("exists=perhaps", "there is no exists 'perhaps'; there is: true, false"),
         ("feed>raw", "only numbers and times are greater or less"),
         ("bytes=many", "'many' is not a whole number, as bytes is"),
-        ("bytes=99999999999999999999", "is no whole number"),
+        ("bytes=99999999999999999999", "is not a whole number"),
         ("instance=today", "'today' is not an instant"),
     ],
 )

@@ -19,7 +19,7 @@ from falcon_assets.operations.paging import MOST, Query
         (Query, {"limit": -1}, f"limit -1 must be from 0 to {MOST}"),
         (Query, {"limit": 10**30}, f"limit {10**30} must be from 0 to {MOST}"),
         (InstanceQuery, {"limit": 0}, f"limit 0 must be from 1 to {MOST}"),
-        (InstanceQuery, {"limit": 10**30}, f"limit {10**30} is none from 1 to {MOST}"),
+        (InstanceQuery, {"limit": 10**30}, f"limit {10**30} must be from 1 to {MOST}"),
         (InstanceQuery, {"sort": ""}, "there is no field ''; there is: entity, instance, started, attempt"),
         (InstanceQuery, {"sort": "--entity"}, "there is no field '-entity'*; there is: *"),
     ],
