@@ -43,8 +43,8 @@ def test_what_can_be_used(endpoint: str) -> None:
             "iceberg+postgresql://etl:secret@db/lake",
             "a password must not stand here: use PGPASSWORD or the file .pgpass of PostgreSQL",
         ),
-        ("iceberg+postgresql://[", f"that is no URL: {LEGAL}"),
-        ("iceberg+postgresql://etl@db:none/lake", f"that is no URL: {LEGAL}"),
+        ("iceberg+postgresql://[", f"it is not a URL: {LEGAL}"),
+        ("iceberg+postgresql://etl@db:none/lake", f"it is not a URL: {LEGAL}"),
     ],
 )
 def test_what_cannot_is_told(endpoint: str, why: str) -> None:

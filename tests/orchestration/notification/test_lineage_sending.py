@@ -170,7 +170,7 @@ def said(collector: Collected) -> list[tuple[str, str]]:
 
 def test_a_run_is_sent_in_the_next_tick_and_once(world: World, collector: Collected) -> None:
     world.runs(1, run_id(1))
-    assert [str(one) for one in world.tick()] == ["FALCON_OPENLINEAGE_URL was told 1 event"]
+    assert [str(one) for one in world.tick()] == ["FALCON_OPENLINEAGE_URL was sent 1 event"]
     assert said(collector) == [("START", "01:00:00"), ("COMPLETE", "01:00:30")]
     assert {(path, key) for path, key, _ in collector.requests} == {("/api/v1/lineage", f"Bearer {KEY}")}
     end = collector.events[1]
@@ -331,7 +331,7 @@ def test_what_the_receiver_never_takes_delays_nothing(world: World, collector: C
     collector.refuses = {known}
     world.runs(2, run_id(2))
     (one,) = world.tick(minutes=1)
-    assert str(one) == "FALCON_OPENLINEAGE_URL was told 2 events, and refused 1 of them"
+    assert str(one) == "FALCON_OPENLINEAGE_URL was sent 2 events, and refused 1 of them"
     assert world.counts() == {"GIVEN_UP": 1, "SENT": 1}
 
 
@@ -396,7 +396,7 @@ def test_the_sensor_is_there_for_it_alone(world: World, collector: Collected) ->
         (sensor,) = sensors()
         world.runs(1, run_id(1))
         tick = sensor.evaluate_tick(dg.build_sensor_context(instance=world.instance))
-        assert tick.skip_message == "1 event to tell; 1 message sent"
+        assert tick.skip_message == "1 event noted; 1 message sent"
         assert said(collector) == [("START", "01:00:00"), ("COMPLETE", "01:00:30")]
         world.points_to("")
         assert sensors() == []

@@ -163,7 +163,7 @@ def test_the_first_event_is_told_at_once_and_those_of_the_next_minutes_together(
     world: World, hook: Received, mails: Received
 ) -> None:
     world.comes_to(1, F, F, reason="no such table\nsecond line")
-    assert [str(one) for one in world.tick()] == ["HOOK was told 1 event", "MAIL was told 1 event"]
+    assert [str(one) for one in world.tick()] == ["HOOK was sent 1 event", "MAIL was sent 1 event"]
     title, said, key = hook.messages[0]
     assert title == "falcon: FAILED process hourly on primary 2013-01-01T01:00Z"
     assert said.splitlines() == [
@@ -395,9 +395,9 @@ def test_the_code_location_has_a_sensor_where_somebody_is_told(world: World, hoo
     world.settings = replace(world.settings, environ={**world.settings.environ, "MAIL": ""})
     (sensor,) = sensors()
     world.comes_to(1, F, F)
-    assert tick() == "2 events to tell; 1 message sent"
+    assert tick() == "2 events noted; 1 message sent"
     assert hook.titles == ["falcon: FAILED process hourly on primary 2013-01-01T01:00Z"]
-    assert tick() == "0 events to tell; 0 messages sent"
+    assert tick() == "0 events noted; 0 messages sent"
     world.declares("hourly", "")
     world.declares("raw", "")
     assert sensors() == []
