@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import cycle
 from typing import Any
 
-from sqlalchemy import Engine, Table, create_engine, delete, select, text
+from sqlalchemy import Engine, Row, Table, create_engine, delete, select, text
 
 from falcon_assets.history.events.event_log import Fact, Logged
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
@@ -18,7 +18,7 @@ from falcon_assets.history.tables import METADATA, PROJECTION
 from falcon_assets.planning.instance_record import InstanceState, LateChange
 from tests.waiting import wait_until
 
-Content = dict[str, list[tuple[Any, ...]]]
+Content = dict[str, list[Row[Any]]]
 Chunk = tuple[Sequence[Logged], int | None]
 START = datetime(2013, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -94,7 +94,7 @@ def content(engine: Engine) -> Content:
     """All columns of all rows of the projection."""
     with engine.connect() as connection:
         return {
-            table.name: sorted((tuple(row) for row in connection.execute(select(table))), key=repr)
+            table.name: sorted(connection.execute(select(table)), key=repr)
             for table in PROJECTION
         }
 

@@ -234,14 +234,16 @@ def test_a_rerun_replaces_what_was_consumed(engine: Engine) -> None:
     two = [Consumption("raw", hour(number), "v1") for number in range(2)]
     facts = [success(1, hour(0), *two), success(2, hour(1), two[0]), success(3, hour(0), two[1])]
     fold(engine, history_of(facts, [2]))
-    assert content(engine)["consumed"] == [
-        ("p", "primary", hour(0), "flights", "raw", hour(1), "v1", 0, None, False, "primary"),
-        ("p", "primary", hour(1), "flights", "raw", hour(0), "v1", 0, None, False, "primary"),
+    always = {"process": "p", "cluster": "primary", "input": "flights", "feed": "raw", "input_cluster": "primary"}
+    always |= {"version": "v1", "read_event": 0, "too_late": None, "stale": False}
+    assert [row._asdict() for row in content(engine)["consumed"]] == [
+        {**always, "nominal": hour(0), "instance": hour(1)},
+        {**always, "nominal": hour(1), "instance": hour(0)},
     ]
 
 
 def stale(engine: Engine) -> dict[tuple[str, int], bool]:
-    return {(row[3], (row[2] - hour(0)) // timedelta(hours=1)): row[9] for row in content(engine)["consumed"]}
+    return {(row.input, (row.nominal - hour(0)) // timedelta(hours=1)): row.stale for row in content(engine)["consumed"]}
 
 
 def test_what_changed_after_it_was_read_is_stale(engine: Engine) -> None:
@@ -249,7 +251,7 @@ def test_what_changed_after_it_was_read_is_stale(engine: Engine) -> None:
     assert fold(engine, history_of(facts, [7, 1, 3])) == len(facts)
     assert {place for (name, place), is_stale in stale(engine).items() if name == "rows" and is_stale} == {2, 6, 10}
     assert not any(is_stale for (name, _), is_stale in stale(engine).items() if name == "more")
-    assert {row[2]: row[16] for row in content(engine)["feed_instances"] if row[16]} == {hour(0): True, hour(6): True}
+    assert {row.instance: row.late for row in content(engine)["feed_instances"] if row.late} == {hour(0): True, hour(6): True}
     before = content(engine)
     assert rebuild(engine, history_of(facts, [5])) == len(facts)
     assert content(engine) == before

@@ -90,4 +90,4 @@ def test_a_reason_may_hold_what_the_database_cannot(engine: Engine) -> None:
     failed = InstanceChanged("p", "primary", T, InstanceState.FAILED, T, "bad \x00 and \udcff")
     (fact,) = asset_facts(1, failed.event(dg.AssetKey(["primary", "out"]), "2013"), T)
     assert fold(engine, history_of([Logged(1, fact, "run")])) == 1
-    assert content(engine)["process_instances"][0][4] == r"bad \x00 and \udcff"
+    assert content(engine)["process_instances"][0].reason == r"bad \x00 and \udcff"
