@@ -9,6 +9,7 @@ from benchmarks import (
     commands,
     coordinator,
     eviction,
+    frames,
     instance_lists,
     instances,
     landing,
@@ -39,6 +40,7 @@ BENCHMARKS = {
     "lineage": lineage.measure,
     "landing": landing.measure,
     "eviction": eviction.measure,
+    "frames": frames.measure,
     "replication": replication.measure,
     "tables": tables.measure,
 }

@@ -24,12 +24,14 @@ class Line:
         ours: Seconds of falcon_assets, of each round.
         plain: Seconds of plain code in the same rounds.
         bar: What the result should not be above; None where it is told for information.
+        unit: Of what is not compared with plain code.
     """
 
     what: str
     ours: tuple[float, ...]
     plain: tuple[float, ...] = ()
     bar: float | None = None
+    unit: str = " s"
 
     @property
     def each(self) -> tuple[float, ...]:
@@ -77,11 +79,11 @@ def show(lines: list[Line]) -> None:
 
 
 def _cells(line: Line) -> tuple[str, ...]:
-    unit = "x" if line.plain else " s"
+    unit = "x" if line.plain else line.unit
     return (
         line.what,
         str(len(line.ours)),
-        f"{_short(median(line.ours))} s",
+        f"{_short(median(line.ours))}{line.unit}",
         f"{_short(median(line.plain))} s" if line.plain else "",
         f"{_short(line.measured)}{unit}",
         f"{_short(min(line.each))}-{_short(max(line.each))}",

@@ -45,6 +45,21 @@ class ReadWhenAsked(Mapping[str, EntityT], Generic[EntityT]):
 
 
 @dataclass(frozen=True)
+class Relations:
+    """Which entities must be parsed for what, by name; of all colos.
+
+    Attributes:
+        writers: Feed -> the processes that write it, on any cluster.
+        replicated: Feeds that are copied to a cluster.
+        late: Processes that run again for late inputs.
+    """
+
+    writers: Mapping[str, Sequence[str]]
+    replicated: frozenset[str]
+    late: frozenset[str]
+
+
+@dataclass(frozen=True)
 class CheckedEntities:
     """All entities of a folder, without problems, by name and in the order of their files.
 
@@ -65,6 +80,7 @@ class CheckedEntities:
     critical: frozenset[str]
     secrets: frozenset[str]
     programs: WorkflowPaths
+    relations: Relations
 
 
 def summed_up(declared: Sequence[tuple[Entity, Position]], warnings: tuple[Problem, ...]) -> CheckedEntities:
@@ -82,7 +98,20 @@ def summed_up(declared: Sequence[tuple[Entity, Position]], warnings: tuple[Probl
         frozenset(name for name, feed in feeds.items() if feed.lifecycle_status == "critical"),
         frozenset(_secrets(clusters.values(), feeds.values(), processes.values())),
         workflow_paths(processes.values()),
+        relations(feeds.values(), processes.values()),
     )
+
+
+def relations(feeds: Iterable[Feed], processes: Iterable[Process]) -> Relations:
+    writers: dict[str, list[str]] = {}
+    late = set()
+    for process in processes:
+        for feed in dict.fromkeys(output.feed for output in process.outputs):
+            writers.setdefault(feed, []).append(process.name)
+        if process.late_process:
+            late.add(process.name)
+    replicated = (feed.name for feed in feeds if any(one.type == "target" for one in feed.clusters))
+    return Relations(writers, frozenset(replicated), frozenset(late))
 
 
 def _secrets(clusters: Iterable[Cluster], feeds: Iterable[Feed], processes: Iterable[Process]) -> Iterator[str]:

@@ -22,7 +22,7 @@ from typing import Any
 import pydantic
 
 from falcon_assets.base.file_locks import PRIVATE_FOLDER
-from falcon_assets.catalog.checked_entities import CheckedEntities, ReadWhenAsked
+from falcon_assets.catalog.checked_entities import CheckedEntities, ReadWhenAsked, Relations
 from falcon_assets.catalog.workflow_files import WorkflowPaths
 from falcon_assets.catalog.yaml_files.definition_files import shown_path
 from falcon_assets.errors import Position, Problem
@@ -67,6 +67,7 @@ def kept(home: Path, root: Path, key: str) -> CheckedEntities | None:
             frozenset(said["critical"]),
             frozenset(said["secrets"]),
             WorkflowPaths(tuple(said["files"]), tuple(said["libs"])),
+            Relations(said["writers"], frozenset(said["replicated"]), frozenset(said["late"])),
         )
     return None
 
@@ -82,6 +83,9 @@ def keep(home: Path, root: Path, key: str, found: CheckedEntities, documents: It
         "secrets": sorted(found.secrets),
         "files": found.programs.files,
         "libs": found.programs.libs,
+        "writers": found.relations.writers,
+        "replicated": sorted(found.relations.replicated),
+        "late": sorted(found.relations.late),
     }
     with suppress(OSError, ValueError, TypeError, RecursionError):
         for data in documents:

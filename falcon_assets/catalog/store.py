@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from falcon_assets.base.garbage_collection import gc_paused
 from falcon_assets.base.texts import keep_secret
-from falcon_assets.catalog.checked_entities import CheckedEntities
+from falcon_assets.catalog.checked_entities import CheckedEntities, Relations
 from falcon_assets.catalog.kept_entities import kept, key_of
 from falcon_assets.catalog.yaml_files.definition_files import read_contents, shown_path
 from falcon_assets.errors import MissingDefinitionsError, Position, Problem, UnknownEntityError
@@ -25,6 +25,7 @@ from falcon_assets.planning.workloads import (
     ReplicationWorkload,
     Workload,
     not_from_outside,
+    replicated_feed,
     replications_to,
 )
 
@@ -53,6 +54,7 @@ class EntityStore:
     processes: Mapping[str, Process]
     positions: Mapping[tuple[str, str], Position]
     everywhere: Mapping[str, Cluster]
+    relations: Relations
     warnings: tuple[Problem, ...] = ()
     left_out: frozenset[Edge] = frozenset()
     critical: frozenset[str] = frozenset()
@@ -73,7 +75,12 @@ class EntityStore:
 
     def producers(self, feed_name: str, cluster_name: str) -> tuple[ProcessWorkload, ...]:
         """Returns the processes that write the feed on that cluster: one at most, by the checks."""
-        return self._producers.get((feed_name, cluster_name), ())
+        names = (name for name in self.relations.writers.get(feed_name, ()) if name in self.processes)
+        return tuple(one for one in self.workloads_of(*names) if one.cluster == cluster_name)
+
+    def writers(self, feed_name: str, cluster_name: str) -> tuple[Workload, ...]:
+        """Returns the processes and replications that write the feed on that cluster."""
+        return (*self.producers(feed_name, cluster_name), *self.replications_to(feed_name, cluster_name))
 
     def landing_clock(self, feed: Feed, cluster_name: str, clock: Clock) -> Clock | None:
         """Returns ``clock`` if the feed lands from outside; None: processes or replications publish it there."""
@@ -81,7 +88,7 @@ class EntityStore:
 
     def replications_to(self, feed_name: str, cluster_name: str) -> tuple[ReplicationWorkload, ...]:
         """Returns the replications of the feed to that cluster, one per source."""
-        return self.replications.get((feed_name, cluster_name), ())
+        return self._replications_of(feed_name).get(cluster_name, ())
 
     @cached_property
     def sources(self) -> dict[str, set[str]]:
@@ -92,10 +99,7 @@ class EntityStore:
 
     @cached_property
     def process_workloads(self) -> tuple[ProcessWorkload, ...]:
-        pairs = (
-            (process, cluster) for process in self.processes.values() for cluster, _ in self.process_clusters(process)
-        )
-        return tuple(ProcessWorkload(process, cluster.name, self.feeds) for process, cluster in pairs)
+        return self.workloads_of(*self.processes)
 
     @cached_property
     def workloads(self) -> tuple[Workload, ...]:
@@ -115,11 +119,30 @@ class EntityStore:
         Raises:
             UnknownEntityError: there is no process of that name; names the nearest.
         """
-        chosen = [self.process(name) for name in processes]
-        return tuple(one for process in chosen for one in self.process_workloads if one.entity is process)
+        for name in processes:
+            if name not in self._of_processes:
+                process = self.process(name)
+                there = (cluster.name for cluster, _ in self.process_clusters(process))
+                made = tuple(ProcessWorkload(process, cluster, self.feeds) for cluster in there)
+                self._of_processes.setdefault(name, made)  # of two threads both get the same
+        return tuple(one for name in processes for one in self._of_processes[name])
+
+    def workloads_named(self, name: str) -> tuple[Workload, ...]:
+        """Returns the workloads of a process; else the replications of a feed, or those of that name."""
+        if name in self.processes:
+            return self.workloads_of(name)
+        feed = replicated_feed(name)
+        return tuple(one for found in self._replications_of(feed).values() for one in found if name in (feed, one.name))
 
     def workload(self, name: str, cluster_name: str) -> Workload | None:
-        return self._workloads.get((name, cluster_name))
+        found = self.workloads_named(name)
+        return next((one for one in found if (one.name, one.cluster) == (name, cluster_name)), None)
+
+    @cached_property
+    def late_workloads(self) -> tuple[Workload, ...]:
+        """The workloads that may run again for late inputs."""
+        late = self.workloads_of(*(name for name in self.processes if name in self.relations.late))
+        return (*late, *(one for found in self.replications.values() for one in found))
 
     def feed_clusters(self, feed: Feed) -> Iterator[tuple[Cluster, FeedCluster]]:
         """Only the clusters of this store, with the feed's settings for each."""
@@ -129,26 +152,29 @@ class EntityStore:
         return ((self.clusters[entry.name], entry) for entry in process.clusters if entry.name in self.clusters)
 
     @cached_property
-    def _producers(self) -> dict[tuple[str, str], tuple[ProcessWorkload, ...]]:
-        found: dict[tuple[str, str], tuple[ProcessWorkload, ...]] = {}
-        for workload in self.process_workloads:
-            for output in workload.outputs:
-                key = (output.feed, workload.cluster)
-                found[key] = (*found.get(key, ()), workload)
-        return found
-
-    @cached_property
     def replications(self) -> dict[tuple[str, str], tuple[ReplicationWorkload, ...]]:
-        return {
-            (feed.name, cluster.name): tuple(replications_to(feed, entry))
-            for feed in self.feeds.values()
-            for cluster, entry in self.feed_clusters(feed)
-            if entry.type == "target"
-        }
+        """Feed and target -> its replications, one per source."""
+        feeds = (name for name in self.feeds if name in self.relations.replicated)
+        return {(name, target): found for name in feeds for target, found in self._replications_of(name).items()}
 
     @cached_property
-    def _workloads(self) -> dict[tuple[str, str], Workload]:
-        return {(one.name, one.cluster): one for one in self.workloads}
+    def _of_processes(self) -> dict[str, tuple[ProcessWorkload, ...]]:
+        return {}
+
+    @cached_property
+    def _of_feeds(self) -> dict[str, dict[str, tuple[ReplicationWorkload, ...]]]:
+        return {}
+
+    def _replications_of(self, feed_name: str) -> Mapping[str, tuple[ReplicationWorkload, ...]]:
+        """Returns them by target."""
+        if feed_name not in self.relations.replicated or feed_name not in self.feeds:
+            return {}
+        if feed_name not in self._of_feeds:
+            feed = self.feeds[feed_name]
+            targets = ((cluster, entry) for cluster, entry in self.feed_clusters(feed) if entry.type == "target")
+            made = {cluster.name: tuple(replications_to(feed, entry)) for cluster, entry in targets}
+            self._of_feeds.setdefault(feed_name, made)
+        return self._of_feeds[feed_name]
 
     def in_colo(self, colo: str | None) -> EntityStore:
         """Returns the clusters of a colo and what is on them; raises UnknownEntityError if there are none."""
@@ -218,6 +244,7 @@ def _store(root: Path, found: CheckedEntities) -> EntityStore:
         found.processes,
         found.positions,
         dict(found.clusters),
+        found.relations,
         found.warnings,
         found.left_out,
         found.critical,

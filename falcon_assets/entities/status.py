@@ -24,6 +24,10 @@ class Status(str, Enum):
     SUSPENDED = "SUSPENDED"
 
 
+_FEW = 100
+"""Up to so many entities are asked for by name; for more, all are read."""
+
+
 @dataclass(frozen=True)
 class EntityStatus:
     """``since`` is on the falcon clock; ``commanded`` False: by ``schedule:`` in the definition."""
@@ -38,9 +42,13 @@ def statuses(
     connection: Connection, entities: Iterable[Feed | Process], now: datetime
 ) -> Mapping[tuple[str, str], EntityStatus]:
     """By (kind, name); records new entities and changes of ``schedule:`` as of ``now``."""
+    entities = list(entities)
+    asked = select(ENTITY_STATUS)
+    if len(entities) <= _FEW:
+        asked = asked.where(ENTITY_STATUS.c.name.in_([one.name for one in entities]))
     known = {
         (row.kind, row.name): EntityStatus(Status(row.status), row.since, row.commanded, row.scheduled_since)
-        for row in connection.execute(select(ENTITY_STATUS))
+        for row in connection.execute(asked)
     }
     found: dict[tuple[str, str], EntityStatus] = {}
     changed: dict[tuple[str, str], EntityStatus] = {}

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator
@@ -51,6 +51,7 @@ class Frequency(TextValue):
     }
 
     @classmethod
+    @lru_cache(maxsize=1024)
     def parse(cls, text: str) -> Frequency:
         """Reads ``hours(1)`` and the like.
 

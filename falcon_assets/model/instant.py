@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
@@ -13,6 +14,7 @@ from falcon_assets.errors import ExpressionError
 _PATTERN = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2})Z")
 
 
+@lru_cache(maxsize=1024)
 def parse_instant(text: str) -> datetime:
     """The aware UTC datetime that ``text`` says.
 

@@ -246,6 +246,11 @@ def replication_name(feed: str, source: str) -> str:
     return f"{feed} from {source}"
 
 
+def replicated_feed(name: str) -> str:
+    """Returns the feed of a replication; any other name as it is."""
+    return name.partition(" ")[0]
+
+
 def replication_pipeline(target: str) -> str:
     return f"{target}.replication"
 

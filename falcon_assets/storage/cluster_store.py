@@ -15,7 +15,6 @@ from falcon_assets.model.cluster import Cluster, ClusterLocations, StorageOption
 from falcon_assets.model.store_url import canonical_url, is_hdfs, is_mounted, store_url
 from falcon_assets.storage.errors import explanation, is_refusal
 from falcon_assets.storage.files.files_on import files_on
-from falcon_assets.storage.files.web_hdfs import WebHdfsFileSystem
 from falcon_assets.storage.roots import Root, RootGuard
 from falcon_assets.storage.store_options import ATTEMPTS, OBJECT_STORES, resolved_options
 
@@ -25,6 +24,8 @@ _HTTP_PORT, _HTTPS_PORT = 9870, 9871
 
 def open_hdfs(url: str, options: Mapping[str, Any]) -> tuple[AbstractFileSystem, str]:
     """Returns file system and path of a URL; asks nothing yet. ValueError: neither it nor an option names a host."""
+    from falcon_assets.storage.files.web_hdfs import WebHdfsFileSystem  # noqa: PLC0415 - its HTTP takes long to import
+
     split = urlsplit(url.replace("%", "%25").replace("#", "%23").replace("?", "%3F"))
     others = {name: value for name, value in options.items() if name != ADDRESSES}
     addresses = options.get(ADDRESSES) or _address(split.scheme, split.hostname, split.port)

@@ -181,6 +181,12 @@ def test_of_what_is_kept_only_that_is_read_that_is_asked_for(
     assert (found.left_out, found.critical, made) == (plain.left_out, plain.critical, [])
     assert found.feed("feed-3") is found.feeds["feed-3"]
     assert (found.feed("feed-3"), made) == (plain.feed("feed-3"), ["feed-3"])
+    for kept, fresh in (
+        (found.workload("process-3", "cluster-0"), plain.workload("process-3", "cluster-0")),
+        (found.writers("feed-33", "cluster-0")[0], plain.writers("feed-33", "cluster-0")[0]),
+    ):
+        assert kept and fresh and (kept.name, kept.outputs) == (fresh.name, fresh.outputs)
+    assert (found.replications, found.late_workloads, made) == ({}, (), ["feed-3"])
 
 
 def test_what_is_secret_of_kept_entities_is_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

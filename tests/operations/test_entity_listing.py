@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from falcon_assets.catalog.checked_entities import relations
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import QueryError, UnknownEntityError
 from falcon_assets.features.entities import dependencies
@@ -166,7 +167,7 @@ def test_definitions_are_gone_through_once(monkeypatch: pytest.MonkeyPatch) -> N
     reading = {name: {"name": "rows", "feed": name, "start": "now(0,0)", "end": "now(0,0)"} for name in feeds}
     processes = {f"p{name}": make_process(name=f"p{name}", inputs=[one], outputs=[]) for name, one in reading.items()}
     clusters = {cluster.name: cluster}
-    store = EntityStore(Path(), clusters, feeds, processes, {}, clusters)
+    store = EntityStore(Path(), clusters, feeds, processes, {}, clusters, relations(feeds.values(), processes.values()))
 
     def counted(entity: AnyEntity) -> Iterator[Need]:
         asked.append(entity.name)

@@ -105,9 +105,12 @@ def plain_content(path: Path) -> bytes:
         # Not blocking: opening a pipe would wait for somebody who writes into it.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
                 raise UnfitFileError("it is not a plain file")
-            raw = file.read(MAX_FILE_BYTES + 1)
+            raw = file.read(min(found.st_size, MAX_FILE_BYTES) + 1)  # room for more takes longer than the reading
+            if len(raw) > found.st_size:
+                raw += file.read(MAX_FILE_BYTES + 1 - len(raw))
     except OSError as error:
         raise UnfitFileError(f"the file cannot be read: {error.strerror}") from error
     if len(raw) > MAX_FILE_BYTES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from sqlalchemy import Connection
 
@@ -28,9 +28,7 @@ from falcon_assets.instances.rules.waiting import RerunPending
 from falcon_assets.instances.runs.run_locks import run_lock
 from falcon_assets.instances.store import known_instances as ledger
 from falcon_assets.instances.store.consumed import last_used
-from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
-from falcon_assets.model.process import Process
 from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.instance_record import InstanceRecord, KnownFeedInstance
@@ -62,6 +60,7 @@ class TriageAnswers:
         self._connection, self._store, self._settings, self._now = connection, store, settings, now
         self._automation = Automation(connection)
         self._runs: dict[str, KnownRun] = {}
+        self._statuses: dict[tuple[str, str], EntityStatus] = {}
         self._stores_left, self._asks_stores = stores, stores > 0
         self._slots = lru_cache(maxsize=None)(self._find_slots)
         self._newer = lru_cache(maxsize=None)(self._find_newer)
@@ -94,7 +93,11 @@ class TriageAnswers:
         return self._newer(workload)
 
     def is_scheduled(self, workload: Workload) -> bool | None:
-        status = self._statuses[workload.entity.kind, workload.entity.name].status
+        entity = workload.entity
+        key = (entity.kind, entity.name)
+        if key not in self._statuses:
+            self._statuses |= statuses(self._connection, [entity], self._now)
+        status = self._statuses[key].status
         return None if status is Status.SUSPENDED else status is Status.RUNNING
 
     def run(self, work: Work, record: InstanceRecord) -> tuple[str, Reason, tuple[Obstacle, ...]]:
@@ -136,11 +139,6 @@ class TriageAnswers:
         found = self._automation.sensor(cluster, "collector")
         # A coordinator that asks lives itself: by the daemon, or in falcon run, which needs none.
         return found if self._asks_stores else tuple(one for one in found if one.kind == "sensor")
-
-    @cached_property
-    def _statuses(self) -> Mapping[tuple[str, str], EntityStatus]:
-        entities: list[Feed | Process] = [*self._store.feeds.values(), *self._store.processes.values()]
-        return statuses(self._connection, entities, self._now)
 
     def _launching(self, work: Work) -> tuple[Obstacle, ...]:
         """Returns why the coordinator of an instance does nothing; empty: it works."""

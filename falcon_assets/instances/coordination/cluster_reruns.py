@@ -42,7 +42,7 @@ def reruns_on(
     less often than coordinators do.
     """
     clusters = _with_sources(store.sources, cluster)
-    watched = [key for key in late_inputs(store.workloads) if key[0] in clusters]
+    watched = [key for key in late_inputs(store.late_workloads) if key[0] in clusters]
     # In this order: a rerun that ends in between is alive in the one, or has left its readers stale in the other.
     found = reruns.requested(connection, clusters)
     following = _following(connection, store, watched, now)

@@ -19,7 +19,7 @@ from falcon_assets.history.queries import Name
 from falcon_assets.hooks import hooks, merged
 from falcon_assets.instances.coordination.cluster_reruns import reruns_on
 from falcon_assets.instances.coordination.cluster_snapshot import ClusterSnapshot
-from falcon_assets.instances.coordination.producer_situations import ProducerSituations, Writers, writers
+from falcon_assets.instances.coordination.producer_situations import ProducerSituations
 from falcon_assets.instances.rules.coordination import decide
 from falcon_assets.instances.rules.readiness import Readiness
 from falcon_assets.instances.rules.situation import Decision
@@ -61,10 +61,8 @@ class Coordinator:
     dead_runs: DeadRuns = field(init=False, repr=False)
     _members: dict[str, list[Readiness]] = field(default_factory=dict, init=False)
     _refused: dict[tuple[str, str], str] = field(default_factory=dict, init=False)
-    _writers: Writers = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_writers", writers(self.store.workloads))
         object.__setattr__(self, "dead_runs", DeadRuns(self.workloads, self.foreground))
         for workload in self.workloads:
             try:
@@ -113,7 +111,7 @@ class Coordinator:
                 continue
             with ledger.engine.begin() as connection:
                 reruns = reruns_on(connection, self.store, cluster, [one.workload.name for one in members], now)
-                producers = ProducerSituations(connection, self.store, self._writers, unfinished, now, until)
+                producers = ProducerSituations(connection, self.store, unfinished, now, until)
                 what = (connection, cluster, members, status, unfinished, now, until, reruns)
                 snapshot = ClusterSnapshot(*what, producers=producers.of)
                 producers.add(snapshot, cluster, members)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
@@ -23,23 +23,10 @@ if TYPE_CHECKING:
     import dagster as dg
 
 
-Writers: TypeAlias = Mapping[Name, Sequence[Workload]]
-"""(cluster, feed) -> the workloads that write it there."""
-
-
-def writers(workloads: Iterable[Workload]) -> Writers:
-    found: dict[Name, list[Workload]] = {}
-    for workload in workloads:
-        for output in workload.outputs:
-            found.setdefault((workload.cluster, output.feed), []).append(workload)
-    return found
-
-
 @dataclass(frozen=True)
 class ProducerSituations:
     connection: Connection
     store: EntityStore
-    writers: Writers
     unfinished: Collection[dg.DagsterRun]
     now: datetime
     until: datetime | None = None
@@ -55,7 +42,7 @@ class ProducerSituations:
     def of(self, cluster: str, feed: str) -> Sequence[Situation]:
         """Leaves out workloads that cannot be decided on."""
         if (cluster, feed) not in self._found:
-            found = (self._situation(one) for one in self.writers.get((cluster, feed), ()))
+            found = (self._situation(one) for one in self.store.writers(feed, cluster))
             self._found[cluster, feed] = [one for one in found if one is not None]
         return self._found[cluster, feed]
 
@@ -77,8 +64,8 @@ class ProducerSituations:
         new = [workload]
         while new:
             found.update((one.name, one) for one in new)
-            inputs = {(one.reads_on, declared.feed) for one in new for declared in one.inputs}
-            makers = (one for key in inputs for one in self.writers.get(key, ()) if one.cluster == workload.cluster)
+            inputs = {(declared.feed, one.reads_on) for one in new for declared in one.inputs}
+            makers = (one for key in inputs for one in self.store.writers(*key) if one.cluster == workload.cluster)
             new = [one for one in {one.name: one for one in makers}.values() if one.name not in found]
         members = [Readiness(one) for one in found.values() if (one.name, one.cluster) not in self._snapshots]
         cluster, connection, now = workload.cluster, self.connection, self.now

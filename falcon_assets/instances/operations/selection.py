@@ -147,8 +147,8 @@ def select_instances(
     if query.start is None and query.end is None and query.states is None:
         raise QueryError("say which instances: give --start, --end or --status")
     store = store_of(installation, query)
-    workloads = {(one.name, one.cluster): one for one in store.workloads}
     asked = asked_for(connection, store, query, now)
+    workloads = {one.key: workload for one in asked if (workload := store.workload(*one.key))}
     versions = versions_for(connection, (workloads[one.key] for one in asked))
     found = [instance for one in asked for instance in _of(connection, one, query, workloads[one.key], versions)]
     if query.alone and query.start and not found and query.states is None:

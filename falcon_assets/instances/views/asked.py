@@ -71,9 +71,7 @@ def _span(query: InstanceQuery, name: str, cluster: str, now: datetime) -> Span:
 
 
 def _chosen(store: EntityStore, query: InstanceQuery) -> list[Workload]:
-    named = [one for one in store.workloads if query.name in (None, one.name, one.entity.name)]
-    if query.name in store.processes:
-        named = [one for one in named if kind_of_workload(one) == "process"]
+    named = store.workloads if query.name is None else store.workloads_named(query.name)
     if not named and query.name in store.feeds:
         raise UnknownEntityError(
             f"feed {query.name!r} is not replicated to a cluster: there are no instances to run; "

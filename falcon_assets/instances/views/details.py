@@ -70,10 +70,8 @@ def instance_details(
         StorageError: a store cannot be used.
     """
     entities = installation.entities
-    is_replication = name in entities.feeds or any(
-        name == one.name for those in entities.replications.values() for one in those
-    )
-    how = explain_replication if is_replication and name not in entities.processes else explain
+    is_replication = name not in entities.processes and (name in entities.feeds or entities.workloads_named(name))
+    how = explain_replication if is_replication else explain
     explanation = how(installation, name, instance, cluster)
     query = InstanceQuery(explanation.process, start=explanation.instance, cluster=explanation.cluster)
     return InstanceDetails(instance_status(installation, query).items[0], explanation)
@@ -107,7 +105,7 @@ def find_subject(
     ``name`` is that of a process, a feed, or a replication as lists call it, which counts as a process for ``kind``.
     ``cluster`` None: the only one.
     """
-    workloads = {one.cluster: one for one in store.workloads if one.name == name} if kind != "feed" else {}
+    workloads = {one.cluster: one for one in store.workloads_named(name) if one.name == name} if kind != "feed" else {}
     feed = store.feeds.get(name) if kind != "process" else None
     if workloads and feed:
         raise UnknownEntityError(f"there is a feed and a process {name!r}: say which one with --type")

@@ -196,7 +196,7 @@ def _process_instances(
     found: Sequence[tuple[Key, InstanceRecord | None]],
     now: datetime,
 ) -> Iterator[InstanceInfo]:
-    workloads = {(one.name, one.cluster): one for one in store.workloads}
+    workloads = {key[:2]: one for key, _ in found if (one := store.workload(*key[:2]))}
     again = to_run_again(connection, found)
     off = {key: reason for key, _ in found if (reason := OffTimeline.of(workloads[key[:2]].timeline, key[2]))}
     again = {key: request for key, request in again.items() if key not in off}

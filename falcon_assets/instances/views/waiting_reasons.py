@@ -14,7 +14,7 @@ from falcon_assets.errors import FalconError
 from falcon_assets.history.dagster_internals.tables import has_unfinished_runs
 from falcon_assets.instances.coordination.cluster_reruns import reruns_on
 from falcon_assets.instances.coordination.cluster_snapshot import ClusterSnapshot
-from falcon_assets.instances.coordination.producer_situations import ProducerSituations, writers
+from falcon_assets.instances.coordination.producer_situations import ProducerSituations
 from falcon_assets.instances.rules.readiness import Readiness
 from falcon_assets.instances.rules.situation import Situation
 from falcon_assets.instances.rules.waiting import NOT_READY, TAKEN, InRun, NoFreeSlot
@@ -53,7 +53,6 @@ def recorded_reasons(
     for workload, nominal in waiting:
         nominals.setdefault(workload, []).append(nominal)
     status = statuses(connection, [one.entity for one in nominals], now)
-    written_by = writers(store.workloads)
     found: dict[Key, dict[str, Any]] = {}
     for cluster in {one.cluster for one in nominals}:
         own = [one for one in nominals if one.cluster == cluster]
@@ -62,7 +61,7 @@ def recorded_reasons(
             reruns = reruns_on(connection, store, cluster, (), now)
             since = {one.name: min(nominals[one]) for one in own}
             last = max(max(nominals[one]) for one in own)
-            producers = ProducerSituations(connection, store, written_by, unfinished, now)
+            producers = ProducerSituations(connection, store, unfinished, now)
             what = (connection, cluster, list(members.values()), status, unfinished, now, last, reruns, since)
             snapshot = ClusterSnapshot(*what, producers=producers.of)
         except FalconError as error:

@@ -15,7 +15,6 @@ from falcon_assets.storage.files.local_files import LocalFiles
 from falcon_assets.storage.files.object_files import ObjectFiles, holds_objects
 from falcon_assets.storage.files.remote_files import RemoteFiles
 from falcon_assets.storage.files.s3_files import S3Files
-from falcon_assets.storage.files.web_hdfs import WebHdfsFileSystem
 
 _DENIED = (401, 403)
 
@@ -86,7 +85,7 @@ class HdfsFiles(RemoteFiles):
 def files_on(fs: AbstractFileSystem) -> FileAccess:
     if isinstance(fs, LocalFileSystem):
         return LocalFiles(fs)
-    if isinstance(fs, WebHdfsFileSystem):
+    if "webhdfs" in fs.protocol:
         return HdfsFiles(fs)
     if not holds_objects(fs.protocol):
         return RemoteFiles(fs)

@@ -18,12 +18,12 @@ def console(file: TextIO | None = None) -> Console:
     """Folds what is wider than a terminal; a log or another program gets every line as it is, however long.
 
     Nothing is coloured that nobody marked: what looks like a number or a path is guessed, and takes minutes for a
-    text of megabytes.
+    text of megabytes. Nor is `:name:` an emoji.
 
     Args:
         file: Where to; None: standard output.
     """
-    made = Console(file=file, soft_wrap=True, highlight=False)
+    made = Console(file=file, soft_wrap=True, highlight=False, emoji=False)
     if not made.is_terminal:
         made.width = _WIDE
     return made

@@ -38,9 +38,9 @@ def print_long(table: Table, target: Console) -> bool:
 def _renderer(target: Console) -> Callable[[str], _Cell]:
     @lru_cache(maxsize=10_000)
     def cell_of(cell: str) -> _Cell:
-        if cell.isascii() and "[" not in cell and "\\" not in cell and ":" not in cell:
+        if cell.isascii() and "[" not in cell and "\\" not in cell:
             return cell, len(cell)
-        text = Text.from_markup(cell)
+        text = Text.from_markup(cell, emoji=False)
         with target.capture() as written:
             target.print(text, end="")
         return written.get(), text.cell_len

@@ -9,6 +9,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from falcon_assets.catalog.checked_entities import relations
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.history.mapping.partition_mappings import InputWindowMapping
 from falcon_assets.history.mapping.partitions import AssetPartitions, instant_of_key, key_of, partitions_of
@@ -49,8 +50,9 @@ def process(frequency: str, start: str, end: str, output: str = "now(0,0)", **mo
 def assets(consumer: Process, *feeds: Feed, producers: tuple[Process, ...] = ()) -> tuple[EntityStore, ProcessAssets]:
     processes = {one.name: one for one in (consumer, *producers)}
     named = {one.name: one for one in feeds}
-    store = EntityStore(load_settings({}).entity_defs, {"primary": CLUSTER}, named, processes, {}, {"primary": CLUSTER})
-    settings = load_settings({})
+    settings, clusters = load_settings({}), {"primary": CLUSTER}
+    related = relations(named.values(), processes.values())
+    store = EntityStore(settings.entity_defs, clusters, named, processes, {}, clusters, related)
     recording = DefinitionRecording(store.root, settings)
     return store, ProcessAssets(store, settings, AssetPartitions(store), recording, OpOptions())
 

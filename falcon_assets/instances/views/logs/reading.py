@@ -167,9 +167,8 @@ def instance_logs(
         where = "" if len(several) > 1 else f" ({', '.join(one.cluster for one in found)})"
         raise UnknownEntityError(f"{name} is {which}{where}")
     (info,) = found
-    workload = next(
-        one for one in installation.entities.workloads if (one.name, one.cluster) == (info.entity, info.cluster)
-    )
+    workload = installation.entities.workload(info.entity, info.cluster)
+    assert workload is not None
     runs = runs_of(installation, workload, info)
     chosen = runs[-1] if runs else None
     if attempt is not None:

@@ -17,7 +17,6 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.files.entry import modified_at
 from falcon_assets.storage.files.files_on import files_on
-from falcon_assets.storage.files.web_hdfs import WebHdfsFileSystem
 from falcon_assets.storage.tables.table_store import TableStore
 
 
@@ -141,7 +140,7 @@ class HdfsFolder(FileFolder):
     All URLs begin as ``location``.
     """
 
-    def __init__(self, fs: WebHdfsFileSystem, location: str) -> None:
+    def __init__(self, fs: AbstractFileSystem, location: str) -> None:
         self._begins, self._shown = _host(location), "/".join(location.split("/")[:3])
         super().__init__(fs, location)
 
@@ -230,9 +229,7 @@ def table_folder(tables: TableStore, name: str, location: str) -> TableFolder:
     if location.startswith("file:"):
         return MountedFolder(LocalFileSystem(), location)
     if is_hdfs(location):
-        fs = tables.without_tables.at(location).fs
-        assert isinstance(fs, WebHdfsFileSystem)
-        return HdfsFolder(fs, location)
+        return HdfsFolder(tables.without_tables.at(location).fs, location)
     if is_object_store(location):
         return ObjectFolder(tables.without_tables.at(canonical_url(location)), location)
     raise StorageError(

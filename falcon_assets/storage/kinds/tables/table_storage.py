@@ -20,7 +20,6 @@ from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules, Co
 from falcon_assets.storage.copying.listed_files import SourceFiles
 from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.files.ability import Ability
-from falcon_assets.storage.files.web_hdfs import WebHdfsFileSystem
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.instances.instance_files import Listing
 from falcon_assets.storage.instances.publication import InstancePublication
@@ -226,7 +225,7 @@ class TableStorage(StorageKind):
         is_on_objects = self.object_store is not None
         if is_on_objects != (Ability.RENAME in self.store.files.cannot):
             self._refuse(output.path, "be copied to another kind of store than that of its cluster")
-        on_files = HdfsTableCopyTarget if isinstance(self.store.fs, WebHdfsFileSystem) else TableCopyTarget
+        on_files = HdfsTableCopyTarget if "webhdfs" in self.store.fs.protocol else TableCopyTarget
         kind = ObjectTableCopyTarget if is_on_objects else on_files
         return kind(self._tables, output, source, rules, lambda: self._copied(output.path))
 
