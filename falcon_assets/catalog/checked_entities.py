@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -52,11 +52,13 @@ class Relations:
         writers: Feed -> the processes that write it, on any cluster.
         replicated: Feeds that are copied to a cluster.
         late: Processes that run again for late inputs.
+        left_out: Reads that Dagster's asset graph cannot show, see ``planning.dependencies``.
     """
 
     writers: Mapping[str, Sequence[str]]
     replicated: frozenset[str]
     late: frozenset[str]
+    left_out: frozenset[Edge]
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,6 @@ class CheckedEntities:
 
     Attributes:
         positions: Kind and name -> where it is declared.
-        left_out: Reads that Dagster's asset graph cannot show.
         critical: Feeds whose versions are critical unless users set another status.
         secrets: Values that must not be shown.
         programs: The files of their workflows.
@@ -76,7 +77,6 @@ class CheckedEntities:
     processes: Mapping[str, Process]
     positions: Mapping[tuple[str, str], Position]
     warnings: tuple[Problem, ...]
-    left_out: frozenset[Edge]
     critical: frozenset[str]
     secrets: frozenset[str]
     programs: WorkflowPaths
@@ -94,7 +94,6 @@ def summed_up(declared: Sequence[tuple[Entity, Position]], warnings: tuple[Probl
         processes,
         {(one.kind, one.name): position for one, position in declared},
         warnings,
-        left_out(list(processes.values()), list(feeds.values())),
         frozenset(name for name, feed in feeds.items() if feed.lifecycle_status == "critical"),
         frozenset(_secrets(clusters.values(), feeds.values(), processes.values())),
         workflow_paths(processes.values()),
@@ -102,7 +101,7 @@ def summed_up(declared: Sequence[tuple[Entity, Position]], warnings: tuple[Probl
     )
 
 
-def relations(feeds: Iterable[Feed], processes: Iterable[Process]) -> Relations:
+def relations(feeds: Collection[Feed], processes: Collection[Process]) -> Relations:
     writers: dict[str, list[str]] = {}
     late = set()
     for process in processes:
@@ -111,7 +110,7 @@ def relations(feeds: Iterable[Feed], processes: Iterable[Process]) -> Relations:
         if process.late_process:
             late.add(process.name)
     replicated = (feed.name for feed in feeds if any(one.type == "target" for one in feed.clusters))
-    return Relations(writers, frozenset(replicated), frozenset(late))
+    return Relations(writers, frozenset(replicated), frozenset(late), left_out(processes, feeds))
 
 
 def _secrets(clusters: Iterable[Cluster], feeds: Iterable[Feed], processes: Iterable[Process]) -> Iterator[str]:

@@ -63,11 +63,15 @@ def kept(home: Path, root: Path, key: str) -> CheckedEntities | None:
                 Problem(Position(*at), key_path, message, snippet, is_warning=True)
                 for at, key_path, message, snippet in said["warnings"]
             ),
-            frozenset((_node(before), _node(after)) for before, after in said["left_out"]),
             frozenset(said["critical"]),
             frozenset(said["secrets"]),
             WorkflowPaths(tuple(said["files"]), tuple(said["libs"])),
-            Relations(said["writers"], frozenset(said["replicated"]), frozenset(said["late"])),
+            Relations(
+                said["writers"],
+                frozenset(said["replicated"]),
+                frozenset(said["late"]),
+                frozenset((_node(before), _node(after)) for before, after in said["left_out"]),
+            ),
         )
     return None
 
@@ -78,7 +82,7 @@ def keep(home: Path, root: Path, key: str, found: CheckedEntities, documents: It
     said = {
         "entities": entities,
         "warnings": [[_place(one.position), one.key_path, one.message, one.snippet] for one in found.warnings],
-        "left_out": sorted(found.left_out),
+        "left_out": sorted(found.relations.left_out),
         "critical": sorted(found.critical),
         "secrets": sorted(found.secrets),
         "files": found.programs.files,

@@ -19,7 +19,6 @@ from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.model.process import Process, ProcessCluster
 from falcon_assets.planning.clock import Clock
-from falcon_assets.planning.dependencies import Edge
 from falcon_assets.planning.workloads import (
     ProcessWorkload,
     ReplicationWorkload,
@@ -44,7 +43,6 @@ class EntityStore:
         everywhere: All clusters, including other colos: replications may read there.
         warnings: Of all colos.
         critical: Feeds whose versions are critical unless users set another status; of all colos.
-        left_out: Reads that Dagster's asset graph cannot show, see ``planning.instances.dependencies``.
         excluded: Cluster and name of assets that are known here, but neither shown nor acted on.
     """
 
@@ -56,7 +54,6 @@ class EntityStore:
     everywhere: Mapping[str, Cluster]
     relations: Relations
     warnings: tuple[Problem, ...] = ()
-    left_out: frozenset[Edge] = frozenset()
     critical: frozenset[str] = frozenset()
     excluded: frozenset[tuple[str, str]] = frozenset()
 
@@ -246,7 +243,6 @@ def _store(root: Path, found: CheckedEntities) -> EntityStore:
         dict(found.clusters),
         found.relations,
         found.warnings,
-        found.left_out,
         found.critical,
     )
 

@@ -208,7 +208,7 @@ class ProcessAssets:
         cluster, partitions = workload.cluster, workload.partitions
         reader = ("process", workload.name, cluster)
         for declared in workload.inputs:
-            if (("feed", declared.feed, cluster), reader) in self.store.left_out:
+            if (("feed", declared.feed, cluster), reader) in self.store.relations.left_out:
                 continue
             key = names.asset_key(cluster, declared.feed)
             upstream = self.partitions.of_feed(self.store.feeds[declared.feed], cluster)

@@ -751,7 +751,7 @@ def test_a_cycle_of_two_processes_that_goes_back_in_time_is_none(tmp_path: Path)
     store = load(
         tmp_path, {**FILES, "back.yaml": back.replace('"now(0,0)", end: "now(0,0)"', '"today(0,0)", end: "now(-1,0)"')}
     )
-    assert store.left_out == {(("feed", "delays", "primary"), ("process", "back", "primary"))}
+    assert store.relations.left_out == {(("feed", "delays", "primary"), ("process", "back", "primary"))}
 
 
 def test_what_workflows_bring_along(tmp_path: Path) -> None:
@@ -801,7 +801,7 @@ def test_settings_of_programs(tmp_path: Path, endpoint: str, settings: str, refu
 
 def test_a_process_that_reads_earlier_instances_of_its_output(tmp_path: Path) -> None:
     own = f'- {INPUT}\n  - {{name: before, feed: delays, start: "now(-3,0)", end: "now(-1,0)"}}'
-    assert load(tmp_path, changed("processes.yaml", f"- {INPUT}", own)).left_out == frozenset()
+    assert load(tmp_path, changed("processes.yaml", f"- {INPUT}", own)).relations.left_out == frozenset()
 
 
 @pytest.mark.parametrize(

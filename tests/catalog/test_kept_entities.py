@@ -178,7 +178,7 @@ def test_of_what_is_kept_only_that_is_read_that_is_asked_for(
     monkeypatch.setattr(Feed, "model_validate", noted)
     found = load_entities(root, home=tmp_path)
     assert (len(found.feeds), "feed-3" in found.feeds, "feed-x" in found.feeds) == (NUMBER, True, False)
-    assert (found.left_out, found.critical, made) == (plain.left_out, plain.critical, [])
+    assert (found.relations, found.critical, made) == (plain.relations, plain.critical, [])
     assert found.feed("feed-3") is found.feeds["feed-3"]
     assert (found.feed("feed-3"), made) == (plain.feed("feed-3"), ["feed-3"])
     for kept, fresh in (
