@@ -32,8 +32,8 @@ def test_a_window_is_told_with_an_instance_that_shows_it() -> None:
     (start,) = told('start="today(0,0)" end="now(0,0)"', feed_zone="Asia/Kolkata")
     assert start == (
         "process/inputs/input/@start",
-        "today(0,0) counted in the zone of feed 'clicks' in Falcon, Asia/Kolkata, and counts in the process's here, UTC: "
-        "for 2012-01-02T00:00Z it was 2012-01-01T18:00Z of the feed, and is 2012-01-02T00:00Z; give both one "
+        "today(0,0) counted in the zone of feed 'clicks' in Falcon, Asia/Kolkata, and counts in the process's here, "
+        "UTC: for 2012-01-02T00:00Z it was 2012-01-01T18:00Z of the feed, and is 2012-01-02T00:00Z; give both one "
         "timezone, or write the hours that lie between into the expression",
     )
 

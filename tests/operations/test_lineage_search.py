@@ -120,7 +120,7 @@ def test_what_cannot_be_understood(world: Installation, where: str, said: str) -
 
 
 def test_where_a_list_goes_on(world: Installation) -> None:
-    with pytest.raises(QueryError, match="'x' is not the .next. of a list"):
+    with pytest.raises(QueryError, match="'x' is not the `next` of a list"):
         search_lineage(world, after="x")
     later = version_row(10, "sums", "c3", instance=T + timedelta(hours=1))
     write_versions(world, [later], {})
