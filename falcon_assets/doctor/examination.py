@@ -142,7 +142,7 @@ class ExamineInstallation(Operation):
     """
 
     command = "doctor"
-    only: Annotated[tuple[Annotated[str, AfterValidator(_known)], ...], Given(metavar="CHECK")] = Field(
+    only: Annotated[tuple[Annotated[str, AfterValidator(_known)], ...], Given(metavar="CHECK", values=CHECKS)] = Field(
         (), description=f"Only that check; may be repeated. Checks: {', '.join(CHECKS)}."
     )
 

@@ -20,13 +20,15 @@ WRONG = {"filter": "colour=red", "sort": "colour", "timeout": "soon"}
 """Of parameters whose type says nothing."""
 
 
-def commands(group: click.Group, *names: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    context = click.Context(group)
+def commands(
+    group: click.Group, *names: str, above: click.Context | None = None
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    context = click.Context(group, above)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
         if isinstance(command, click.Group):
-            yield from commands(command, *names, name)
+            yield from commands(command, *names, name, above=context)
         else:
             yield (*names, name), command
 

@@ -38,11 +38,7 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {"--cluster": ("cluster",), "--feed": 
 
 
 def kinds_asked(words: Sequence[str]) -> tuple[str, ...] | None:
-    """The kinds of which a name comes next after these words of a command line; None: something else does.
-
-    Args:
-        words: What is typed already, without the program.
-    """
+    """The kinds of which a name comes next after these words, without the program; None: something else does."""
     command = next((found for end in (3, 2, 1) if (found := " ".join(words[:end])) in TAKES), None)
     if words and words[-1] in _OPTIONS:
         return _OPTIONS[words[-1]]
@@ -81,21 +77,17 @@ class _Names(ShellComplete):
     """Knows the names of entities."""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
-        """Returns the words that may come next."""
         kinds = None if incomplete.startswith("-") else kinds_asked(args)
         return super().get_completions(args, incomplete) if kinds is None else _names(kinds, incomplete)
 
 
-class _Bash(_Names, BashComplete):
-    """Of bash."""
+class _Bash(_Names, BashComplete): ...
 
 
-class _Zsh(_Names, ZshComplete):
-    """Of zsh."""
+class _Zsh(_Names, ZshComplete): ...
 
 
-class _Fish(_Names, FishComplete):
-    """Of fish."""
+class _Fish(_Names, FishComplete): ...
 
 
 SHELLS = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}

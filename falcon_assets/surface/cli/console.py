@@ -19,9 +19,6 @@ def console(file: TextIO | None = None) -> Console:
 
     Nothing is coloured that nobody marked: what looks like a number or a path is guessed, and takes minutes for a
     text of megabytes. Nor is `:name:` an emoji.
-
-    Args:
-        file: Where to; None: standard output.
     """
     made = Console(file=file, soft_wrap=True, highlight=False, emoji=False)
     if not made.is_terminal:
@@ -35,13 +32,7 @@ def shown(text: str) -> str:
 
 
 def print_table(table: Table, on: Console | None = None, *, nothing: str = "nothing fits") -> None:
-    """Prints the table; where a terminal is too narrow for its words, the values of each row one below the other.
-
-    Args:
-        table: What is printed.
-        on: Where; None: on standard output.
-        nothing: Is printed instead of a table without rows.
-    """
+    """Prints the table; where a terminal is too narrow for its words, the values of each row one below the other."""
     target = on or console()
     if not table.row_count:
         target.print(nothing, markup=False)

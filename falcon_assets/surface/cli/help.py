@@ -85,7 +85,6 @@ class FullHelpGroup(click.Group):
                 yield words[len(here)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, its example at the end of its help."""
         words = " ".join([*_path(ctx), cmd_name])
         command = super().get_command(ctx, cmd_name) or self._declared(ctx, words)
         example = EXAMPLES.get(words)
@@ -106,11 +105,7 @@ class FullHelpGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first word names.
-
-        Raises:
-            click.UsageError: there is none of that name; says which one looks like it.
-        """
+        """Raises click.UsageError where there is none of that name; says which one looks like it."""
         name = args[0]
         if name.startswith("-") or ctx.resilient_parsing or self.get_command(ctx, name) is not None:
             return super().resolve_command(ctx, args)
@@ -132,7 +127,6 @@ class FullHelpGroup(click.Group):
             formatter.write_dl([(name, self.purpose(ctx, name)) for name in self.list_commands(ctx)])
 
     def purpose(self, ctx: click.Context, cmd_name: str) -> str:
-        """The first sentence of its help."""
         command = self.get_command(ctx, cmd_name)
         return command.get_short_help_str(_ANY_LENGTH) if command else ""
 

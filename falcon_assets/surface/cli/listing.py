@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from falcon_assets.errors import QueryError, count_of
-from falcon_assets.operations.paging import Page, Query, known_field
+from falcon_assets.operations.paging import Page, known_field
 
 T = TypeVar("T")
 _LONGEST = 200
@@ -38,7 +38,7 @@ def _field(fields: Mapping[str, object], field: str) -> str:
 def list_options(
     fields: Mapping[str, object], orders: Mapping[str, object] | None = None
 ) -> Callable[[Command], Command]:
-    """Adds --filter, --sort, --offset, --limit and --json; the command takes them as :func:`query_of` does."""
+    """Adds --filter, --sort, --offset, --limit and --json."""
     known = f" ({', '.join(orders)})" if orders else ""
     return _adding(
         _filter_option(fields),
@@ -96,13 +96,7 @@ def _adding(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     return add
 
 
-def query_of(filters: tuple[tuple[str, str], ...], sort: str | None, offset: int, limit: int | None) -> Query:
-    """The query that the options ask for."""
-    return Query(tuple(filters), sort, offset, limit)
-
-
 def print_json(data: Any) -> None:
-    """Prints it as JSON, in UTF-8 whatever the terminal is."""
     click.echo(json.dumps(data, indent=2))
 
 

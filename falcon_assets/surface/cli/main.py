@@ -57,14 +57,9 @@ class LazyGroup(FullHelpGroup):
         modules: Mapping[str, str] | None = None,
         **options: Any,
     ) -> None:
-        """Imports nothing.
+        """Imports nothing; a module of ``package`` has the name of its command, where ``modules`` does not say another.
 
-        Args:
-            package: Where the modules are.
-            table: Command -> its one line in the help text; None: the help text imports all commands.
-            modules: Command -> the module that holds it; None: the one of its name, with '-' as '_', and ``_`` after
-                keywords.
-            options: As for any group.
+        ``table`` has the line in the help text for each command; None: the help text imports all of them.
         """
         super().__init__(**options)
         self.package = package
@@ -77,7 +72,6 @@ class LazyGroup(FullHelpGroup):
         return [name for name in self.modules if name in there]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, imported now; None where there is none of that name."""
         if cmd_name not in self.commands and cmd_name in self.own_commands(ctx):
             with imports_without_gc():
                 module = import_module(f"{self.package}.{self.modules[cmd_name]}")
@@ -86,7 +80,6 @@ class LazyGroup(FullHelpGroup):
         return super().get_command(ctx, cmd_name)
 
     def purpose(self, ctx: click.Context, cmd_name: str) -> str:
-        """From the table alone, where it is there."""
         return self.table.get(cmd_name) or super().purpose(ctx, cmd_name)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -114,12 +107,7 @@ def falcon(context: click.Context, actor: str | None) -> None:
 
 
 def program() -> None:
-    """Runs :func:`main`, and ends the process, which waits for nothing that workflows left in it.
-
-    It is the command ``falcon``.
-
-    Callers of :func:`main` continue after it, so there nothing may end the process.
-    """
+    """The command ``falcon``: :func:`main`, and the end of the process, which waits for nothing left by workflows."""
     try:
         main()
     except SystemExit as ended:  # click ends every command so

@@ -22,7 +22,6 @@ class _Instant(click.ParamType):  # type: ignore[type-arg]  # newer versions of 
     name = "instant"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """The aware UTC datetime."""
         if isinstance(value, datetime):
             return value
         try:
@@ -35,7 +34,6 @@ class _AnyPath(click.Path):
     """A path that may be there or not; one that no file can have is refused."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path."""
         try:
             os.lstat(value)
         except (FileNotFoundError, NotADirectoryError, PermissionError):
@@ -47,20 +45,12 @@ class _AnyPath(click.Path):
 
 @dataclass(frozen=True)
 class NewFile:
-    """A file to be written, or standard output.
-
-    Attributes:
-        path: None: standard output.
-    """
+    """A file to be written; ``path`` None: standard output."""
 
     path: Path | None
 
     def write(self, text: str) -> None:
-        """Writes all of it: the file is there as a whole, or as it was.
-
-        Raises:
-            SettingsError: it cannot be written, or is no regular file.
-        """
+        """Writes all or nothing; raises SettingsError where it cannot be written, or is no regular file."""
         if self.path is None:
             click.echo(text, nl=False)
         else:
@@ -73,7 +63,6 @@ class _NewFileType(click.ParamType):  # type: ignore[type-arg]  # newer versions
     name = "file"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> NewFile:
-        """The file, of which nothing is made before there is something to write."""
         return value if isinstance(value, NewFile) else NewFile(None if value == "-" else Path(value))
 
 
@@ -83,7 +72,6 @@ class _Properties(click.ParamType):  # type: ignore[type-arg]  # newer versions 
     name = "key=value|file"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, str]:
-        """Returns the properties by their keys."""
         if isinstance(value, dict):
             return value
         if "=" in value:
@@ -144,10 +132,6 @@ def _instance_or_start(ctx: click.Context, param: click.Parameter, value: dateti
 
 
 def require_order(start: datetime | None, end: datetime | None) -> None:
-    """Checks that --end is not before --start.
-
-    Raises:
-        click.BadParameter: it is.
-    """
+    """Raises click.BadParameter where --end is before --start."""
     if start and end and end < start:
         raise click.BadParameter(f"it is before --start {format_instant(start)}", param_hint="--end")

@@ -25,10 +25,8 @@ def private_log(file: Path) -> BinaryIO:
 def output_to(file: Path) -> Iterator[TextIO]:
     """Sends what this process and the programs that it starts print to ``file``: Spark and workflows are talkative.
 
-    Gives what still goes to the terminal.
-
-    Raises:
-        SettingsError: the folder of the file, FALCON_HOME, cannot be made, or has no room.
+    Gives what still goes to the terminal. Raises SettingsError where the folder of the file cannot be made, or has no
+    room.
     """
     require_space(file.parent)
     sys.stdout.flush()

@@ -16,5 +16,4 @@ _COLORS = {
 
 
 def colored(state: str) -> str:
-    """The state in its color, for rich."""
     return f"[{_COLORS[state]}]{state}[/]" if state in _COLORS else state
