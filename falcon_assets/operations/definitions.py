@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
-from falcon_assets.catalog.json_schema import entity_schema
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.catalog.yaml_files.definition_files import is_definition_file
 from falcon_assets.errors import InvalidDefinitionsError, Problem
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.entity import KINDS
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.process import Process
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Given, Operation, Result
 
@@ -94,4 +97,19 @@ class PrintSchema(Operation):
     kind: Annotated[Literal["cluster", "feed", "process"] | None, Given("[cluster|feed|process]")] = None
 
     def run(self, installation: Installation) -> dict[str, Any]:
-        return entity_schema(self.kind)
+        """Returns the JSON Schema (draft 2020-12) of one document; of any kind: discriminated by ``kind``."""
+        any_kind = Annotated[Cluster | Feed | Process, Field(discriminator="kind")]
+        schema = TypeAdapter[Any](KINDS[self.kind] if self.kind else any_kind).json_schema()
+        title = f"Definition of a {self.kind}" if self.kind else "Definition of a cluster, a feed or a process"
+        described: dict[str, Any] = _markdown({**schema, "title": title})
+        return {"$schema": "https://json-schema.org/draft/2020-12/schema", **described}
+
+
+def _markdown(value: Any) -> Any:
+    """Replaces the double backquotes of docstrings in descriptions by Markdown's."""
+    if isinstance(value, dict):
+        return {
+            key: item.replace("``", "`") if key == "description" and isinstance(item, str) else _markdown(item)
+            for key, item in value.items()
+        }
+    return [_markdown(item) for item in value] if isinstance(value, list) else value

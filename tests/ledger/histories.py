@@ -93,10 +93,7 @@ def landed_again(number: int) -> list[Logged]:
 def content(engine: Engine) -> Content:
     """All columns of all rows of the projection."""
     with engine.connect() as connection:
-        return {
-            table.name: sorted(connection.execute(select(table)), key=repr)
-            for table in PROJECTION
-        }
+        return {table.name: sorted(connection.execute(select(table)), key=repr) for table in PROJECTION}
 
 
 def empty(engine: Engine, *but: Table) -> None:

@@ -243,7 +243,9 @@ def test_a_rerun_replaces_what_was_consumed(engine: Engine) -> None:
 
 
 def stale(engine: Engine) -> dict[tuple[str, int], bool]:
-    return {(row.input, (row.nominal - hour(0)) // timedelta(hours=1)): row.stale for row in content(engine)["consumed"]}
+    return {
+        (row.input, (row.nominal - hour(0)) // timedelta(hours=1)): row.stale for row in content(engine)["consumed"]
+    }
 
 
 def test_what_changed_after_it_was_read_is_stale(engine: Engine) -> None:
@@ -251,7 +253,10 @@ def test_what_changed_after_it_was_read_is_stale(engine: Engine) -> None:
     assert fold(engine, history_of(facts, [7, 1, 3])) == len(facts)
     assert {place for (name, place), is_stale in stale(engine).items() if name == "rows" and is_stale} == {2, 6, 10}
     assert not any(is_stale for (name, _), is_stale in stale(engine).items() if name == "more")
-    assert {row.instance: row.late for row in content(engine)["feed_instances"] if row.late} == {hour(0): True, hour(6): True}
+    assert {row.instance: row.late for row in content(engine)["feed_instances"] if row.late} == {
+        hour(0): True,
+        hour(6): True,
+    }
     before = content(engine)
     assert rebuild(engine, history_of(facts, [5])) == len(facts)
     assert content(engine) == before

@@ -22,7 +22,7 @@ from falcon_assets.catalog.store import load_entities
 from falcon_assets.errors import SettingsError
 from falcon_assets.features.metrics import reading
 from falcon_assets.features.metrics.declared import METRICS
-from falcon_assets.features.metrics.exposition import metrics_text, write_textfile
+from falcon_assets.features.metrics.exposition import ShowMetrics, write_textfile
 from falcon_assets.features.sla.evaluation import SlaEvaluation
 from falcon_assets.history.events.event_log import materialization, observation
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
@@ -126,7 +126,7 @@ def installation(
 
 def found(installation: Installation) -> dict[tuple[str, ...], float]:
     """(metric, values of its labels in their order) -> value, read as Prometheus does."""
-    families = text_string_to_metric_families(metrics_text(installation))
+    families = text_string_to_metric_families(ShowMetrics().run(installation))
     labels = {one.name: one.labels for one in METRICS}
     samples = [sample for family in families for sample in family.samples]
     return {(one.name, *(one.labels[name] for name in labels[one.name])): one.value for one in samples}
@@ -214,7 +214,7 @@ def test_all_that_wait_are_counted_though_few_are_asked(
 
 
 def test_the_names_are_as_prometheus_wants_them(installation: Installation) -> None:
-    text = metrics_text(installation)
+    text = ShowMetrics().run(installation)
     declared = {one.name: one for one in METRICS}
     assert text.endswith("\n")
     for line in text.splitlines():
@@ -230,7 +230,7 @@ def test_the_names_are_as_prometheus_wants_them(installation: Installation) -> N
 
 
 def test_no_series_twice(installation: Installation) -> None:
-    lines = [line.rpartition(" ")[0] for line in metrics_text(installation).splitlines() if line[0] != "#"]
+    lines = [line.rpartition(" ")[0] for line in ShowMetrics().run(installation).splitlines() if line[0] != "#"]
     assert len(lines) == len(set(lines)) > 40
 
 

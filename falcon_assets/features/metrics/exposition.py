@@ -51,13 +51,6 @@ class LedgerCollector(Collector):
             raise unreachable(database_url(here.settings), error) from error
 
 
-def metrics_text(installation: Installation) -> str:
-    """Returns the metrics of the ledger as it is folded; raises as :meth:`LedgerCollector.collect`."""
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(LedgerCollector(installation))
-    return generate_latest(registry).decode()
-
-
 class ShowMetrics(Operation):
     """Print metrics for Prometheus, in its text format.
 
@@ -68,7 +61,10 @@ class ShowMetrics(Operation):
     command = "metrics"
 
     def run(self, installation: Installation) -> str:
-        return metrics_text(installation)
+        """Reads the ledger as it is folded; raises as :meth:`LedgerCollector.collect`."""
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(LedgerCollector(installation))
+        return generate_latest(registry).decode()
 
 
 def write_textfile(path: Path, content: str) -> None:

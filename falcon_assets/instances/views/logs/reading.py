@@ -14,15 +14,13 @@ import dagster as dg
 
 from falcon_assets.base.texts import hidden, keep_secret
 from falcon_assets.compute.engines.computing.program_files import logs_of_run
-from falcon_assets.errors import UnknownEntityError, UnknownInstanceError
 from falcon_assets.history.dagster_internals import run_events
 from falcon_assets.history.dagster_internals.compute_logs import captured_logs
 from falcon_assets.history.events.record import said_by
 from falcon_assets.history.mapping import asset_keys as names
-from falcon_assets.instances.views.listing import instance_status
-from falcon_assets.instances.views.logs.instance_runs import InstanceRun, partition_of, runs_of
+from falcon_assets.instances.views.logs.instance_runs import InstanceRun, partition_of
 from falcon_assets.instances.views.logs.log_lines import Read, known_secrets, last_of, lines_of, reading, tail_of
-from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
+from falcon_assets.instances.views.query import InstanceInfo
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Result
@@ -145,39 +143,6 @@ class InstanceLogs:
         kind = event.event_type_value if event is not None else "LOG"
         shared = is_shared and self.run is not None and self.run.is_shared
         return SaidEvent(at, kind, shared, self.hide(text))
-
-
-def instance_logs(
-    installation: Installation,
-    name: str,
-    instance: datetime,
-    cluster: str | None = None,
-    attempt: int | None = None,
-) -> InstanceLogs:
-    """The logs of the latest run of the instance, or of an attempt.
-
-    Raises:
-        UnknownEntityError: unknown name or cluster, or on several clusters and none is named.
-        UnknownInstanceError: there is no such instance, or no run of that attempt is known.
-    """
-    found = instance_status(installation, InstanceQuery(name, start=instance, cluster=cluster)).items
-    if len(found) > 1:
-        several = {one.entity for one in found}
-        which = f"several: {', '.join(sorted(several))}" if len(several) > 1 else "on several clusters: say --cluster"
-        where = "" if len(several) > 1 else f" ({', '.join(one.cluster for one in found)})"
-        raise UnknownEntityError(f"{name} is {which}{where}")
-    (info,) = found
-    workload = installation.entities.workload(info.entity, info.cluster)
-    assert workload is not None
-    runs = runs_of(installation, workload, info)
-    chosen = runs[-1] if runs else None
-    if attempt is not None:
-        chosen = next((one for one in reversed(runs) if one.attempt == attempt), None)
-        if chosen is None:
-            known = ", ".join(str(one.attempt) for one in runs) or "none"
-            what = f"{info.entity} {format_instant(instance)}"
-            raise UnknownInstanceError(f"no run is known for attempt {attempt} of {what}; known attempts: {known}")
-    return InstanceLogs(info, runs, chosen, workload, installation)
 
 
 def _text_of(entry: dg.EventLogEntry, own: str) -> str:

@@ -7,23 +7,10 @@ import click
 from falcon_assets.surface.cli.main import LazyGroup
 
 MODULES = {
-    "list": "reading",
-    "show": "reading",
-    "status": "reading",
-    "summary": "reading",
-    "dependency": "reading",
-    "lookup": "reading",
-    "history": "versions",
-    "diff": "versions",
-    "submit": "changing",
-    "update": "changing",
-    "delete": "changing",
-    "submit-and-schedule": "changing",
-    "touch": "changing",
-    "restore": "changing",
-    "schedule": "changing",
-    "suspend": "changing",
-    "resume": "changing",
+    **dict.fromkeys(["list", "show", "status", "summary", "dependency", "lookup"], "reading"),
+    **dict.fromkeys(["history", "diff"], "versions"),
+    **dict.fromkeys(["submit", "update", "delete", "submit-and-schedule", "touch", "restore"], "changing"),
+    **dict.fromkeys(["schedule", "suspend", "resume"], "changing"),
 }
 """Command -> its module."""
 

@@ -7,24 +7,15 @@ import click
 from falcon_assets.surface.cli.main import LazyGroup
 
 MODULES = {
-    "list": "reading",
-    "status": "reading",
-    "running": "reading",
-    "summary": "reading",
-    "search": "reading",
-    "params": "details",
-    "dependency": "details",
+    **dict.fromkeys(["list", "status", "running", "summary", "search"], "reading"),
+    **dict.fromkeys(["params", "dependency"], "details"),
     "logs": "logs",
     "collect": "collecting",
     "wait": "operating",
     "triage": "triage",
-    "versions": "versions",
-    "restore": "versions",
+    **dict.fromkeys(["versions", "restore"], "versions"),
     "replay": "replaying",
-    "rerun": "operating",
-    "kill": "operating",
-    "suspend": "operating",
-    "resume": "operating",
+    **dict.fromkeys(["rerun", "kill", "suspend", "resume"], "operating"),
 }
 """Command -> its module."""
 
