@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import text
 
 from benchmarks.instance_lists_loop import FALCON, fill_ledger
-from falcon_assets.features.metrics.exposition import metrics_text
+from falcon_assets.features.metrics.exposition import ShowMetrics
 from falcon_assets.operations.installation import open_installation
 
 ROUNDS = 5
@@ -47,7 +47,7 @@ def main() -> None:
             with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
                 connection.execute(text("VACUUM ANALYZE falcon.process_instances, falcon.sla_breaches, falcon.totals"))
 
-        scrape = partial(metrics_text, installation)
+        scrape = partial(ShowMetrics().run, installation)
         change(COUNTED)
         scrape()
         seconds = {"all": _timed(scrape)}
