@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 import pytest
+import requests
 
 from falcon_assets.errors import RootAwayError
 from falcon_assets.model.cluster import Cluster
@@ -13,11 +15,11 @@ from falcon_assets.planning.eviction import StoredLocation
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.storage.output_target import KeptAs, OutputTarget
 from falcon_assets.storage.roots import MARK, RootGuard
 from tests.builders import make_cluster, make_feed
 from tests.hdfs_server import Hdfs, on_hdfs
-from tests.storage.kinds.samples import CLOUDS
+from tests.storage.kinds.samples import CLOUDS, FIRST
 
 pytestmark = pytest.mark.soak
 OUT = OutputTarget("/out/1", "_SUCCESS")
@@ -76,6 +78,27 @@ def test_what_is_computed_for_a_root_that_was_moved_is_not_published(on_nodes: C
         fs.pipe_file(f"{publication.staging('out')}/part-0", b"2")  # as a program does that writes where it was told
         publication.commit("out")
     assert not fs.exists(f"{root}/out")
+
+
+def test_a_publication_looks_for_its_root_once(on_nodes: Cluster, settings: Settings) -> None:
+    store = opened(on_nodes, settings)
+    keeps = OutputTarget("/out/1", "_SUCCESS", keeps=KeptAs("out", FIRST))
+    request, looks = store.fs.session.request, list[str]()
+
+    def asked(method: str, url: str, **others: Any) -> requests.Response:
+        if url.endswith(MARK):
+            looks.append(others["params"]["op"])
+        answer: requests.Response = request(method, url, **others)
+        return answer
+
+    store.fs.session.request = asked
+    publish(store)
+    for content in (b"2", b"1", b"2"):  # from the second on, what was kept is the present one again
+        looks.clear()
+        with kind_of(store).publish("key", {"out": keeps}) as publication:
+            store.fs.pipe_file(f"{publication.staging('out')}/part-0", content)
+            publication.commit("out")
+        assert looks == ["OPEN"]
 
 
 def test_nothing_went_from_a_root_that_was_moved(on_nodes: Cluster, settings: Settings) -> None:

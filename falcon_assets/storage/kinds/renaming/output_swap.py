@@ -232,4 +232,5 @@ class OutputSwap:
         return StorageError(f"cluster {self._store.cluster.name!r}: cannot publish {self.target.path}: {why}")
 
     def _overtaken(self) -> BeingWrittenError:
+        self._store.require_root(afresh=True)  # where the root was moved, its folders are gone, or made anew
         return BeingWrittenError(f"{self._where} is being written by another run meanwhile")

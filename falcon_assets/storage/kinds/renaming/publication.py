@@ -82,9 +82,9 @@ class RenamePublication:
 
     def commit(self, name: str) -> DataVersion:
         swap = self._swaps[name]
-        # Who wrote to the path of a root that went away made its folders anew, in an empty mount point. Where it goes
-        # after this, what was written goes with it.
-        self._store.require_root(afresh=True)
+        # Who wrote to the path of a root that went away made its folders anew, in an empty mount point. Where a look is
+        # a request, the folder of the attempt shows it: see :class:`OutputSwap`.
+        self._store.require_root()
         with driver_explained(self._cluster, f"publish {swap.target.path}"):
             return swap.publish(self._verified)
 

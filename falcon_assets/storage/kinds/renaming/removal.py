@@ -60,6 +60,7 @@ class RenameRemoval(FileRemoval):
                 return
 
     def _new_batch(self) -> str:
+        self._store.require_root(afresh=True)
         return self._area.new_batch()
 
     def _is_pruned(self, folder: str) -> bool:

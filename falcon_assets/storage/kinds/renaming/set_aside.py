@@ -25,8 +25,7 @@ BATCH_LOCK = "lock"
 
 class SetAside:
     def __init__(self, store: ClusterStore, name: str) -> None:
-        self._store, self._files, self._fs = store, store.files, store.fs
-        self.folder = f"{store.staging}/{name}"
+        self._files, self._fs, self.folder = store.files, store.fs, f"{store.staging}/{name}"
 
     def make(self) -> None:
         """Makes the folder: :meth:`take_folder` needs no space on the disk then."""
@@ -37,12 +36,13 @@ class SetAside:
             raise
 
     def new_batch(self) -> str:
+        """The root has just been seen: of one that was moved, this would make another in its place."""
         batch = f"{self.folder}/{uuid.uuid4().hex}"
-        self._store.require_root(afresh=True)  # else it is made anew, in the place of one that was moved
         self._fs.makedirs(batch, exist_ok=True)
         return batch
 
     def take(self, place: str) -> None:
+        """Takes what has just been seen at ``place``."""
         self._files.move(place, f"{self.new_batch()}/old")
 
     def take_folder(self, attempt: str) -> None:
