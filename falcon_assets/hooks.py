@@ -42,12 +42,12 @@ hookimpl = pluggy.HookimplMarker(_FEATURES)
 
 
 class EventReceiver(Protocol):
-    """A program that is told what became of instances.
+    """A program that receives events of instances.
 
     Attributes:
         name: Of the environment variable that says where it is.
         at_once: How many events are sent in one go.
-        of_workloads: Which events of processes and replications it is told.
+        of_workloads: Which events of processes and replications it receives.
         of_feeds: And which of feeds.
     """
 
@@ -57,7 +57,7 @@ class EventReceiver(Protocol):
     of_feeds: Collection[EventKind]
 
     def takes(self, event: InstanceEvent) -> bool:
-        """Whether it is told that one."""
+        """Whether it receives that one."""
 
     def send(self, connection: Connection, notices: Sequence[Notice]) -> Sent:
         """Sends them, up to the first that does not come through; what is sent again is known as the same there."""
@@ -82,7 +82,7 @@ class Hooks(Protocol):
 
     @_spec
     def unlogged_events(self, connection: Connection, clusters: Collection[str], limit: int) -> list[InstanceEvent]:
-        """At most ``limit`` new events on these clusters that stand in no log, of entities that somebody is told of."""
+        """At most ``limit`` new events on these clusters that stand in no log, of entities with receivers."""
 
     @_spec
     def missing_reasons(
@@ -104,7 +104,7 @@ class Hooks(Protocol):
 
     @_spec
     def event_receivers(self, store: EntityStore, settings: Settings) -> EventReceiver | None:
-        """A program that is told events of all instances, whatever entities declare; None: none is set up."""
+        """A program that receives events of all instances, whatever entities declare; None: none is set up."""
 
     @_spec
     def timeout_causes(

@@ -170,8 +170,8 @@ def _listed(text: str | None) -> list[str]:
 
 
 def _notification(receivers: str | None, events: str | None) -> Notification | None:
-    names, told = _listed(receivers), _listed(events)
-    for word in told:
+    names, words = _listed(receivers), _listed(events)
+    for word in words:
         if word not in EventKind.__members__:
             raise SettingsError(
                 f"FALCON_NOTIFICATION_ON: there is no event {word!r}; there is: {', '.join(EventKind.__members__)}"
@@ -183,18 +183,18 @@ def _notification(receivers: str | None, events: str | None) -> Notification | N
     if not names:
         return None
     to = tuple(Receiver(url=UrlVariable(env=name)) for name in names)
-    return Notification(on=tuple(map(EventKind, told)) or USUAL, to=to)
+    return Notification(on=tuple(map(EventKind, words)) or USUAL, to=to)
 
 
 def _clock(text: str | None, home: Path, database: str) -> Clock:
-    told = (text or "").strip()
-    if not told:
+    stripped = (text or "").strip()
+    if not stripped:
         return home_clock(home, database) or Clock()
     try:
-        clock = Clock.parse(told, datetime.now(UTC))
+        clock = Clock.parse(stripped, datetime.now(UTC))
     except ExpressionError as error:
         raise SettingsError(f"FALCON_CLOCK: {error}") from error
-    return replace(clock, started=shared_start(home, told, database)) if clock.runs else clock
+    return replace(clock, started=shared_start(home, stripped, database)) if clock.runs else clock
 
 
 def _home(folder: str) -> Path:
@@ -225,19 +225,19 @@ def _lineage_retention(text: str | None) -> Frequency | None:
 
 def _webserver(url: str | None) -> str | None:
     """Unset: that of ``dagster dev``; empty: there is none."""
-    told = WEBSERVER if url is None else url.strip().rstrip("/")
-    if told and not told.startswith(("http://", "https://")):
+    address = WEBSERVER if url is None else url.strip().rstrip("/")
+    if address and not address.startswith(("http://", "https://")):
         raise SettingsError(f"FALCON_WEBSERVER_URL must be an http URL, such as {WEBSERVER}")
-    return told or None
+    return address or None
 
 
 def _openlineage_url(url: str | None) -> str | None:
     """Without the path of the resource, which the client adds."""
-    told = (url or "").strip().rstrip("/").removesuffix("/api/v1/lineage")
-    if not told:
+    address = (url or "").strip().rstrip("/").removesuffix("/api/v1/lineage")
+    if not address:
         return None
     try:
-        split = urlsplit(told)
+        split = urlsplit(address)
         is_whole = split.scheme in ("http", "https") and bool(split.hostname) and split.port != 0
     except ValueError:
         is_whole = False
@@ -246,7 +246,7 @@ def _openlineage_url(url: str | None) -> str | None:
             "FALCON_OPENLINEAGE_URL must be an http URL without credentials, such as http://marquez:5000: "
             "a key is in FALCON_OPENLINEAGE_API_KEY"
         )
-    return told
+    return address
 
 
 def _database_url(url: str | None) -> str | None:

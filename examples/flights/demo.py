@@ -29,7 +29,7 @@ from falcon_assets.operations.machine import require_machine
 from falcon_assets.planning.clock import Clock
 from falcon_assets.settings import load_settings
 from falcon_assets.surface.cli.quiet import output_to
-from falcon_assets.surface.cli.run_display import progress_on, shown_on, tell
+from falcon_assets.surface.cli.run_display import progress_on, show_outcome, shown_on
 from falcon_assets.surface.foreground.run import run_workloads
 
 _BEFORE_LATE_FLIGHTS = timedelta(minutes=119)
@@ -137,7 +137,7 @@ class Demo:
         done.succeeded += outcome.succeeded
         done.trouble += len(outcome.trouble)
         done.left_out.update(outcome.left_out)
-        tell(self.console, outcome if is_last else replace(outcome, outlook=Outlook((), {}, {})))
+        show_outcome(self.console, outcome if is_last else replace(outcome, outlook=Outlook((), {}, {})))
 
     def _at(self, now: datetime) -> AbstractContextManager[Installation]:
         return open_installation(replace(self.installation.settings, clock=Clock(origin=now)))

@@ -44,7 +44,7 @@ class Receiver(Declaration):
 
 
 class Notification(Declaration):
-    """Which events of the instances are told, and whom."""
+    """The events of instances that are sent, and their receivers."""
 
     on: Annotated[tuple[EventKind, ...], Field(min_length=1)] = USUAL
     """``FAILED`` and ``TIMED_OUT`` (for good: no retry follows), ``SLA`` (breached, and met after all), ``LATE`` (run

@@ -10,7 +10,7 @@ from rich.console import Console
 from falcon_assets.instances.coordination.coordinator import Outlook
 from falcon_assets.planning.instance_record import InstanceState, KeyedInstance
 from falcon_assets.storage.copying.copy_task import CopyProgress
-from falcon_assets.surface.cli.run_display import shown_on, tell
+from falcon_assets.surface.cli.run_display import show_outcome, shown_on
 from falcon_assets.surface.foreground.foreground import ForegroundResult
 
 
@@ -45,6 +45,6 @@ def test_a_reason_is_shown_as_it_is() -> None:
     at = datetime(2013, 1, 1, tzinfo=UTC)
     reason = "Spark does not read g[ab]/x[/y].json"  # neither brackets nor slashes are markup
     trouble = KeyedInstance(at, InstanceState.FAILED, reason, process="hourly", cluster="primary")
-    tell(console, ForegroundResult(Outlook((), {}, {}), 0, (trouble,), {}))
+    show_outcome(console, ForegroundResult(Outlook((), {}, {}), 0, (trouble,), {}))
     assert isinstance(console.file, io.StringIO)
     assert console.file.getvalue() == f"hourly on primary 2013-01-01T00:00Z failed: {reason}\n"

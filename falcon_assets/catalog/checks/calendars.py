@@ -83,7 +83,7 @@ def _other_date(feed: Declared[Feed], index: int, paths: InstancePaths) -> Itera
     try:
         folder, other = paths.data(start), _in_utc(entity, index, paths.cluster).data(start)
     except ExpressionError:
-        return  # another check tells
+        return  # another check reports it
     wanted = from_wall(start_of_day(written).replace(day=1) if is_months else start_of_day(written), entity.timezone)
     what = "midnight of the first of a month" if is_months else "midnight"
     shown = f"{format_instant(start)} is {wall:%Y-%m-%dT%H:%M} in {entity.timezone}, not {what}"

@@ -58,7 +58,7 @@ def cluster_of(feed: Feed, path: KeyPath, cluster: str) -> str:
 class Located(NamedTuple):
     shown: str
     absolute: str
-    """Comparable among all clusters, as far as the definitions tell."""
+    """Comparable among all clusters, as far as the definitions say."""
     is_url: bool
 
 

@@ -149,10 +149,10 @@ def read_files(root: Path) -> Files:
 def _read_files(root: Path) -> Files:
     files = Files()
 
-    def tell(path: Path, message: str) -> None:
+    def report(path: Path, message: str) -> None:
         files.problems.append(Problem(Position(shown_path(path), 1), "", message))
 
-    for path, raw in definition_files(root, tell):
+    for path, raw in definition_files(root, report):
         read_file(path, raw, files)
     return files
 
@@ -198,8 +198,8 @@ def _add_document(shown: str, path: Path, lines: list[str], root: Node, files: F
     files.problems.extend(whole.problem_at(*one) for one in join_unquoted(root))
     values = PlainValues()
     document = Document(shown, lines, root, values.convert(root), path)
-    told, more = values.problems[:MOST_PROBLEMS], len(values.problems) - MOST_PROBLEMS
-    files.problems.extend(document.problem_at(*one) for one in told)
+    listed, more = values.problems[:MOST_PROBLEMS], len(values.problems) - MOST_PROBLEMS
+    files.problems.extend(document.problem_at(*one) for one in listed)
     if more > 0:
         files.problems.append(document.problem((), more_problems(more)))
     if values.usable:

@@ -149,7 +149,7 @@ def _secret_nodes(key: Node, value: Node) -> Iterator[Node]:
     if isinstance(key, ScalarNode) and is_secret_key(key.value):
         yield value
     elif isinstance(key, ScalarNode) and _names_receivers(key.value.lower()):
-        if isinstance(value, MappingNode):  # which events are told is none
+        if isinstance(value, MappingNode):  # the events of a notification are none
             yield from (inner for name, inner in value.value if name.value != _EVENTS_KEY)
         else:
             yield value

@@ -41,7 +41,7 @@ def copy_instance(
     if not copy.plan.tasks:
         return copy.finish(TaskSummary())
     job = copy.job
-    spark = None if copy.plan.is_small else executor.session()  # while Spark starts there is no progress to tell
+    spark = None if copy.plan.is_small else executor.session()  # while Spark starts there is no progress to show
     with _reported(job, copy, progress):
         done = copy.run_here() if spark is None else _done(spark, job, len(copy.plan.tasks))
     return copy.finish(done)

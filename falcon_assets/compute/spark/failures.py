@@ -179,7 +179,7 @@ def log_stack(error: BaseException | None) -> None:
     if not isinstance(error, (*SPARK_ERRORS, ConnectionError)):
         return
     text = "".join(traceback.format_exception(error))
-    with suppress(Exception):  # a JVM that died tells no stack
+    with suppress(Exception):  # a JVM that died has no stack
         text += getattr(error, "getStackTrace", str)() or ""
     sys.stderr.write(f"{hidden(text)}\n")
 

@@ -58,7 +58,7 @@ def _example(
             if theirs != ours:
                 return nominal, theirs, ours
     except (FalconError, LookupError, TypeError, ValueError, OverflowError, AttributeError):
-        return None  # what is wrong with it is told by validation
+        return None  # validation reports what is wrong with it
     return None
 
 

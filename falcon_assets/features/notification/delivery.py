@@ -74,7 +74,7 @@ def send(receiver: str, environ: Mapping[str, str], message: Message) -> str:
 
 def has_service(url: str) -> bool:
     """Returns whether apprise can parse the URL for one of its services; sends nothing."""
-    import apprise  # noqa: PLC0415 - takes a while, and is needed only where somebody is told
+    import apprise  # noqa: PLC0415 - takes a while, and is needed only for sending
 
     for name in _LOGGERS:
         logging.getLogger(name).addFilter(_QUIET)

@@ -49,7 +49,7 @@ def _sensor(cluster: str, evaluation: SlaEvaluation, checks: SlaChecks, settings
 def evaluate_all(
     ledger: Ledger, evaluation: SlaEvaluation, checks: SlaChecks, rounds: int = sys.maxsize
 ) -> tuple[int, int]:
-    """Evaluates all, in so many rounds, and tells Dagster; returns the numbers of new breaches and of those cleared."""
+    """Evaluates all, in so many rounds, for Dagster too; returns the numbers of new breaches and of those cleared."""
     breached, cleared, kept = 0, 0, list[InstanceKey]()
     for _ in range(rounds):
         found = evaluation.evaluate(ledger)

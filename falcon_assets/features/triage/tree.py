@@ -186,7 +186,7 @@ class _Causes:
             works.update(dict.fromkeys(begins))
         return [*works, *lacking], between
 
-    # Cycles over several processes: told as where they begin.
+    # Cycles over several processes: shown as where they begin.
 
     @cached_property
     def _cycles(self) -> dict[_Name, frozenset[_Name]]:

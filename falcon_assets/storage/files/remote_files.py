@@ -102,7 +102,7 @@ def entry_version(entry: Mapping[str, Any]) -> str:
     for key in (*ETAGS, *MODIFIED, "created"):
         if entry.get(key) is not None:
             value = entry[key]
-            # Some drivers list times as numbers, and tell the same of one file as a datetime.
+            # Some drivers list times as numbers, and give that of a single file as a datetime.
             return str(value.timestamp() if isinstance(value, datetime) else value).strip('"')
     raise StorageError("the store reports neither etags nor modification times of its files")
 

@@ -14,7 +14,7 @@ from falcon_assets.operations.installation import open_installation
 from falcon_assets.surface.cli.console import console
 from falcon_assets.surface.cli.declared import command_of
 from falcon_assets.surface.cli.quiet import output_to
-from falcon_assets.surface.cli.run_display import shown_on, tell
+from falcon_assets.surface.cli.run_display import show_outcome, shown_on
 from falcon_assets.surface.cli.shutdown import ends_in_time
 from falcon_assets.surface.foreground.foreground import ForegroundResult
 from falcon_assets.surface.foreground.foreground_runs import Display
@@ -46,7 +46,7 @@ def _run(asked: RunReady) -> ForegroundResult:
 
     with open_installation() as installation:
         outcome = asked.run(installation, shown)
-    told = console()
-    tell(told, outcome)
-    told.print(f"{count_of(outcome.succeeded, 'instance')} succeeded, {len(outcome.trouble)} did not")
+    printer = console()
+    show_outcome(printer, outcome)
+    printer.print(f"{count_of(outcome.succeeded, 'instance')} succeeded, {len(outcome.trouble)} did not")
     return outcome

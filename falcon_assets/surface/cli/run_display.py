@@ -120,7 +120,7 @@ def _waits(at: datetime) -> str:
     return f"waiting for a retry at {at:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def tell(console: Console, outcome: ForegroundResult) -> None:
+def show_outcome(console: Console, outcome: ForegroundResult) -> None:
     """Prints problems and waiting instances, each in a line, however narrow the terminal or a log is."""
     say = partial(console.print, markup=False, soft_wrap=True)
     for it in outcome.trouble:

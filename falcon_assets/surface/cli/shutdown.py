@@ -52,12 +52,12 @@ def ends_in_time(last_words: str, clean_up: Callable[[], object]) -> Iterator[No
     before = {number: handler for number, handler in before.items() if handler != signal.SIG_IGN}
     ours, theirs = socket.socketpair()
     theirs.setblocking(False)
-    over, told = threading.Event(), threading.Event()
+    over, asked = threading.Event(), threading.Event()
 
     def watch() -> None:
         while number := ours.recv(1):
             if number[0] in before:
-                told.set()
+                asked.set()
                 if not over.wait(GRACE_SECONDS):
                     _end_now(128 + number[0], last_words, clean_up)
 
@@ -72,7 +72,7 @@ def ends_in_time(last_words: str, clean_up: Callable[[], object]) -> Iterator[No
         signal.set_wakeup_fd(old)
         for number, handler in before.items():
             signal.signal(number, handler)
-        if not told.is_set():  # else the way out has to be in time too
+        if not asked.is_set():  # else the way out has to be in time too
             over.set()
             ours.shutdown(socket.SHUT_RDWR)
 

@@ -34,7 +34,7 @@ def write_output(frame: DataFrame, data: OutputData) -> int:
         observation = Observation()
         _save(frame.observe(observation, sf.count(sf.lit(1)).alias("records")), data, data.partitions)
         records = observed(observation, frame, data)
-        if records == 0 and data.partitions:  # no folder was written, and nothing would tell the columns
+        if records == 0 and data.partitions:  # no folder was written, and nothing would show the columns
             _save(frame.limit(0).drop(*data.partitions), data, ())
     except SPARK_ERRORS as error:
         raise WorkflowError(f"{where}: {explain(error)}") from error

@@ -130,7 +130,7 @@ class ObjectStorage(FileStorage):
         return ObjectRemoval(self.store, flag)
 
     def is_untouched(self, location: StoredLocation, flag: str | None) -> bool:
-        # Without a flag the whole cannot be told from a part.
+        # Without a flag the whole cannot be distinguished from a part.
         self.store.files.refresh()
         return (
             location.kind == "data"

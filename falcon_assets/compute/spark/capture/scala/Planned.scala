@@ -4,7 +4,7 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan, SQLExecution}
 
-/** Sees plans whose rows go somewhere else than through a query, which no event tells of: RDDs and caches. */
+/** Sees plans whose rows go somewhere else than through a query, which no event reports: RDDs and caches. */
 class Planned(session: org.apache.spark.sql.SparkSession) extends ColumnarRule {
   override def preColumnarTransitions: Rule[SparkPlan] = new Seen(session)
 }
