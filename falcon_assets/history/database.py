@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import fields
 from datetime import UTC, timedelta
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -196,7 +198,17 @@ def wrong_revision(found: str) -> tuple[str, str]:
 
 
 T = TypeVar("T")
+_Record = TypeVar("_Record")
 _CHUNK = 1000
+
+
+def of_row(kind: type[_Record], row: Any, **converted: Any) -> _Record:
+    """A dataclass whose fields are columns; ``converted`` are those that the database has in another type."""
+    said = row._mapping  # made anew each time it is asked for
+    return kind(**{name: said[name] for name in _names(kind)} | converted)
+
+
+_names: Callable[[Any], list[str]] = cache(lambda kind: [one.name for one in fields(kind)])
 
 
 def upsert(

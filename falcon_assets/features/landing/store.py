@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ARRAY, Connection, Text, any_, delete, literal, select
 from sqlalchemy.dialects.postgresql import insert
 
-from falcon_assets.history.database import among, parts, upsert
+from falcon_assets.history.database import among, of_row, parts, upsert
 from falcon_assets.history.tables import FEED_INSTANCES, INCOMPLETE, PASSES, PUSHED
 from falcon_assets.planning.old_folders import FolderPass
-
-_PASS_COLUMNS = [one.name for one in fields(FolderPass)]
 
 
 @dataclass(frozen=True)
@@ -28,17 +26,12 @@ class Push:
 
 def passes(connection: Connection, cluster: str) -> dict[str, FolderPass]:
     table = PASSES.c
-    found = connection.execute(
-        select(table.feed, *(table[name] for name in _PASS_COLUMNS)).where(table.cluster == cluster)
-    )
-    return {row.feed: FolderPass(**{name: row._mapping[name] for name in _PASS_COLUMNS}) for row in found}
+    found = connection.execute(select(PASSES).where(table.cluster == cluster))
+    return {row.feed: of_row(FolderPass, row) for row in found}
 
 
 def set_passes(connection: Connection, cluster: str, folder_passes: Mapping[str, FolderPass]) -> None:
-    rows = [
-        {"cluster": cluster, "feed": feed, **{name: getattr(one, name) for name in _PASS_COLUMNS}}
-        for feed, one in folder_passes.items()
-    ]
+    rows = [{"cluster": cluster, "feed": feed, **vars(one)} for feed, one in folder_passes.items()]
     upsert(connection, PASSES, rows)
 
 

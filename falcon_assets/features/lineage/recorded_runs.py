@@ -19,6 +19,7 @@ from falcon_assets.history.database import rows_of
 from falcon_assets.history.events.data_version import Version
 from falcon_assets.history.folding.version_rows import columns_of_plans, version_of_row
 from falcon_assets.history.tables import CONSUMED, DATA_VERSIONS, PROCESS_INSTANCES, VERSION_EDGES
+from falcon_assets.instances.store.known_instances import ENDS
 from falcon_assets.planning.instance_record import InstanceState, KeyedInstance
 from falcon_assets.planning.version_columns import OutputColumns, VersionStatus
 
@@ -50,7 +51,6 @@ def recorded_sql(connection: Connection, definition: DefinitionVersion, *, is_la
 _TABLE, _INSTANCE, _EDGE, _CONSUMED = DATA_VERSIONS.c, PROCESS_INSTANCES.c, VERSION_EDGES.c, CONSUMED.c
 _KEY = ("process", "cluster", "nominal", "run_id")
 _AT_ONCE = 500
-_ENDS = (InstanceState.SUCCEEDED, InstanceState.FAILED, InstanceState.KILLED, InstanceState.TIMED_OUT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +127,7 @@ def run_ends(connection: Connection, asked: Selection) -> Iterator[list[RunEnd]]
         of_run("attempt"),
         of_run("definition"),
     ).where(
-        _INSTANCE.state.in_([one.value for one in _ENDS]),
+        _INSTANCE.state.in_([one.value for one in ENDS]),
         _INSTANCE.ended.is_not(None),
         or_(without, and_(_INSTANCE.run_id.is_not(None), ~has_made)),
         *_on(_INSTANCE.cluster, asked),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, TypeAlias
@@ -13,7 +13,7 @@ from sqlalchemy import Connection, delete, func, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from falcon_assets.features.notification.rules import CALM, GIVEN_UP_AFTER, KEPT_FOR, WaitingReceiver, retry_after
-from falcon_assets.history.database import among, parts, upsert
+from falcon_assets.history.database import among, of_row, parts, upsert
 from falcon_assets.history.events.instance_event import InstanceEvent, Notice
 from falcon_assets.history.tables import FOLD, NOTIFICATION_EVENTS, NOTIFICATION_RECEIVERS, NOTIFICATIONS, NOTIFIED
 from falcon_assets.model.notification import EventKind
@@ -94,8 +94,7 @@ def take(connection: Connection, clusters: Collection[str], limit: int) -> list[
 
 
 def _happening(row: Any) -> InstanceEvent:
-    values = {one.name: row._mapping[one.name] for one in fields(InstanceEvent)}
-    return InstanceEvent(**{**values, "event": EventKind(row.event)})
+    return of_row(InstanceEvent, row, event=EventKind(row.event))
 
 
 _TABLE, _RECEIVERS = NOTIFICATIONS.c, NOTIFICATION_RECEIVERS.c

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import fields
 from typing import Any, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, Engine, and_, delete, or_, select, update
 
-from falcon_assets.history.database import LEDGER_LOCK, among, lock_in_transaction, parts, upsert
+from falcon_assets.history.database import LEDGER_LOCK, among, lock_in_transaction, of_row, parts, upsert
 from falcon_assets.history.events.event_log import Fact, Logged
 from falcon_assets.history.events.feed_instances import (
     FeedInstanceAvailable,
@@ -133,31 +132,24 @@ def _push_of(fact: Fact) -> PushKey | None:
 
 
 def _load_consumed(connection: Connection, rows: Rows, keys: set[ProcessKey]) -> None:
-    names = [one.name for one in fields(Consumed)]
     for part in parts(keys):
         for row in connection.execute(select(CONSUMED).where(among(_READER, part))):
             key = (row.process, row.cluster, row.nominal)
-            one = Consumed(**{name: row._mapping[name] for name in names})
-            rows.consumed[key] = (*rows.consumed.get(key, ()), one)
+            rows.consumed[key] = (*rows.consumed.get(key, ()), of_row(Consumed, row))
 
 
 def record_of(row: Any) -> InstanceRecord:
-    mapping = row._mapping  # made anew each time it is asked for
-    values = {name: mapping[name] for name in _RECORD}
-    return InstanceRecord(**{**values, "state": InstanceState(values["state"])})
+    return of_row(InstanceRecord, row, state=InstanceState(row.state))
 
 
 def instance_of(row: Any) -> KeyedInstance:
-    return KeyedInstance(**vars(record_of(row)), process=row.process, cluster=row.cluster, event_id=row.event_id)
+    return of_row(KeyedInstance, row, state=InstanceState(row.state))
 
 
 def feed_row_of(row: Any) -> FeedInstanceRow:
-    values = {name: row._mapping[name] for name in _FEED_ROW}
-    return FeedInstanceRow(**{**values, "state": FeedState(values["state"])})
+    return of_row(FeedInstanceRow, row, state=FeedState(row.state))
 
 
-_FEED_ROW = [one.name for one in fields(FeedInstanceRow)]
-_RECORD = [one.name for one in fields(InstanceRecord)]
 _PUSH = (PUSHED.c.cluster, PUSHED.c.feed, PUSHED.c.partition)
 _READER = (CONSUMED.c.process, CONSUMED.c.cluster, CONSUMED.c.nominal)
 

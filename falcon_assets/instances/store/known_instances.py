@@ -62,7 +62,7 @@ def in_flight(connection: Connection, process: str, cluster: str) -> list[Instan
     return [record_of(row) for row in rows]
 
 
-_ENDS = (InstanceState.SUCCEEDED, InstanceState.FAILED, InstanceState.TIMED_OUT, InstanceState.KILLED)
+ENDS = (InstanceState.SUCCEEDED, InstanceState.FAILED, InstanceState.TIMED_OUT, InstanceState.KILLED)
 _AT_ONCE = 10_000
 
 
@@ -76,7 +76,7 @@ def ended_since(connection: Connection, event_id: int) -> list[KeyedInstance]:
     table = PROCESS_INSTANCES.c
     found = connection.execute(
         select(PROCESS_INSTANCES)
-        .where(table.event_id > event_id, table.queued_run.is_(None), table.state.in_([one.value for one in _ENDS]))
+        .where(table.event_id > event_id, table.queued_run.is_(None), table.state.in_([one.value for one in ENDS]))
         .order_by(table.event_id, table.process, table.cluster, table.nominal)
         .limit(_AT_ONCE)
     )
