@@ -132,7 +132,8 @@ class FullHelpGroup(click.Group):
 
 
 def _path(context: click.Context) -> Iterator[str]:
-    """The names of the groups down to this one, without the program's."""
+    """The names of the groups down to this one, without the program's; a group may be called without the program."""
     if context.parent is not None:
         yield from _path(context.parent)
+    if context.command.name != "falcon":
         yield context.command.name or ""
