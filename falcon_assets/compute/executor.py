@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
+
+from falcon_assets.errors import WorkflowError
+from falcon_assets.model.cluster import Cluster
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from falcon_assets.model.cluster import Cluster
 
 
 class Executor(Protocol):
@@ -42,3 +44,23 @@ class Executor(Protocol):
 
     def interrupt(self) -> None:
         """Ends everything that is being computed, in all threads."""
+
+
+@dataclass(frozen=True)
+class InProcessExecutor:
+    """Fulfils :class:`Executor` for engines that need no Spark: they compute in the process of the run."""
+
+    cluster: Cluster
+    home: None = None
+    endpoint: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    shares_folders: bool = True
+
+    def require_reachable(self) -> None:
+        """Nothing has to answer."""
+
+    def session(self) -> NoReturn:
+        raise WorkflowError("this engine says that it needs no Spark, and asks for a session")
+
+    def interrupt(self) -> None:
+        """Nothing to end: an engine asks :func:`~falcon_assets.base.cancellation.current_cancellation`."""

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from falcon_assets.model.base import Declaration, NonEmpty
 
@@ -42,12 +42,13 @@ class Workflow(Declaration):
 
     Attributes:
         kinds: What Dagster shows with the assets.
-        shares_session: Whether instances are computed in a session of their cluster's Spark, which others use as well,
-            from inputs that were read into DataFrames; else a program has a Spark of its own, and reads by itself.
+        spark: ``session``: instances are computed in a session of their cluster's Spark, which others use as well, from
+            inputs that were read into DataFrames; ``program``: a program has a Spark of its own, and reads by itself;
+            ``none``: it is computed in the process of the run, with files that are on this machine, and starts no JVM.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("spark",)
-    shares_session: ClassVar[bool] = True
+    spark: ClassVar[Literal["session", "program", "none"]] = "session"
 
     name: NonEmpty | None = None
     """The name of the workflow, shown with the assets."""

@@ -216,7 +216,7 @@ def require_usable(process: Process, cluster: Cluster, asked: AskedProperties) -
     for name, value in asked:
         if name in BUILT_IN:
             raise QueryError(f"property {name!r} identifies the instance: it cannot be overridden")
-        if process.workflow.shares_session and name.startswith("spark.") and is_of_application(name):
+        if process.workflow.spark == "session" and name.startswith("spark.") and is_of_application(name):
             raise QueryError(
                 f"Spark reads {name} when it starts, and {process.name} runs in a session that has started already"
             )

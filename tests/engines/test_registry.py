@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import boto3
 import pytest
 from pyspark.find_spark_home import _find_spark_home
 
 from falcon_assets.model.workflow import engines
 from tests.processes import environ_with
+from tests.s3_server import ENVIRON, KEY, SECRET, lake, s3_server
 
 ENGINE = '''
 """The engine ``constant``: a text."""
@@ -150,9 +153,25 @@ def test_what_is_wrong_is_said(home: Path) -> None:
     assert "workflow.txt: unknown key 'txt' (did you mean 'text'?)" in falcon(home, "validate").stdout
 
 
-def test_instances_are_computed_published_and_replicated_without_a_jvm(home: Path, database: str) -> None:
-    java, started = home / "java", home / "started"
-    (java / "bin").mkdir(parents=True)
+@pytest.fixture(params=["data", "s3://lake/data"], ids=["files", "objects"])
+def written(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, str, Callable[[str], bytes]]]:
+    """A write endpoint, its options, and how others read what is there."""
+    if request.param == "data":
+        yield "data", "{}", lambda path: (tmp_path / "data" / path).read_bytes()
+        return
+    with s3_server(tmp_path) as url:
+        client = boto3.client("s3", endpoint_url=url, aws_access_key_id=KEY, aws_secret_access_key=SECRET)
+        client.create_bucket(Bucket="lake", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
+        options = json.dumps(lake(url)["storage_options"])
+        yield request.param, options, lambda path: client.get_object(Bucket="lake", Key=f"data/{path}")["Body"].read()
+
+
+def test_what_needs_no_spark_is_computed_published_and_replicated_without_a_jvm(
+    tmp_path: Path, database: str, written: tuple[str, str, Callable[[str], bytes]]
+) -> None:
+    java, started = tmp_path / "java", tmp_path / "started"
+    for folder in (java / "bin", tmp_path / "engines", tmp_path / "entity_defs"):
+        folder.mkdir(parents=True)
     program = java / "bin" / "java"
     program.write_text(f'#!/bin/sh\necho "$@" >> {started}\necho \'openjdk version "17.0.1"\' >&2\n')
     program.chmod(0o755)
@@ -160,13 +179,21 @@ def test_instances_are_computed_published_and_replicated_without_a_jvm(home: Pat
     subprocess.run(submit, env={**environ_with(), "JAVA_HOME": str(java)}, capture_output=True, check=False)
     assert "org.apache.spark" in started.read_text()  # this is what Spark would start
     started.unlink()
-    (home / "entity_defs" / "all.yaml").write_text(ENTITIES.replace(SETTING, "properties: {word: hello}"))
-    place = {"FALCON_DATABASE_URL": database, "JAVA_HOME": str(java)}
-    ran = falcon(home, "run", FALCON_CLOCK="2013-01-01T03:00Z", **place)
+    needs_none = ENGINE.replace("    kinds: ", '    spark = "none"\n    kinds: ')
+    (tmp_path / "engines" / "constant.py").write_text(needs_none)
+    endpoint, options, read_there = written
+    entities = ENTITIES.replace(SETTING, "properties: {word: hello}").replace(
+        "endpoint: data}", f"endpoint: {endpoint}}}"
+    )
+    entities = entities.replace("\n---", f"\nstorage_options: {options}\n---", 1)
+    feed = "told" if endpoint == "data" else "stored"  # both in one database
+    entities = entities.replace("told", feed).replace("name: tell", f"name: tell-{feed}")
+    (tmp_path / "entity_defs" / "all.yaml").write_text(entities)
+    place = {"FALCON_DATABASE_URL": database, "JAVA_HOME": str(java), **ENVIRON}
+    ran = falcon(tmp_path, "run", FALCON_CLOCK="2013-01-01T03:00Z", **place)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    for root in ("data", "backup"):
+    for read in (read_there, lambda path: (tmp_path / "backup" / path).read_bytes()):
         for hour in ("00", "01"):
-            folder = home / f"{root}/told/2013-01-01-{hour}"
-            assert (folder / "part.txt").read_text() == f"hello {hour}"
-            assert (folder / "_SUCCESS").exists()
-    assert set(started.read_text().splitlines()) <= {"-version"}
+            assert read(f"{feed}/2013-01-01-{hour}/part.txt") == f"hello {hour}".encode()
+            assert read(f"{feed}/2013-01-01-{hour}/_SUCCESS") == b""
+    assert not started.exists() or set(started.read_text().splitlines()) <= {"-version"}

@@ -166,7 +166,7 @@ def _order(process: Declared[Process], declared: Input) -> Iterator[Problem]:
 
 
 def _starts_without_columns(process: Process, declared: Input, feed: Feed) -> bool:
-    knows = feed.schema_ is not None or feed.format in _COLUMNS_ARE_KNOWN or not process.workflow.shares_session
+    knows = feed.schema_ is not None or feed.format in _COLUMNS_ARE_KNOWN or process.workflow.spark != "session"
     if knows or declared.start.call.kind is not Kind.TIME or declared.end.call.kind is not Kind.TIME:
         return False
     for entry in process.clusters:

@@ -105,7 +105,7 @@ def check_spark_settings(definitions: Definitions) -> Iterator[Problem]:
 def _why_not(key: str, workflow: Workflow, cluster: str, *, is_server: bool) -> str | None:
     fixed = f"Spark reads {key} when it starts, and"
     where = f"declare it in the properties of the cluster {cluster!r}"
-    if workflow.shares_session:
+    if workflow.spark == "session":
         if not is_of_application(key):
             return None
         return f"{fixed} {workflow.engine} runs in the session of its cluster: {where}, or run a program (spark-submit)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class SparkSubmitWorkflow(Workflow):
     """A program for ``spark-submit``; it gets paths as arguments and writes the outputs itself."""
 
-    shares_session: ClassVar[bool] = False
+    spark = "program"
 
     engine: Literal["spark-submit"]
     """A program of its own, handed to ``spark-submit``."""

@@ -13,7 +13,7 @@ from falcon_assets.base.cancellation import current_cancellation
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.compute.engines.computing.run import run_workflow
 from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask
-from falcon_assets.compute.executor import Executor
+from falcon_assets.compute.executor import Executor, InProcessExecutor
 from falcon_assets.compute.spark.data.dataset import InputData, OutputData
 from falcon_assets.compute.spark_executor import SparkExecutor
 from falcon_assets.history.events.feed_instances import KeptVersion
@@ -28,6 +28,7 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
 from falcon_assets.model.spark_settings import spark_settings
 from falcon_assets.model.table_uri import TableUri
+from falcon_assets.model.workflow import Workflow
 from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.data_usage import DeclaredData, DeclaredInput, Usage, usage
@@ -194,8 +195,13 @@ class InstanceRunner:
         )
 
     def data(self, ready: ReadyInstance) -> InstanceData:
-        in_session = late_workflow(self.process, ready.late).shares_session
-        return InstanceData(ready.plan, self.executor, self.store, self.store_of, in_session)
+        workflow = late_workflow(self.process, ready.late)
+        return InstanceData(
+            ready.plan, self._executor_of(workflow), self.store, self.store_of, workflow.spark == "session"
+        )
+
+    def _executor_of(self, workflow: Workflow) -> Executor:
+        return InProcessExecutor(self.cluster) if workflow.spark == "none" else self.executor
 
     def used(
         self, plan: ProcessInstance, read: Readings, urls: Mapping[str, str], result: WorkflowResult
@@ -229,15 +235,15 @@ class InstanceRunner:
 
         ``settings`` are for access to object stores; ``urls`` are those of the outputs, where nothing is yet.
         """
-        plan = ready.plan
+        plan, workflow = ready.plan, late_workflow(self.process, ready.late)
         return run_workflow(
             WorkflowTask(
                 process=self.process.name,
-                executor=self.executor,
+                executor=self._executor_of(workflow),
                 nominal=plan.nominal,
                 timezone=self.process.timezone,
                 user=self.owner,
-                workflow=late_workflow(self.process, ready.late),
+                workflow=workflow,
                 entity_root=self.entity_root,
                 inputs=tuple(read_as_data(one.name, one.feed, read[one.name], one.partition) for one in plan.inputs),
                 outputs=tuple(
