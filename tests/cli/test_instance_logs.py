@@ -168,7 +168,7 @@ MISTAKES: dict[str, tuple[list[str], type[Exception], str]] = {
     "attempt": (
         ["program", "2013-01-01T01:00Z", "--attempt", "2"],
         UnknownInstanceError,
-        "no run is known for attempt 2 of program 2013-01-01T01:00Z; known are: 1",
+        "no run is known for attempt 2 of program 2013-01-01T01:00Z; known attempts: 1",
     ),
     "instance": (
         ["program", "2013-01-01T01:30Z"],

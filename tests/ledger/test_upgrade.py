@@ -100,7 +100,7 @@ def test_a_new_ledger_and_a_migrated_one_have_the_tables_of_the_code(engine: Eng
     ("revision", "said"),
     [
         ("0027", "migrates those from 0028 on: run falcon ledger status with an earlier version"),
-        ("9999", "knows 0... only"),
+        ("9999", "knows only those up to 0..."),
     ],
 )
 def test_a_ledger_that_cannot_be_migrated_is_left_alone(engine: Engine, revision: str, said: str) -> None:

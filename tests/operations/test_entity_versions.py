@@ -187,7 +187,7 @@ def test_a_file_that_was_not_kept_stays_as_it_is_and_is_named(falcon: Installati
     update(falcon, request(written(root.parent / "one", a=SHORTER)))
     (root / "e.yaml").write_text(HOURLY)
     (warning,) = restore_entity(falcon, 1, request("hourly")).warnings
-    said = "it was not kept with version 1 (its path leads out of the folder of the definitions): it stays as it is"
+    said = "it was not kept with version 1 (its path leads out of the folder of the definitions): it is left unchanged"
     assert warning.message == said
     assert (root / "hourly.sql").read_text() == "SELECT 1"
 
@@ -197,7 +197,7 @@ def test_what_is_in_the_way_of_a_workflow_is_named(falcon: Installation) -> None
     update(falcon, request(written(root.parent / "one", a=SHORTER)))
     (root / "hourly.sql").unlink()
     (root / "hourly.sql").mkdir()
-    with pytest.raises(DefinitionStoreError, match="is no file of the tree: move it away"):
+    with pytest.raises(DefinitionStoreError, match="is not a file of the tree: move it away"):
         restore_entity(falcon, 1, request("hourly"))
 
 

@@ -371,7 +371,7 @@ def test_what_is_not_there(installation: Installation) -> None:
 
 def test_a_next_of_another_list_is_refused(installation: Installation) -> None:
     page = list_instances(installation, InstanceQuery(limit=1))
-    with pytest.raises(QueryError, match="was said by a list with --sort entity, not --sort -instance"):
+    with pytest.raises(QueryError, match="it is the `next` of a list with --sort entity, not --sort -instance"):
         list_instances(installation, InstanceQuery(sort="-instance", after=page.next))
     for strange in ("x", "", "bnVsbA==", "ÿ", format_instant(START)):
         with pytest.raises(QueryError, match="is not the `next` of a list"):

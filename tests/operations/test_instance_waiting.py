@@ -160,7 +160,7 @@ def test_what_is_asked_to_run_again_is_waited_for(
 
 def test_the_time_is_over(installation: Installation, meanwhile: Callable[..., list[float]]) -> None:
     meanwhile()
-    text = "make 2013-01-01T01:00Z on primary is WAITING and not SUCCEEDED: the time is over"
+    text = "make 2013-01-01T01:00Z on primary is WAITING and not SUCCEEDED: the timeout is over"
     found = wait_for_instance(installation, "make", hour(1), timeout=NOW, kind="process")
     assert result(found) == ("WAITING", False, text)
 
@@ -191,7 +191,7 @@ def test_a_feed_does_not_come_where_what_brings_it_is_over(
         "raw 2013-01-01T01:00Z on backup is MISSING: raw from primary 2013-01-01T01:00Z is TIMED_OUT and stays so"
     )
     write(installation, process_row("make", 1, "RUNNING"))
-    assert wait_for_instance(installation, "made", hour(1), timeout=NOW).text.endswith("the time is over")
+    assert wait_for_instance(installation, "made", hour(1), timeout=NOW).text.endswith("the timeout is over")
 
 
 MISTAKES: dict[str, tuple[dict[str, Any], type[Exception], str]] = {

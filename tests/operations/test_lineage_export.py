@@ -22,7 +22,7 @@ from falcon_assets.history.tables import (
     VERSION_EDGES,
     WORKFLOW_FILES,
 )
-from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.planning.version_columns import OutputColumn, OutputColumns
 from tests.openlineage.schemas import assert_valid
 from tests.operations.ledger_rows import process_row, write
@@ -271,9 +271,9 @@ def test_ids_are_the_same_again_and_others_elsewhere(world: Installation) -> Non
 
     assert ids(world) == ids(world)
     settings = replace(world.settings, openlineage_namespace="elsewhere")
-    elsewhere = replace(world, settings=settings)
-    assert {one["job"]["namespace"] for one in exported(elsewhere)} == {"elsewhere"}
-    assert not set(ids(world)) & set(ids(elsewhere))
+    with open_installation(settings, world.instance) as elsewhere:
+        assert {one["job"]["namespace"] for one in exported(elsewhere)} == {"elsewhere"}
+        assert not set(ids(world)) & set(ids(elsewhere))
     assert len(set(ids(world))) == 9
 
 

@@ -54,7 +54,7 @@ def test_the_start_of_what_was_scheduled_cannot_change(falcon: Installation, tmp
             update(falcon, given(tmp_path, HOURLY, dry_run=dry_run))
         assert str(caught.value) == (
             "process 'hourly' was scheduled on 2013-01-03T06:00Z: the start of its validity on cluster 'primary' "
-            "cannot change from 2013-02-01T00:00Z to 2013-01-01T00:00Z; submit another process, under another name"
+            "cannot change from 2013-02-01T00:00Z to 2013-01-01T00:00Z; submit a new process under another name"
         )
     with pytest.raises(DefinitionStoreError, match="the start of its validity"):
         restore_entity(falcon, 1, request("hourly"))
@@ -85,7 +85,7 @@ def test_what_names_instances_cannot_change_once_there_are_some(
     with pytest.raises(DefinitionStoreError) as caught:
         update(falcon, asked)
     assert str(caught.value) == (
-        f"feed 'raw' has 1 instance: {what}, by which they are named; submit another feed, under another name"
+        f"feed 'raw' has 1 instance: {what}, by which they are named; submit a new feed under another name"
     )
     # Hours do not step by the zone, and their paths show UTC: nothing is named otherwise.
     assert update(falcon, given(tmp_path, RAW.strip("\n") + "\ntimezone: Europe/Berlin\n")).changed

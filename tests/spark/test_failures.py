@@ -159,12 +159,13 @@ def test_a_connection_that_is_refused_is_of_the_jvm_or_of_the_program(sandbox: S
         ),
         (
             "No space left on device",
-            "No space left on device (a disk is full: where no file is named, the one of spark.local.dir, which is "
-            "/tmp unless it is set)",
+            "No space left on device (a disk is full: if no file is named, it is the disk of spark.local.dir "
+            "(/tmp by default))",
         ),
         (
             "Relative path in absolute URI: .a:b.json.crc",
-            "Relative path in absolute URI: .a:b.json.crc (Hadoop opens no file with a colon in its name: rename it)",
+            "Relative path in absolute URI: .a:b.json.crc (Hadoop cannot open files with a colon in their name: rename "
+            "the file)",
         ),
     ],
 )

@@ -101,7 +101,7 @@ def test_versions_go_by_their_number_and_by_their_age(installed: Callable[[str],
     event = later.ledger.instance.fetch_observations(asked, 1).records[0].event_log_entry.asset_observation
     assert event is not None
     assert event.description == (
-        f"version {versions[1]} of totals 2013-01-01T01:00Z went: replaced more than hours(6) ago (versions.for)"
+        f"version {versions[1]} of totals 2013-01-01T01:00Z was removed: replaced more than hours(6) ago (versions.for)"
     )
     states = {one.version: one.state for one in instance_versions(later, "totals", hour(1)).versions}
     assert states == {
