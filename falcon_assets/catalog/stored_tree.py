@@ -53,13 +53,13 @@ class Stored:
         return places
 
 
-def read_tree(root: Path) -> Stored:
-    """Returns the present tree; an empty one if there is no folder yet.
+def read_tree(root: Path, only: str | None = None) -> Stored:
+    """Returns the present tree, or ``only`` the file of a position; an empty one if there is no folder yet.
 
     Raises:
         DefinitionStoreError: a change that was interrupted cannot be finished.
     """
-    return Stored(root, read_files(root) if root.is_dir() else Files())
+    return Stored(root, read_files(root, only) if root.is_dir() else Files())
 
 
 def key_of(document: Document) -> Key | None:

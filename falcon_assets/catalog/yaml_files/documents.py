@@ -137,23 +137,26 @@ class Files:
     contents: dict[Path, bytes] = field(default_factory=dict)
 
 
-def read_files(root: Path) -> Files:
+def read_files(root: Path, only: str | None = None) -> Files:
     """Reads every definition file below ``root``, except hidden files and folders, between changes by commands.
+
+    ``only`` is the file of a position: no other one is parsed.
 
     Raises:
         DefinitionStoreError: a change that was interrupted cannot be finished.
     """
-    return read_between_changes(root, lambda: _read_files(root))
+    return read_between_changes(root, lambda: _read_files(root, only))
 
 
-def _read_files(root: Path) -> Files:
+def _read_files(root: Path, only: str | None) -> Files:
     files = Files()
 
     def report(path: Path, message: str) -> None:
         files.problems.append(Problem(Position(shown_path(path), 1), "", message))
 
     for path, raw in definition_files(root, report):
-        read_file(path, raw, files)
+        if only is None or shown_path(path) == only:
+            read_file(path, raw, files)
     return files
 
 

@@ -139,7 +139,8 @@ def _shortened(name: str) -> str:
 
 def stored_definition(installation: Installation, name: str, kind: str | None = None) -> str:
     """Returns the definition as text; values of storage options are stars. Raises as :func:`.show_entity`."""
-    entity = any_named(installation.all_entities, name, kind)
+    entities = installation.all_entities
+    entity = any_named(entities, name, kind)
     require_readable(installation, "show", [entity])
-    stored = read_tree(installation.all_entities.root)
+    stored = read_tree(entities.root, entities.position(entity).file)
     return hidden(masked(stored.text(stored.by_key[entity.kind, entity.name]).strip("\n") + "\n"))

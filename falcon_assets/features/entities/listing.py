@@ -162,13 +162,13 @@ def any_named(entities: EntityStore, name: str, kind: str | None = None) -> AnyE
         if kind == "cluster":
             return entities.cluster(name)
         return entities.feed(name) if kind == "feed" else entities.process(name)
-    declared = declared_entities(entities)
-    found = [one for one in declared if one.name == name]
+    kinds_of_names: list[Mapping[str, AnyEntity]] = [entities.clusters, entities.feeds, entities.processes]
+    found = [those[name] for those in kinds_of_names if name in those]
     if len(found) > 1:
         kinds = " and ".join(f"a {one.kind}" for one in found)
         raise UnknownEntityError(f"there is {kinds} {name!r}: say which one with --kind")
     if not found:
-        close = nearest(name, [one.name for one in declared])
+        close = nearest(name, [one for those in kinds_of_names for one in those])
         raise UnknownEntityError(f"there is no cluster, feed or process {name!r}{close}")
     return found[0]
 
