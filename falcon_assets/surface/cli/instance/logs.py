@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from falcon_assets.errors import count_of, printable
-from falcon_assets.instances.operations.one_instance import LogsOfInstance
+from falcon_assets.instances.operations.logs import LogsOfInstance
 from falcon_assets.instances.views.logs.instance_runs import InstanceRun
 from falcon_assets.instances.views.logs.reading import InstanceLogs, SaidEvent
 from falcon_assets.model.instant import format_instant
