@@ -50,7 +50,7 @@ class RootState(Result):
 
 
 class ListRoots(Operation):
-    """List the roots of all stores, and say which are away."""
+    """List the storage roots of all clusters, and show which are unavailable."""
 
     command = "admin root list"
 
@@ -72,11 +72,11 @@ class ListRoots(Operation):
 
 
 class AdoptRoot(Operation):
-    """Take what is at a root of CLUSTER now for it, and mark it.
+    """Accept the present content of a storage root of CLUSTER, and mark the root.
 
-    Do it where a disk was replaced, or a bucket made anew, on purpose. ROOT is where it is, as errors and falcon admin
-    root list say; else it is that of the cluster's write endpoint. Instances that are not there any more have to be
-    made or brought again: nothing of what is recorded changes.
+    Use it after a disk was replaced or a bucket was recreated on purpose. ROOT is the location as errors and `falcon
+    admin root list` show it; the default is the root of the cluster's write endpoint. The recorded history does not
+    change: instances whose files are lost have to be computed or delivered again.
     """
 
     command = "admin root adopt"
@@ -162,9 +162,9 @@ class InstallationStatus(Result):
 
 
 class ShowStatus(Operation):
-    """Say whether definitions, database, Dagster's daemon and webserver, and the code location work.
+    """Check definitions, database, code location, and Dagster's daemon and webserver.
 
-    The exit code is 1 where something does not work or run. What else may be wrong: falcon doctor.
+    The exit code is 1 where one of them does not work or does not run. `falcon doctor` checks everything else.
     """
 
     command = "admin status"
@@ -174,7 +174,7 @@ class ShowStatus(Operation):
 
 
 class ShowVersions(Operation):
-    """Show the versions of this package, Dagster, PySpark and Python, and the revision of the ledger's tables."""
+    """Show the versions of Falcon Assets, Dagster, PySpark, Python and the ledger schema."""
 
     command = "admin version"
 
@@ -229,7 +229,7 @@ class Rebuilt:
 
 
 class ShowLedger(Operation):
-    """Show how far the ledger is, how many rows its tables have, and the process instances by state."""
+    """Show how up to date the ledger is, its row counts, and process instances by state."""
 
     command = "ledger status"
 
@@ -241,7 +241,10 @@ class ShowLedger(Operation):
 
 
 class RebuildLedger(Operation):
-    """Make the ledger anew from all of Dagster's history; what commands said to entities is kept."""
+    """Rebuild the ledger from Dagster's whole event history.
+
+    The status of entities that commands have set (scheduled, suspended) is kept.
+    """
 
     command = "ledger rebuild"
 

@@ -134,11 +134,13 @@ def _known(check: str) -> str:
 
 
 class ExamineInstallation(Operation):
-    """Say what is wrong with this installation, and what to do: one line for each thing that was checked.
+    """Check this installation, and show what is wrong and how to fix it.
 
-    Machine, settings, definitions, secrets, disks, database, clocks, stores, Dagster's daemon, sensors and runs. It
-    takes a few seconds, also where nothing answers, and changes nothing: a small file is written to each store that
-    has to be writable, and removed. The exit code is 1 where there is a problem; warnings are not counted.
+    Prints one line for each check: machine, settings, definitions, secrets, disks, database, clocks, stores, Dagster's
+    daemon, sensors and runs. It takes a few seconds, even where nothing answers. It changes nothing, except that it
+    writes a small file to each writable store and removes it again.
+
+    The exit code is 1 where there is a problem; warnings do not count.
     """
 
     command = "doctor"

@@ -121,10 +121,10 @@ def list_audit(installation: Installation, query: Query | None = None) -> Page[A
 
 
 class ListAudit(ListOperation):
-    """List the operations that somebody asked for, the latest first: who, when, what, with what result.
+    """List the audit log, the latest first: who did what, when, and the result.
 
-    Of several filters with one field any may fit, of different fields all must: --filter entity=raw
-    --filter result=denied. A list has 100 entries unless --limit says otherwise.
+    Filters on one field match any of their values; filters on different fields must all match: --filter entity=raw
+    --filter result=denied. The default limit is 100 entries.
     """
 
     command = "admin audit"

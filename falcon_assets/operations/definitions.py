@@ -38,21 +38,23 @@ class Validation(Result):
 
 
 class ValidateDefinitions(Operation):
-    """Check all entity definitions below DIR (default: FALCON_ENTITY_DEFS, else entity_defs).
+    """Check all entity definitions below DIR, and print every problem.
 
-    FILE is one of the definitions: with it all are checked that it belongs to, because they refer to each other. Those
-    are the default folder's, where it lies in there, else those of its own folder.
-    The files of workflows are parsed, too: statements, parameters and views of SQL, Python and its function; and so
-    are the schemas of feeds. Nothing of that starts Spark.
-    Prints every problem with its file, line and key, and then exits with 1. The code location fails to load with the
-    same text. Warnings are printed too: what works and surprises. The code location loads with them, and the exit code
-    is 0.
+    The default of DIR is FALCON_ENTITY_DEFS, else entity_defs. With FILE, checks all definitions of the folder that it
+    belongs to, because they refer to each other: the default folder if FILE is in it, else the folder of FILE.
+
+    Workflow files are parsed, too (SQL syntax, Python syntax and the function, parameters, views), and so are the
+    schemas of feeds. Spark is not started.
+
+    Each problem is printed with its file, line and key. The exit code is 1 where there is a problem; the code location
+    then fails to load with the same text. Warnings are printed, too; with warnings alone the exit code is 0, and the
+    code location loads.
     """
 
     command = "validate"
     place: Annotated[Path | None, Given("[DIR|FILE]")] = None
     strict: bool = Field(
-        False, description="Warnings are problems, but for SQL that only the parser does not understand."
+        False, description="Treat warnings as problems, except for SQL that only the parser does not understand."
     )
 
     def run(self, installation: Installation) -> Validation:

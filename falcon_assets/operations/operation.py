@@ -72,9 +72,11 @@ class Change(Operation):
         dry_run: Dry runs are recorded only where they are denied.
     """
 
-    actor: str | None = Field(None, description="Who asks; None: the user of the operating system.")
-    reason: str = Field("", description="Why; it is recorded.")
-    dry_run: bool = Field(False, description="Only say what would change.")
+    actor: str | None = Field(
+        None, description="Name of the user who requests it; None: the user of the operating system."
+    )
+    reason: str = Field("", description="Reason for the change, kept in the audit log.")
+    dry_run: bool = Field(False, description="Show what would change; change nothing.")
 
 
 class Result:

@@ -93,7 +93,7 @@ def test_the_help_is_the_declaration(settings: Settings) -> None:
     assert "Usage: paint [OPTIONS] THING... INSTANCE Paint THINGS. With any color." in said
     for part in ("--color [red|blue] Which color.", "--side [in|out] Which side.", "[default: 2; 1<=x<=5]", "--json"):
         assert part in said
-    assert said.index("--label") < said.index("--reason TEXT Why; it is recorded.")
+    assert said.index("--label") < said.index("--reason TEXT Reason for the change, kept in the audit log.")
     assert "--note" not in said
     assert "--actor" not in said
 

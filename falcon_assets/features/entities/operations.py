@@ -27,7 +27,7 @@ class ChangeNamed(Change):
     """Fields of commands on entities that are named."""
 
     names: Annotated[tuple[str, ...], Given("NAME...")] = Field(min_length=1, description="Names of entities.")
-    kind: Kind | None = Field(None, description="Of what kind those are that are named.")
+    kind: Kind | None = Field(None, description="Kind of the named entities: needed if several kinds share a name.")
     needs = "names"
 
     @property
@@ -42,8 +42,8 @@ class ChangeDefinitions(Change):
         (), description="Names of entities; never files."
     )
     definitions: Annotated[str, Given(programs_only=True)] = Field("", description="Definitions in YAML.")
-    kind: Kind | None = Field(None, description="Of what kind those are that are named.")
-    dry_run: bool = Field(False, description="Only say what would change, as a diff.")
+    kind: Kind | None = Field(None, description="Kind of the named entities: needed if several kinds share a name.")
+    dry_run: bool = Field(False, description="Show what would change as a diff; change nothing.")
     needs = "names or definitions"
 
     @model_validator(mode="after")
@@ -59,10 +59,10 @@ class ChangeDefinitions(Change):
 
 
 class SubmitEntities(ChangeDefinitions):
-    """Add the entities of files and folders to the definitions.
+    """Add the entities in files and folders to the definitions.
 
-    The whole tree of definitions must be valid with them, or nothing is written. Each entity gets a file of its
-    own. What is there already with the same definition stays as it is.
+    Each entity gets a file of its own. Entities that exist with the same definition stay unchanged. Nothing is written
+    unless the whole tree of definitions is valid afterwards.
     """
 
     command = "entity submit"
@@ -72,10 +72,11 @@ class SubmitEntities(ChangeDefinitions):
 
 
 class UpdateEntities(ChangeDefinitions):
-    """Give entities that are there the definitions of files and folders.
+    """Replace the definitions of existing entities by those in files and folders.
 
-    Comments, order of keys and layout of the old definition are kept; a new one that has comments of its own takes
-    its place as it is. The whole tree must be valid, or nothing is written.
+    Comments, order of keys and layout of the old definition are kept, unless the new definition has comments of its
+    own: then it replaces the old text as a whole. Nothing is written unless the whole tree of definitions is valid
+    afterwards.
     """
 
     command = "entity update"
@@ -85,9 +86,10 @@ class UpdateEntities(ChangeDefinitions):
 
 
 class DeleteEntities(ChangeDefinitions):
-    """Remove entities, by name or as they are in files and folders.
+    """Delete entities, given by name or by the files and folders that define them.
 
-    What others need is not removed. The status of the entities is forgotten; data and history stay.
+    Entities that others refer to are not deleted. The status of the deleted entities (scheduled, suspended) is
+    forgotten; their data and history stay.
     """
 
     command = "entity delete"
@@ -98,7 +100,7 @@ class DeleteEntities(ChangeDefinitions):
 
 
 class SubmitAndScheduleEntities(ChangeDefinitions):
-    """Submit entities, and let the feeds and processes among them run by themselves."""
+    """Submit entities, and schedule the feeds and processes among them."""
 
     command = "entity submit-and-schedule"
 
@@ -109,13 +111,15 @@ class SubmitAndScheduleEntities(ChangeDefinitions):
 class ChangeStatus(ChangeNamed):
     """Fields of commands on the status of feeds and processes."""
 
-    kind: Scheduled | None = Field(None, description="Where a feed and a process have that name.")
+    kind: Scheduled | None = Field(
+        None, description="Kind of the named entities: needed if a feed and a process share a name."
+    )
 
 
 class ScheduleEntities(ChangeStatus):
-    """Let what is SUBMITTED run by itself from now on.
+    """Schedule feeds and processes that are SUBMITTED: their instances run from now on.
 
-    The command applies to all that are named, or to none.
+    The command applies to all names, or to none.
     """
 
     command = "entity schedule"
@@ -125,9 +129,9 @@ class ScheduleEntities(ChangeStatus):
 
 
 class SuspendEntities(ChangeStatus):
-    """Start no more instances of what is RUNNING; those that run already go on.
+    """Suspend feeds and processes that are RUNNING: no new instances start.
 
-    The command applies to all that are named, or to none.
+    Instances that already run are completed. The command applies to all names, or to none.
     """
 
     command = "entity suspend"
@@ -137,9 +141,9 @@ class SuspendEntities(ChangeStatus):
 
 
 class ResumeEntities(ChangeStatus):
-    """Let what is SUSPENDED run again, the instances of the meantime included.
+    """Resume feeds and processes that are SUSPENDED.
 
-    The command applies to all that are named, or to none.
+    Instances that became due in the meantime run, too. The command applies to all names, or to none.
     """
 
     command = "entity resume"
@@ -149,9 +153,10 @@ class ResumeEntities(ChangeStatus):
 
 
 class TouchEntities(ChangeNamed):
-    """Record the definitions of entities as new versions, although nothing in them has changed.
+    """Record the unchanged definitions of entities as new versions.
 
-    Instances from now on have the new version; those before keep theirs. Each time is another version.
+    Use it when something outside the definition has changed, such as a jar. Later instances have the new version;
+    earlier ones keep theirs. Each call records another version.
     """
 
     command = "entity touch"
@@ -161,10 +166,10 @@ class TouchEntities(ChangeNamed):
 
 
 class EntityHistory(OfOneEntity):
-    """List the definitions that NAME has had: since when, by what and whom, and why.
+    """List the versions of the definition of NAME: since when, who made them, and why.
 
-    A command records the version that it makes; what came by git or an editor is recorded by the first load of the
-    code location.
+    Commands record the version that they make. Changes from git or an editor are recorded when the code location next
+    loads.
     """
 
     command = "entity history"
@@ -174,7 +179,10 @@ class EntityHistory(OfOneEntity):
 
 
 class EntityDiff(OfOneEntity):
-    """Show how the definition of NAME differs from VERSION; without one, from the last other definition."""
+    """Show the differences between the definition of NAME and an older VERSION.
+
+    VERSION is a number from `falcon entity history`; the default is the last definition that differs.
+    """
 
     command = "entity diff"
     version: Annotated[int | None, Given("[VERSION]")] = Field(None, ge=1)
@@ -184,15 +192,17 @@ class EntityDiff(OfOneEntity):
 
 
 class RestoreEntity(Change, OfOneEntity):
-    """Give NAME the definition of VERSION again, as an update; what was deleted is submitted again.
+    """Restore the definition that NAME had at VERSION.
 
-    The files of its workflows get the content that they had then. The whole tree must be valid, or nothing is written.
+    VERSION is a number from `falcon entity history`. The restored definition is recorded as an update; a deleted entity
+    is submitted again. The files of its workflows get their content of that time, too. Nothing is written unless the
+    whole tree of definitions is valid afterwards.
     """
 
     command = "entity restore"
     needs = "one name and a version: see falcon entity history"
     version: Annotated[int, Given("VERSION")] = Field(ge=1, description="The version.")
-    dry_run: bool = Field(False, description="Only say what would change, as a diff.")
+    dry_run: bool = Field(False, description="Show what would change as a diff; change nothing.")
 
     def run(self, installation: Installation) -> OperationResult:
         request = Request((self.name,), self.kind, self.actor, self.reason, self.dry_run)

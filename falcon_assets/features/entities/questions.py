@@ -23,11 +23,14 @@ class OfOneEntity(Operation):
     """Fields of what is about one entity."""
 
     name: Annotated[str, Given("NAME")]
-    kind: Kind | None = Field(None, description="Which one, where several have that name.")
+    kind: Kind | None = Field(None, description="Kind of the entity: needed if several kinds share the name.")
 
 
 class ShowEntity(OfOneEntity):
-    """Print the definition of NAME as it is stored, with its comments; values of storage options as stars."""
+    """Print the stored definition of NAME, with its comments.
+
+    Values of storage options are masked.
+    """
 
     command = "entity show"
 
@@ -36,13 +39,16 @@ class ShowEntity(OfOneEntity):
 
 
 class ShowEntityStatus(ShowEntity):
-    """Say whether NAME runs by itself: SUBMITTED, RUNNING or SUSPENDED; a cluster is always SUBMITTED."""
+    """Show whether NAME is SUBMITTED, RUNNING or SUSPENDED.
+
+    RUNNING entities run by themselves. A cluster is always SUBMITTED.
+    """
 
     command = "entity status"
 
 
 class EntityDependencies(OfOneEntity):
-    """Show what NAME needs, and what needs NAME, as trees."""
+    """Show which entities NAME depends on, and which depend on it, as trees."""
 
     command = "entity dependency"
 
@@ -51,35 +57,37 @@ class EntityDependencies(OfOneEntity):
 
 
 class ListEntities(ListOperation):
-    """List clusters, feeds and processes: what runs by itself, since when, by a command or as declared.
+    """List clusters, feeds and processes with their status.
 
-    Of several filters with one field any may fit, of different fields all must:
-    --filter status=RUNNING --filter tag=owner=analytics
+    Shows which of them are scheduled, since when, and whether a command or the definition says so. Filters on one field
+    match any of their values; filters on different fields must all match: --filter status=RUNNING --filter
+    tag=owner=analytics
     """
 
     command = "entity list"
     fields = FIELDS
-    kind: Kind | None = Field(None, description="Only entities of that kind.")
-    text: str | None = Field(None, description="Only those that have TEXT in name, description or tags.")
+    kind: Kind | None = Field(None, description="Only entities of this kind.")
+    text: str | None = Field(None, description="Only entities with TEXT in name, description or tags.")
 
     def run(self, installation: Installation) -> Page[Entity]:
         return list_entities(installation, self.query_with(kind=self.kind), self.text)
 
 
 class SummarizeEntities(ListOperation):
-    """Show feeds and processes with the states of their latest instances on each cluster, the latest first.
+    """Show feeds and processes with the states of their latest instances.
 
-    Of several filters with one field any may fit, of different fields all must: --filter pipeline=sales
+    Lists each cluster separately, the latest instance first. Filters on one field match any of their values; filters on
+    different fields must all match: --filter pipeline=sales
     """
 
     command = "entity summary"
     fields = FIELDS
     kind: Annotated[Scheduled | None, Given(flags=("--kind", "--type"))] = Field(
-        None, description="Only entities of that kind."
+        None, description="Only entities of this kind."
     )
-    cluster: str | None = Field(None, description="Only entities, and instances, on that cluster.")
+    cluster: str | None = Field(None, description="Only entities and instances on this cluster.")
     number: Annotated[int, Given(flags=("-n",), shows_default=True)] = Field(
-        7, ge=1, le=1000, description="So many instances."
+        7, ge=1, le=1000, description="Number of instances to show."
     )
 
     def run(self, installation: Installation) -> Page[EntitySummary]:
@@ -93,12 +101,15 @@ def _not_empty(text: str) -> str:
 
 
 class LookUpPath(ListOperation):
-    """Say which feed, and which of its instances, PATH belongs to; it may be a file in it."""
+    """Show the feed and the instance that PATH belongs to.
+
+    PATH is the folder of an instance, or a file in it.
+    """
 
     command = "entity lookup"
     fields = LOOKUP_FIELDS
     path: Annotated[str, AfterValidator(_not_empty)] = Field(
-        description="A path on a cluster (/raw/2013/01), of this machine, or a URL."
+        description="Path on a cluster (/raw/2013/01), path on this machine, or URL."
     )
 
     def run(self, installation: Installation) -> Page[PathOwner]:

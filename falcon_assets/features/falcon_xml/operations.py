@@ -77,19 +77,20 @@ class ImportResult(Result):
 
 
 class ImportXml(Operation):
-    """Import Falcon's cluster, feed and process XML: files, or all *.xml below folders.
+    """Convert Falcon's cluster, feed and process XML to YAML definitions.
 
-    What has no counterpart here, or is changed, is listed with its line, and kept as a comment. Programs that stand for
-    workflows of Oozie, Pig and Hive fail with a sentence. All files are written, or none.
+    PATH is a file, or a folder, of which all *.xml files are converted. What has no counterpart here, or is changed, is
+    listed with its line and kept as a comment. Workflows of Oozie, Pig and Hive are replaced by programs that fail with
+    an explanation. Either all files are written, or none.
 
-    Where DIR has definitions already, new ones are written only if "falcon validate" has no problems with all of them
-    together. Where it has none, they are written with their problems, which are listed; the exit code is 1 then.
+    If DIR already holds definitions, the new ones are written only if `falcon validate` finds no problem in all of them
+    together. If DIR holds none, they are written in any case; their problems are listed, and the exit code is 1.
     """
 
     command = "import xml"
     paths: Annotated[tuple[Path, ...], Given("PATH...")]
     into: Annotated[Path | None, Given(metavar="DIR")] = Field(
-        None, description="The folder of the definitions (default: FALCON_ENTITY_DEFS, else entity_defs)."
+        None, description="Folder to write to (default: FALCON_ENTITY_DEFS, else entity_defs)."
     )
 
     def run(self, installation: Installation) -> ImportResult:

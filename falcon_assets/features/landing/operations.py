@@ -82,17 +82,17 @@ class CollectResult:
 
 
 class CollectInstances(Operation):
-    """Find instances of FEED that landed from outside, however old they are, and record them now.
+    """Find and record data of FEED that was delivered from outside, however old.
 
-    Those that are recorded already are checked too; where their files changed, they are recorded as another version.
-    What is missing is said. The exit code is 1 where something could not be read.
+    Instances that are already recorded are checked, too; if their files changed, a new version is recorded. Missing
+    instances are listed. The exit code is 1 where a store could not be read.
     """
 
     command = "instance collect"
     feed: Annotated[str, Given("FEED")]
-    start: Instant = Field(description="The first to check (YYYY-MM-DDTHH:MMZ).")
-    end: Instant = Field(description="The last to check; it is included.")
-    cluster: str | None = Field(None, description="Only on that cluster.")
+    start: Instant = Field(description="First instance to check (YYYY-MM-DDTHH:MMZ).")
+    end: Instant = Field(description="Last instance to check, inclusive (YYYY-MM-DDTHH:MMZ).")
+    cluster: str | None = Field(None, description="Only on this cluster.")
 
     def run(self, installation: Installation) -> CollectResult:
         found = collect_instances(installation, self.feed, self.start, self.end, self.cluster)

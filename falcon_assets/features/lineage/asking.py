@@ -38,7 +38,7 @@ from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Change, Given, Operation, Result
 from falcon_assets.planning.version_columns import OutputColumns
 
-METADATA = "With feeds, processes and clusters, and their owners, tags, groups, pipelines and colos."
+METADATA = "Include feeds, processes and clusters, with their owners, tags, groups, pipelines and colos."
 
 
 @dataclass(frozen=True)
@@ -219,18 +219,16 @@ def lineage_diff(
 
 
 class ShowLineage(OfOneVersion):
-    """Show what a version of an instance came from.
+    """Show which versions a version of an instance was made from.
 
     INSTANCE is a time, YYYY-MM-DDTHH:MMZ.
     """
 
     command = "lineage show"
     direction: Annotated[Literal["up", "down", "both"], Given(shows_default=True)] = Field(
-        "up", description="up: what it came from; down: what was made from it."
+        "up", description="up: its inputs; down: what was made from it."
     )
-    depth: int | None = Field(
-        None, ge=1, le=100, description="Over how many steps; without it all, and as a tree 5 (at most 100)."
-    )
+    depth: int | None = Field(None, ge=1, le=100, description="Number of steps to follow. Default: all; in a tree 5.")
     metadata: bool = Field(False, description=METADATA)
 
     def run(self, installation: Installation) -> Lineage:
@@ -240,17 +238,17 @@ class ShowLineage(OfOneVersion):
 
 
 class ImpactOfVersion(OfOneVersion, Change):
-    """Show everything that was made from a version, or from a column of it.
+    """Show everything that was made from a version, or from one of its columns.
 
-    Directly or not; and which instances have to run again to make anew what is there of it. INSTANCE is a time,
+    Includes indirect results, and lists the instances that have to rerun to replace them. INSTANCE is a time,
     YYYY-MM-DDTHH:MMZ.
     """
 
     command = "lineage impact"
-    column: str | None = Field(None, description="Only what depends on this column of it.")
-    rerun: bool = Field(False, description="Ask that what has to run again does, each after what it reads.")
-    reason: str = Field("", description="With --rerun: why; it is recorded.")
-    dry_run: bool = Field(False, description="With --rerun: only say what would change.")
+    column: str | None = Field(None, description="Only what depends on this column.")
+    rerun: bool = Field(False, description="Rerun the affected instances, each after its inputs.")
+    reason: str = Field("", description="With --rerun: reason for the change, kept in the audit log.")
+    dry_run: bool = Field(False, description="With --rerun: show what would change; change nothing.")
     metadata: bool = Field(False, description=METADATA)
 
     def run(self, installation: Installation) -> Impact | Result:
@@ -263,9 +261,10 @@ class ImpactOfVersion(OfOneVersion, Change):
 
 
 class LineagePath(Operation):
-    """Show how one version was made from another: all that lies between them.
+    """Show the steps by which one version was made from another.
 
-    Both are written as [CLUSTER/]FEED/INSTANCE[@VERSION]. Exit code 1: TO was not made from FROM.
+    FROM and TO are versions, written as [CLUSTER/]FEED/INSTANCE[@VERSION]. The exit code is 1 if TO was not made from
+    FROM.
     """
 
     command = "lineage path"
@@ -281,19 +280,21 @@ class LineagePath(Operation):
 class DiffVersions(Operation):
     """Show why two versions of an instance differ.
 
-    By their inputs, the definitions of the process, its cluster and the feeds, with the keys that differ; workflow,
-    columns and environment (Python, packages). INSTANCE is a time, YYYY-MM-DDTHH:MMZ.
+    Compares their inputs; the definitions of the process, its cluster and the feeds, key by key; workflow, columns and
+    environment (Python, packages). INSTANCE is a time, YYYY-MM-DDTHH:MMZ.
     """
 
     command = "lineage diff"
     feed: Annotated[str, Given("FEED")]
     instance: Annotated[Instant, Given("INSTANCE")]
-    cluster: str | None = Field(None, description="Where it is, if versions of it are on several clusters.")
+    cluster: str | None = Field(
+        None, description="Cluster of the instance: needed if several clusters have versions of it."
+    )
     before: Annotated[str | None, Given(flags=("--from",), metavar="VERSION")] = Field(
-        None, description="One version (default: the one before the other)."
+        None, description="Older version (default: the one before --to)."
     )
     after: Annotated[str | None, Given(flags=("--to",), metavar="VERSION")] = Field(
-        None, description="The other (default: the present one, else the last)."
+        None, description="Newer version (default: the present one, else the last)."
     )
 
     def run(self, installation: Installation) -> Difference:

@@ -56,14 +56,15 @@ class ExpireResult(Result):
 
 
 class ExpireLineage(Change):
-    """Forget versions whose data has been gone for longer than FALCON_LINEAGE_RETENTION.
+    """Remove old versions without data from the lineage.
 
-    Shows the plan first. No data is touched. What is there or in an archive stays known, and so does what is critical
-    or was made into something critical. `falcon ledger rebuild` brings back what Dagster's history still says.
+    Removes versions whose data was deleted longer ago than FALCON_LINEAGE_RETENTION. Data is not touched. Versions
+    whose data exists or is archived are kept, and so are critical versions and all that they were made from. Shows the
+    plan and asks for confirmation. `falcon ledger rebuild` restores what is still in Dagster's history.
     """
 
     command = "lineage expire"
-    dry_run: bool = Field(False, description="Only say what would be forgotten.")
+    dry_run: bool = Field(False, description="Show what would be removed; remove nothing.")
 
     def run(self, installation: Installation) -> ExpireResult:
         return expire_lineage(installation, self)
@@ -137,14 +138,14 @@ class LifecycleResult(Result):
 class SetLifecycle(OfOneVersion, Change):
     """Set the lifecycle status of a version.
 
-    STATUS is initial, test, validated or critical. Retention never deletes or archives a critical version, nor any
-    version that it was made from, however far. Without this command a version has the status that its feed declares.
-    INSTANCE is a time, YYYY-MM-DDTHH:MMZ.
+    STATUS is initial, test, validated or critical. The default is the `lifecycle_status` of the feed. Retention never
+    deletes or archives a critical version, nor any version that it was made from, directly or indirectly. INSTANCE is a
+    time, YYYY-MM-DDTHH:MMZ.
     """
 
     command = "lineage status"
     status: Annotated[LifecycleStatus, Given("STATUS")]
-    reason: str = Field(description="Why; it is recorded.")
+    reason: str = Field(description="Reason for the change, kept in the audit log.")
 
     def run(self, installation: Installation) -> LifecycleResult:
         return set_lifecycle(installation, self.query, self.status, self)
@@ -222,10 +223,11 @@ class PrunePlan:
 
 
 class PlanPruning(Operation):
-    """List what data can go, and how much that frees. Changes nothing.
+    """List the data that can be deleted and made again, and how much space that frees.
 
-    Without losing the ability to make each VERSION again, written as [CLUSTER/]FEED/INSTANCE[@VERSION]; without any,
-    all that are critical. What critical versions were made from stays in any case, and so does each VERSION.
+    Changes nothing. The listed data is not needed to make each VERSION again. VERSION is written as
+    [CLUSTER/]FEED/INSTANCE[@VERSION]; the default is all critical versions. Each VERSION itself is kept, and so is all
+    that critical versions were made from.
     """
 
     command = "lineage prune-plan"

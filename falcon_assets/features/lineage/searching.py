@@ -86,22 +86,24 @@ class FoundVersions(Result):
 
 
 class SearchLineage(Operation):
-    """Find versions by anything that is known of them, those that history mentions last first.
+    """Search versions by their recorded properties, the latest first.
 
-    Of several conditions with = and one field any may fit, of all others all must. owner, tag and group are those of
-    the feed.
+    Conditions with = on one field match any of their values; all other conditions must match. owner, tag and group are
+    those of the feed.
     """
 
     command = "lineage search"
     where: Annotated[tuple[str, ...], Given(metavar="FIELD=VALUE")] = Field(
         (),
-        description="What is to be so; may be repeated. Also with !=, >=, <=, > and <; in texts * stands for any text. "
+        description="Condition; may be repeated. Operators: =, !=, >=, <=, > and <; in texts * matches any characters. "
         f"Fields: {', '.join(FIELDS)}.",
     )
     after: Annotated[str | None, Given(metavar="NEXT")] = Field(
-        None, description="Go on where a list in JSON ended that said NEXT."
+        None, description='Continue a list: the value of "next" in the previous list\'s JSON.'
     )
-    limit: Annotated[int, Given(shows_default=True)] = Field(100, ge=1, le=10_000, description="So many at most.")
+    limit: Annotated[int, Given(shows_default=True)] = Field(
+        100, ge=1, le=10_000, description="Maximum number of items."
+    )
 
     def run(self, installation: Installation) -> FoundVersions:
         return search_lineage(installation, self.where, after=self.after, limit=self.limit)

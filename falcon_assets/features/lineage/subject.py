@@ -51,8 +51,12 @@ class OfOneVersion(Operation):
 
     feed: Annotated[str, Given("FEED")]
     instance: Annotated[Instant, Given("INSTANCE")]
-    cluster: str | None = Field(None, description="Where it is, if versions of it are on several clusters.")
-    version: str | None = Field(None, description="Which version (default: the present one, else the last).")
+    cluster: str | None = Field(
+        None, description="Cluster of the instance: needed if several clusters have versions of it."
+    )
+    version: str | None = Field(
+        None, description="Version id or its first characters (default: the present version, else the last)."
+    )
 
     @property
     def query(self) -> VersionQuery:

@@ -52,10 +52,10 @@ class LedgerCollector(Collector):
 
 
 class ShowMetrics(Operation):
-    """Print metrics for Prometheus, in its text format.
+    """Print metrics in the text format of Prometheus.
 
-    Names of entities and clusters are in it, also of those that you may not read by their acl; values of settings are
-    not. Where the database does not answer, the exit code is 1 and the file stays as it is.
+    The output has the names of all entities and clusters, including those that their acl hides from you, but no values
+    of settings. If the database does not answer, the exit code is 1 and the file is left unchanged.
     """
 
     command = "metrics"

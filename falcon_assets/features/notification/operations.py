@@ -36,11 +36,10 @@ _KINDS = ("feed", "process")
 
 
 class ListNotifications(ListOperation):
-    """List what receivers are still to be told, and what they could not be told, the latest first.
+    """List notifications that are pending or could not be delivered, the latest first.
 
-    PENDING: it is part of the next message. SENDING: it is being sent. GIVEN_UP: the receiver could not be told for
-    three days. With --filter state=SENT what they were told in the last week, with --filter message=KEY what a message
-    tells.
+    PENDING: part of the next message. SENDING: being sent. GIVEN_UP: could not be delivered for three days. Use
+    --filter state=SENT for those delivered in the last week, and --filter message=KEY for those in one message.
 
     A receiver is shown by the name of the environment variable that holds its URL.
     """
@@ -80,9 +79,10 @@ class TriedReceivers(Result):
 
 
 class SendTest(Operation):
-    """Send a test message to the receivers of the feed or process ENTITY; exit code 1 where one could not be told.
+    """Send a test message to the receivers of the feed or process ENTITY.
 
-    The URLs are taken from the environment of this command, which may be another than that of Dagster's daemon.
+    The URLs are read from the environment of this command, which may differ from that of Dagster's daemon. The exit
+    code is 1 where a message could not be delivered.
     """
 
     command = "notification test"

@@ -27,16 +27,16 @@ from falcon_assets.operations.operation import Given, Operation
 
 
 class ExportLineage(Operation):
-    """Write what ran, what it read and what it made, for systems that collect lineage.
+    """Export runs with their inputs and outputs, for lineage systems.
 
-    With names, only runs of these processes and runs that wrote these feeds. What is exported again has the same run
-    ids, so that such a system knows it.
+    With names, exports only runs of these processes and runs that wrote these feeds. Repeated exports have the same run
+    ids, so the receiving system recognizes them.
     """
 
     command = "lineage export"
     names: Annotated[tuple[str, ...], Given("[FEED | PROCESS]...")] = ()
-    openlineage: bool = Field(description="As run events of OpenLineage, one in each line.")
-    since: Instant | None = Field(None, description="Only what ended then or later.")
+    openlineage: bool = Field(description="Write OpenLineage run events, one JSON object per line.")
+    since: Instant | None = Field(None, description="Only what ended at or after this time (YYYY-MM-DDTHH:MMZ).")
     cluster: str | None = Field(None, description="Only on this cluster.")
 
     def run(self, installation: Installation) -> Iterator[dict[str, Any]]:

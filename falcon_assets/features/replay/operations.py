@@ -124,24 +124,27 @@ class ReplayResult:
 
 
 class ReplayInstance(Operation):
-    """Compute the INSTANCE (YYYY-MM-DDTHH:MMZ) of PROCESS once more from the versions that it read, and compare.
+    """Compute the INSTANCE of PROCESS again from its recorded inputs, and compare.
 
-    Code, versions of inputs, and definitions of the process, its feeds and the cluster are those that are recorded for
-    the version; endpoints, storage_options and libraries are those of now. The outputs go into a folder of their own;
-    what is published is not touched without --publish. The exit code is 0 where the version is reproduced, 1 where it
-    is different, or impossible to compute any more.
+    INSTANCE is a time, YYYY-MM-DDTHH:MMZ. Code, input versions, and the definitions of the process, its feeds and the
+    cluster are those recorded for the version; endpoints, storage_options and libraries are the present ones. Outputs
+    are written to a separate folder; published data is not touched without --publish.
+
+    The exit code is 0 if the result is the same, and 1 if it differs or can no longer be computed.
     """
 
     command = "instance replay"
     process: Annotated[str, Given("PROCESS")]
     instance: Annotated[Instant, Given("INSTANCE")]
     version: str | None = Field(
-        None, description="The version of an output, or its beginning; without it the present one."
+        None, description="Version id of an output, or its first characters (default: the present version)."
     )
-    cluster: str | None = Field(None, description="Which cluster, where the process runs on several.")
-    publish: bool = Field(False, description="Publish what is computed, the same or not.")
-    actor: str | None = Field(None, description="Who asks; None: the user of the operating system.")
-    reason: str = Field("", description="Why; it is recorded.")
+    cluster: str | None = Field(None, description="Cluster: needed if the process runs on several.")
+    publish: bool = Field(False, description="Publish the result, whether it is the same or not.")
+    actor: str | None = Field(
+        None, description="Name of the user who requests it; None: the user of the operating system."
+    )
+    reason: str = Field("", description="Reason for the change, kept in the audit log.")
 
     def run(self, installation: Installation) -> ReplayResult:
         query = InstanceQuery(self.process, start=self.instance, cluster=self.cluster)

@@ -18,12 +18,12 @@ from falcon_assets.storage.feed_store import StoresOf
 
 
 class PlanRetention(Operation):
-    """List what would go, what stays and why. Changes nothing."""
+    """List what retention would delete or archive, what it keeps, and why. Changes nothing."""
 
     command = "retention plan"
-    feed: str | None = Field(None, description="Only that feed, even if it declares no retention.")
-    cluster: str | None = Field(None, description="Only on that cluster.")
-    as_of: Instant | None = Field(None, description="As if it were that time (YYYY-MM-DDTHH:MMZ).")
+    feed: str | None = Field(None, description="Only this feed, even if it declares no retention.")
+    cluster: str | None = Field(None, description="Only on this cluster.")
+    as_of: Instant | None = Field(None, description="Plan for this time instead of now (YYYY-MM-DDTHH:MMZ).")
 
     def run(self, installation: Installation) -> list[FeedPlan]:
         """Raises UnknownEntityError where there is no such feed or cluster, or the feed is not on the cluster."""

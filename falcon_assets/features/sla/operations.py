@@ -32,11 +32,11 @@ class SlaAlerts(Page[BreachRow]):
 
 
 class ListAlerts(ListOperation):
-    """List the breaches that are open, the newest first.
+    """List open SLA breaches, the newest first.
 
     WARN: the first level of the SLA is breached (low, should_start_in). ERROR: the SLA is missed (high, should_end_in).
 
-    With --filter state=MET those that came late, with --filter state=WITHDRAWN those that nobody expects any more.
+    Use --filter state=MET for instances that completed late, and --filter state=WITHDRAWN for those no longer expected.
     """
 
     command = "sla alerts"

@@ -48,10 +48,10 @@ FIELDS: Fields[PendingBreach] = {
 
 
 class ListPending(ListOperation):
-    """List the instances that soon breach a level of their SLA unless they come, the first of them first.
+    """List instances that are about to breach their SLA, the most urgent first.
 
-    A breach of the first level is pending from a quarter of an hour before it on, one of the second level from the
-    time of the first level on.
+    A breach of the first level (low, should_start_in) is pending during the 15 minutes before it; a breach of the
+    second level (high, should_end_in) is pending from the time of the first level on.
     """
 
     command = "sla pending"

@@ -39,19 +39,19 @@ class Triage:
 
 
 class TriageInstance(Operation):
-    """Show why the INSTANCE (YYYY-MM-DDTHH:MMZ) of the process or feed NAME is not there.
+    """Find out why an instance of the process or feed NAME is missing.
 
-    Goes from what it lacks to what brings that, back to the causes, and shows with each what fixes it. Equal causes
-    are shown once. An instance that is there says so. The exit code is 0 in either case, and 1 where a store could not
-    be asked.
+    INSTANCE is a time, YYYY-MM-DDTHH:MMZ. Follows missing inputs back to their root causes, and shows how to fix each;
+    a cause with several effects is shown once. The exit code is 0 whether the instance is there or not, and 1 where a
+    store could not be read.
     """
 
     command = "instance triage"
     name: Annotated[str, Given("NAME")]
     instance: Annotated[Instant, Given("INSTANCE")]
-    cluster: str | None = Field(None, description="Which cluster, where it is on several.")
+    cluster: str | None = Field(None, description="Cluster: needed if the entity is on several.")
     kind: Annotated[Literal["feed", "process"] | None, Given(flags=("--type",))] = Field(
-        None, description="Which, where both have that name."
+        None, description="Kind of NAME: needed if a feed and a process share it."
     )
 
     def run(self, installation: Installation) -> Triage:

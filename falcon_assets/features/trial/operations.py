@@ -39,18 +39,18 @@ class TryResult(Result):
 
 
 class TryInstance(Operation):
-    """Compute the INSTANCE (YYYY-MM-DDTHH:MMZ) of PROCESS, show rows, columns and where they come from, keep nothing.
+    """Compute an instance of PROCESS as a trial run; publish nothing.
 
-    It reads what is there now, with definitions and workflows as they are in the tree now. Nothing is published, and
-    neither Dagster nor the ledger hears of it. What a workflow itself writes elsewhere, it writes. What it prints goes
-    to try.log in FALCON_HOME.
+    INSTANCE is a time, YYYY-MM-DDTHH:MMZ. Shows rows, columns, and the columns that they come from. Uses the inputs
+    that exist now and the definitions and workflows as they are on disk now. Nothing is recorded in Dagster or the
+    ledger. Side effects of the workflow itself do happen. Its output is written to try.log in FALCON_HOME.
     """
 
     command = "try"
     process: Annotated[str, Given("PROCESS")]
     instance: Annotated[Instant, Given("INSTANCE")]
-    rows: Annotated[int, Given(shows_default=True)] = Field(20, ge=0, le=10_000, description="Rows that are shown.")
-    cluster: str | None = Field(None, description="Which cluster, where the process runs on several.")
+    rows: Annotated[int, Given(shows_default=True)] = Field(20, ge=0, le=10_000, description="Number of rows to show.")
+    cluster: str | None = Field(None, description="Cluster: needed if the process runs on several.")
 
     @contextmanager
     def trial(self, installation: Installation) -> Iterator[Trial]:

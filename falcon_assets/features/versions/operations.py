@@ -155,20 +155,19 @@ class RestoreResult(Result):
 
 
 class RestoreInstance(Change):
-    """Publish a version of the INSTANCE (YYYY-MM-DDTHH:MMZ) of FEED again that was replaced and is kept.
+    """Publish an older version of an instance of FEED again.
 
-    What it replaces is kept in its turn. Who has read the instance finds late data, as after any publication. Nothing
-    is done while a run writes the instance.
+    INSTANCE is a time, YYYY-MM-DDTHH:MMZ. The version must be KEPT; the version that it replaces is kept in turn. For
+    processes that have read the instance this is late data, as after any publication. Does nothing while a run writes
+    the instance.
     """
 
     command = "instance restore"
     needs = "name, start and version"
     name: Annotated[str, Given("FEED")] = Field(description="A feed.")
     start: Annotated[Instant, Given("INSTANCE")] = Field(description="Its instance (YYYY-MM-DDTHH:MMZ).")
-    version: str = Field(
-        description="The version that is to be there again, as `falcon instance versions` lists it, or its beginning."
-    )
-    cluster: str | None = Field(None, description="Which cluster, where it is on several.")
+    version: str = Field(description="Version id to restore, from `falcon instance versions`, or its first characters.")
+    cluster: str | None = Field(None, description="Cluster: needed if the entity is on several.")
 
     def run(self, installation: Installation) -> RestoreResult:
         query = InstanceQuery(self.name, "feed", start=self.start, cluster=self.cluster)
@@ -177,15 +176,16 @@ class RestoreInstance(Change):
 
 
 class ListInstanceVersions(Operation):
-    """List the versions that the INSTANCE (YYYY-MM-DDTHH:MMZ) of FEED has had on a cluster, the last first.
+    """List all versions of an instance of FEED on a cluster, the latest first.
 
-    AVAILABLE is what readers see, KEPT was replaced and can be restored, REPLACED and EVICTED went.
+    INSTANCE is a time, YYYY-MM-DDTHH:MMZ. AVAILABLE: the version that is read now. KEPT: replaced, and can be restored.
+    REPLACED, EVICTED: deleted.
     """
 
     command = "instance versions"
     feed: Annotated[str, Given("FEED")]
     instance: Annotated[Instant, Given("INSTANCE")]
-    cluster: str | None = Field(None, description="Which cluster, where it is on several.")
+    cluster: str | None = Field(None, description="Cluster: needed if the entity is on several.")
 
     def run(self, installation: Installation) -> InstanceVersions:
         return instance_versions(installation, self.feed, self.instance, self.cluster)

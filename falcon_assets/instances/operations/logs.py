@@ -15,14 +15,15 @@ from falcon_assets.operations.installation import Installation
 
 
 class LogsOfInstance(OfOneInstance):
-    """Print what the run, Spark and the program said for the INSTANCE (YYYY-MM-DDTHH:MMZ) of NAME.
+    """Print the logs of an instance of NAME: of its run, Spark and the program.
 
-    NAME is a process or a replication. A run carries many instances: what all of them share is marked so.
+    INSTANCE is a time, YYYY-MM-DDTHH:MMZ. NAME is a process or a replication. One run may compute several instances:
+    logs that they share are marked.
     """
 
     command = "instance logs"
-    cluster: str | None = Field(None, description="Which cluster, where NAME runs on several.")
-    attempt: int | None = Field(None, ge=1, description="What that attempt said, instead of the latest.")
+    cluster: str | None = Field(None, description="Cluster: needed if NAME runs on several.")
+    attempt: int | None = Field(None, ge=1, description="Number of the attempt, from 1 (default: the latest).")
 
     def run(self, installation: Installation) -> InstanceLogs:
         """Raises UnknownInstanceError where there is no such instance, or no run of that attempt is known."""

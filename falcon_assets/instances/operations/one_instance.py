@@ -18,14 +18,16 @@ from falcon_assets.operations.operation import Given, Operation
 class OfOneInstance(Operation):
     name: Annotated[str, Given("NAME")]
     instance: Annotated[Instant, Given("INSTANCE")]
-    cluster: str | None = Field(None, description="Which cluster, where it is on several; of a replication the target.")
+    cluster: str | None = Field(
+        None, description="Cluster (of a replication: the target): needed if NAME is on several."
+    )
 
 
 class InstanceParams(OfOneInstance):
-    """Show the parameters of the INSTANCE (YYYY-MM-DDTHH:MMZ) of NAME; secrets as stars.
+    """Show the parameters of an instance of NAME; secrets are masked.
 
-    NAME is a process: the variables of its workflow; or a feed that is replicated, or such a replication ("FEED from
-    CLUSTER"): what is copied from where to where, and the options of the copy.
+    INSTANCE is a time, YYYY-MM-DDTHH:MMZ. If NAME is a process, shows the variables of its workflow. If NAME is a
+    replicated feed, or a replication ("FEED from CLUSTER"), shows source, target and options of the copy.
     """
 
     command = "instance params"
@@ -35,10 +37,10 @@ class InstanceParams(OfOneInstance):
 
 
 class InstanceDependencies(OfOneInstance):
-    """Show what the INSTANCE (YYYY-MM-DDTHH:MMZ) of NAME reads and writes, and whether what it reads is there now.
+    """Show the inputs and outputs of an instance of NAME, and whether inputs are there.
 
-    NAME is a process, a feed that is replicated, or such a replication ("FEED from CLUSTER"). With --type feed it is a
-    feed: who writes the instance, who read it, and who has yet to read it.
+    INSTANCE is a time, YYYY-MM-DDTHH:MMZ. NAME is a process, a replicated feed, or a replication ("FEED from CLUSTER").
+    With --type feed, NAME is a feed: shows what writes the instance, what read it, and what has yet to read it.
     """
 
     command = "instance dependency"
@@ -52,15 +54,15 @@ class InstanceDependencies(OfOneInstance):
 
 
 class ExplainInstance(Operation):
-    """Show what the INSTANCE (YYYY-MM-DDTHH:MMZ) of PROCESS reads and writes, and its parameters.
+    """Show inputs, outputs and parameters of an instance of PROCESS.
 
-    For every input instance it says whether it is available now.
+    INSTANCE is a time, YYYY-MM-DDTHH:MMZ. Shows for each input instance whether it is available now.
     """
 
     command = "explain"
     process: Annotated[str, Given("PROCESS")]
     instance: Annotated[Instant, Given("INSTANCE")]
-    cluster: str | None = Field(None, description="Which cluster, where the process runs on several.")
+    cluster: str | None = Field(None, description="Cluster: needed if the process runs on several.")
 
     def run(self, installation: Installation) -> Explanation:
         return explain(installation, self.process, self.instance, self.cluster)

@@ -22,16 +22,16 @@ from falcon_assets.operations.operation import Given, Operation
 from falcon_assets.operations.paging import LongList, Page
 
 Type: TypeAlias = Literal["process", "feed"]
-TYPE = "Instances of processes and replications, or of feeds."
+TYPE = "process: instances of processes and replications; feed: instances of feeds."
 
 
 class WhichInstances(Operation):
     """Fields that say which instances."""
 
-    start: Instant | None = Field(None, description="The first (YYYY-MM-DDTHH:MMZ); alone: only it.")
-    end: Instant | None = Field(None, description="The last; it is included.")
-    cluster: str | None = Field(None, description="Only on that cluster.")
-    colo: str | None = Field(None, description="Only on the clusters of that colo.")
+    start: Instant | None = Field(None, description="First instance (YYYY-MM-DDTHH:MMZ); without --end, only this one.")
+    end: Instant | None = Field(None, description="Last instance, inclusive (YYYY-MM-DDTHH:MMZ).")
+    cluster: str | None = Field(None, description="Only on this cluster.")
+    colo: str | None = Field(None, description="Only on clusters of this colo.")
 
     @property
     def query(self) -> InstanceQuery:
@@ -55,24 +55,24 @@ class InstanceList(LongList, WhichInstances):
 class ListInstances(InstanceList, OfType):
     """List the instances of NAME, or of all processes and replications, that are due.
 
-    NAME is a process, or a feed: then its replications. What is due and was not launched is WAITING, with the reason.
+    If NAME is a feed, lists its replications. Instances that are due but not launched are WAITING; the reason is shown.
 
-    With --type feed it lists the instances of feeds: AVAILABLE, EVICTED, or MISSING, which is due and not there.
+    With --type feed, lists the instances of feeds: AVAILABLE, EVICTED, or MISSING (due, but not there).
 
-    Of several filters with one field any may fit, of different fields all must: --filter state=FAILED
+    Filters on one field match any of their values; filters on different fields must all match: --filter state=FAILED
     """
 
     command = "instance list"
     name: Annotated[str | None, Given("[NAME]")] = None
     reasons: Annotated[tuple[str, ...], Given(flags=("--reason",), metavar="CODE", values=CODES)] = Field(
-        (), description="Only those with that code as the kind of their reason; may be repeated: any may fit."
+        (), description="Only instances with this reason code; repeat to match any of several."
     )
 
 
 class InstanceStatus(InstanceList, OfType):
     """Show the instances of NAME from --start to --end, or the latest ten.
 
-    With --start alone it shows that one, which may lie in the future.
+    --start alone shows that one instance, which may be in the future.
     """
 
     command = "instance status"
@@ -99,14 +99,17 @@ class ListRunning(InstanceList):
 
 
 class SearchInstances(InstanceList, OfType):
-    """List the instances of processes and replications, or of feeds, that have TEXT in their name."""
+    """List instances of processes and replications with TEXT in their name.
+
+    With --type feed, lists instances of feeds.
+    """
 
     command = "instance search"
     text: Annotated[str, Given("TEXT")]
 
 
 class SummarizeInstances(OfType):
-    """Count the instances of NAME, or of everything, that are due, by their state."""
+    """Count the due instances of NAME, or of everything, by state."""
 
     command = "instance summary"
     name: Annotated[str | None, Given("[NAME]")] = None

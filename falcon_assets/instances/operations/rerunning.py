@@ -82,24 +82,23 @@ class RerunOptions(BaseModel):
     """Options of a rerun. Reruns ``downstream`` wait for their inputs, and have no ``properties``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    force: bool = Field(False, description="Instances that succeeded, too.")
-    late: bool = Field(False, description="With the workflow that late data has.")
+    force: bool = Field(False, description="Include instances that succeeded.")
+    late: bool = Field(False, description="Use the workflow for late data (`late_process`).")
     from_failed: bool = Field(
         False,
-        description="Only what failed, timed out or was killed. A replication goes on with what it has copied; a "
-        "process computes such an instance from its start, and those that succeeded not at all.",
+        description="Only instances that failed, timed out or were killed. A replication continues after the files "
+        "already copied; a process starts over.",
     )
-    use_latest: bool = Field(False, description="With the present definition, not with the version that it had.")
+    use_latest: bool = Field(False, description="Use the present definition, not the version that each instance had.")
     downstream: bool = Field(
         False,
-        description="What reads their outputs, too, over processes and replications, and what reads theirs. Shows the "
-        "plan first.",
+        description="Include all that reads their outputs, directly or indirectly, through processes and "
+        "replications. Shows the plan and asks for confirmation.",
     )
     properties: dict[str, str] = Field(
         {},
-        description="KEY=VALUE, or a file of such lines: properties over those that are declared, for this time only, "
-        "retries included; may be given several times. A secret is named: 'KEY={env: NAME}' is a variable where it "
-        "runs.",
+        description="Override properties for this rerun and its retries: KEY=VALUE, or a file of such lines; may be "
+        "repeated. For secrets, name an environment variable of the run: 'KEY={env: NAME}'.",
     )
 
     @property
@@ -108,10 +107,10 @@ class RerunOptions(BaseModel):
 
 
 class RerunInstances(RerunOptions, InstanceChange):
-    """Run instances of NAME again that are over: failed, timed out, killed or skipped.
+    """Rerun finished instances of NAME: failed, timed out, killed or skipped.
 
-    NAME is a process, or a feed: then its replications. --start alone is that one instance; without --start and --end,
-    --status says which. They are launched as `parallel` allows. Asked for twice, they run once.
+    If NAME is a feed, reruns its replications. --start alone selects that one instance; without --start and --end,
+    --status is required. At most `parallel` instances run at once. An instance that is requested twice runs once.
     """
 
     command = "instance rerun"

@@ -60,7 +60,7 @@ class InstanceChange(Change, WhichInstances):
 
     name: Annotated[str, Given("NAME")] = Field(description="A process, or a feed: then its replications.")
     status: tuple[Annotated[InstanceState, BeforeValidator(_state)], ...] = Field(
-        (), description="Only those in that state; may be given several times."
+        (), description="Only instances in this state; may be repeated."
     )
     needs = "name"
 

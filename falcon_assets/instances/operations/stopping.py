@@ -53,10 +53,10 @@ def resume_instances(installation: Installation, request: InstanceRequest) -> Co
 
 
 class KillInstances(InstanceChange):
-    """End instances of NAME that wait, run or are suspended; they do not run by themselves any more.
+    """Kill instances of NAME that are waiting, running or suspended.
 
-    A run that computes one of them stops it within seconds, with its siblings going on; what is being published already
-    is published. What is over stays as it is. `falcon instance rerun` runs killed instances again.
+    Killed instances do not run again until `falcon instance rerun`. A run stops computing them within seconds and
+    completes its other instances; a publication in progress is completed. Finished instances are left unchanged.
     """
 
     command = "instance kill"
@@ -66,9 +66,10 @@ class KillInstances(InstanceChange):
 
 
 class SuspendInstances(InstanceChange):
-    """Hold back instances of NAME that wait or run, until they are resumed.
+    """Suspend instances of NAME that are waiting or running.
 
-    What runs is stopped as by `kill`, and computed anew after `falcon instance resume`. What is over stays as it is.
+    Running instances are stopped, as by `falcon instance kill`, and start over after `falcon instance resume`. Finished
+    instances are left unchanged.
     """
 
     command = "instance suspend"
@@ -78,7 +79,7 @@ class SuspendInstances(InstanceChange):
 
 
 class ResumeInstances(InstanceChange):
-    """Let suspended instances of NAME run again, with their timeout from now."""
+    """Resume suspended instances of NAME; their timeout starts again now."""
 
     command = "instance resume"
 

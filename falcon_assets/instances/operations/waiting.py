@@ -57,25 +57,25 @@ class WaitResult:
 
 
 class WaitForInstance(Operation):
-    """Wait until the INSTANCE (YYYY-MM-DDTHH:MMZ) of the process or feed NAME has a state.
+    """Wait until an instance of the process or feed NAME reaches a state.
 
-    The ledger is asked every two seconds. The exit code is 0 when it has that state; 1 when it came to another and
-    stays there unless somebody does something, or when the time is over; 130 when the command was interrupted.
+    INSTANCE is a time, YYYY-MM-DDTHH:MMZ. Checks every two seconds. The exit code is 0 when the instance is in the
+    state; 1 when it ended in another state or the timeout is over; 130 when the command was interrupted.
     """
 
     command = "instance wait"
     name: Annotated[str, Given("NAME")]
     instance: Annotated[Instant, Given("INSTANCE")]
     wanted: Annotated[Lasting | None, Given(flags=("--for",))] = Field(
-        None, description="The state; SUCCEEDED, or AVAILABLE for a feed, if it is not given."
+        None, description="State to wait for (default: SUCCEEDED, for a feed AVAILABLE)."
     )
     timeout: Annotated[Frequency | None, Given(metavar="DURATION")] = Field(
         None,
-        description="For so long at most, in real time: 'minutes(30)'. Not given: for as long as it takes.",
+        description="Maximum wait in real time, such as 'minutes(30)' (default: no limit).",
     )
-    cluster: str | None = Field(None, description="Which cluster, where it is on several.")
+    cluster: str | None = Field(None, description="Cluster: needed if the entity is on several.")
     kind: Annotated[Literal["feed", "process"] | None, Given(flags=("--type",))] = Field(
-        None, description="Which, where both have that name."
+        None, description="Kind of NAME: needed if a feed and a process share it."
     )
 
     def run(self, installation: Installation) -> WaitResult:

@@ -16,7 +16,7 @@ from falcon_assets.surface.cli.help import FullHelpGroup
 
 @click.group(name="import", cls=FullHelpGroup)
 def import_() -> None:
-    """Turn definitions of Apache Falcon into entities in YAML."""
+    """Convert definitions of Apache Falcon to YAML."""
 
 
 @import_.add_command

@@ -17,9 +17,10 @@ from falcon_assets.surface.cli.help import FullHelpGroup
 
 @click.group(cls=FullHelpGroup)
 def ledger() -> None:
-    """Show how far the ledger is; make it anew.
+    """Show the state of the ledger, or rebuild it.
 
-    The ledger is what Dagster's history says about instances, in tables. Everything else keeps it up to date by itself.
+    The ledger holds, in database tables, what Dagster's event history records about instances. Falcon keeps it up to
+    date; you rarely need these commands.
     """
 
 

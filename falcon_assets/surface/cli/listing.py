@@ -42,9 +42,9 @@ def list_options(
     known = f" ({', '.join(orders)})" if orders else ""
     return _adding(
         _filter_option(fields),
-        _sort_option(orders or fields, f"Sort by that field{known}; -FIELD: the other way round."),
-        click.option("--offset", type=click.IntRange(0), default=0, help="Leave out so many at the beginning."),
-        click.option("--limit", type=click.IntRange(1), help="List so many at most."),
+        _sort_option(orders or fields, f"Sort by this field{known}; -FIELD reverses the order."),
+        click.option("--offset", type=click.IntRange(0), default=0, help="Skip this many items."),
+        click.option("--limit", type=click.IntRange(1), help="Maximum number of items."),
         _JSON,
     )
 
@@ -54,10 +54,12 @@ def keyset_options(fields: Mapping[str, object], orders: Mapping[str, object]) -
     known = " or ".join(orders)
     return _adding(
         _filter_option(fields),
-        _sort_option(orders, f"Sort by {known}; -FIELD: the other way round.", default=next(iter(orders))),
-        click.option("--after", metavar="NEXT", help="Go on where a list in JSON ended that said NEXT."),
+        _sort_option(orders, f"Sort by {known}; -FIELD reverses the order.", default=next(iter(orders))),
         click.option(
-            "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="So many at most."
+            "--after", metavar="NEXT", help='Continue a list: the value of "next" in the previous list\'s JSON.'
+        ),
+        click.option(
+            "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Maximum number of items."
         ),
         _JSON,
     )
@@ -73,7 +75,7 @@ def _filter_option(fields: Mapping[str, object]) -> Callable[[Any], Any]:
         metavar="FIELD=VALUE",
         multiple=True,
         callback=lambda _ctx, _param, values: _filters(fields, values),
-        help=f"Only those with that value; may be repeated. Fields: {', '.join(fields)}.",
+        help=f"Only items with this value; may be repeated. Fields: {', '.join(fields)}.",
     )
 
 

@@ -23,22 +23,22 @@ from falcon_assets.surface.cli.shutdown import end_in_time
 COMMANDS = {
     "validate": "Check all entity definitions.",
     "schema": "Print a JSON Schema of the entity definitions, for editors.",
-    "explain": "Show what one process instance reads and writes, and its parameters.",
-    "try": "Compute one process instance and show what it would make; nothing is published.",
-    "run": "Run everything whose time and inputs have come, until nothing is ready any more.",
-    "entity": "List and manage clusters, feeds and processes.",
-    "instance": "See the instances of processes, replications and feeds; rerun, kill, suspend and resume them.",
-    "sla": "List the instances that breach their SLA, and those that soon will.",
-    "notification": "List the notifications about instances; send receivers a test.",
-    "lineage": "Show which versions of data came from which, by which run, and what was made from them; protect them.",
-    "retention": "Show what would go from the clusters, what stays and why.",
-    "ledger": "Show how far the ledger is; make it anew.",
-    "admin": "Show who did what, what is installed, and whether it works.",
-    "spark": "Keep a local Spark Connect server warm: start, stop, status.",
-    "import": "Turn definitions of Apache Falcon into entities in YAML.",
-    "metrics": "Print metrics for Prometheus.",
-    "completion": "Print what makes a shell complete commands, options and names of entities.",
-    "doctor": "Say what is wrong with this installation, and what to do.",
+    "explain": "Show inputs, outputs and parameters of a process instance.",
+    "try": "Compute a process instance as a trial run; publish nothing.",
+    "run": "Run all due instances in this process, until nothing more is ready.",
+    "entity": "Manage clusters, feeds and processes: submit, update, schedule, suspend, delete.",
+    "instance": "List, rerun, kill, suspend and resume instances; find out why one is missing.",
+    "sla": "List instances that breach their SLA, or are about to.",
+    "notification": "List notifications about instances, and send test messages.",
+    "lineage": "Trace versions of data: what each was made from, and what was made from it.",
+    "retention": "Show what retention would delete or archive, and what it keeps.",
+    "ledger": "Show the state of the ledger, or rebuild it.",
+    "admin": "Inspect the installation: audit log, versions, health, storage roots.",
+    "spark": "Run a local Spark Connect server that stays warm between runs.",
+    "import": "Convert definitions of Apache Falcon to YAML.",
+    "metrics": "Print metrics in the text format of Prometheus.",
+    "completion": "Print the completion script for a shell.",
+    "doctor": "Check this installation, and show what is wrong and how to fix it.",
 }
 """Command -> its one line in ``falcon --help``."""
 _NO_OPERATIONS = ("completion", "spark")
@@ -94,11 +94,14 @@ class LazyGroup(FullHelpGroup):
     package=_PACKAGE,
     table=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="falcon COMMAND --help says more. Where something does not work: falcon doctor.",
+    epilog="Use 'falcon COMMAND --help' for details, and 'falcon doctor' if something does not work.",
 )
 @click.version_option(package_name="falcon-assets", prog_name="falcon")
 @click.option(
-    "--as", "actor", metavar="USER", help="Act for USER; only for those that FALCON_PROXY_USERS names. It is recorded."
+    "--as",
+    "actor",
+    metavar="USER",
+    help="Act on behalf of USER, which is kept in the audit log. Only for users listed in FALCON_PROXY_USERS.",
 )
 @click.pass_context
 def falcon(context: click.Context, actor: str | None) -> None:

@@ -15,7 +15,7 @@ from falcon_assets.surface.cli.declared import command_of
 @click.option(
     "--textfile",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Replace this file in one step, for the textfile collector of Prometheus's node exporter; nothing is printed.",
+    help="Write to FILE instead, atomically, for the textfile collector of Prometheus's node exporter.",
 )
 def metrics(asked: ShowMetrics, textfile: Path | None, as_json: bool) -> None:
     with open_installation() as installation:

@@ -18,7 +18,7 @@ from falcon_assets.surface.cli.listing import say_rest
 
 @click.group(cls=FullHelpGroup)
 def notification() -> None:
-    """List the notifications about instances; send receivers a test."""
+    """List notifications about instances, and send test messages."""
 
 
 def _show(found: Page[NotificationRow]) -> None:

@@ -115,7 +115,7 @@ def one_instance(command: _Command, name: str = "instance") -> _Command:
         is_eager=True,  # it is known when the argument is read
         expose_value=False,
         callback=lambda ctx, _, value: ctx.meta.__setitem__(_START, value),
-        help="The same as INSTANCE.",
+        help="Same as the argument INSTANCE, as Apache Falcon writes it.",
     )
     named = click.argument(name, metavar="INSTANCE", type=INSTANT, required=False, callback=_instance_or_start)
     return named(start(command))

@@ -24,7 +24,7 @@ _COLORS = {"keep": "green", "delete": "red", "archive": "yellow"}
 
 @click.group(cls=FullHelpGroup)
 def retention() -> None:
-    """See what goes from the clusters, what stays, and why."""
+    """Show what retention would delete or archive, and what it keeps."""
 
 
 @retention.add_command

@@ -21,7 +21,7 @@ from falcon_assets.surface.cli.listing import say_rest
 
 @click.group(cls=FullHelpGroup)
 def sla() -> None:
-    """List the instances that breach their SLA, and those that soon will."""
+    """List instances that breach their SLA, or are about to."""
 
 
 def _show_alerts(found: SlaAlerts) -> None:

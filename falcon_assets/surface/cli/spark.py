@@ -18,7 +18,10 @@ _NOT_RUNNING = 3
 
 @click.group(cls=FullHelpGroup)
 def spark() -> None:
-    """Keep a local Spark Connect server warm, for clusters with an execute endpoint like sc://127.0.0.1:15002."""
+    """Run a local Spark Connect server that stays warm between runs.
+
+    Clusters use it with an execute endpoint like sc://127.0.0.1:15002.
+    """
 
 
 @spark.command()
@@ -27,10 +30,10 @@ def spark() -> None:
     type=click.IntRange(1, 65535),
     default=DEFAULT_PORT,
     show_default=True,
-    help="Where it listens, on 127.0.0.1.",
+    help="TCP port on 127.0.0.1.",
 )
 def start(port: int) -> None:
-    """Start the server, unless it runs, and wait until it listens."""
+    """Start the server unless it is running, and wait until it accepts connections."""
     settings = load_settings()
     started = server.start(settings.home, port, settings.environ)
     ran = "runs already" if started.already else "runs"
@@ -46,7 +49,10 @@ def stop() -> None:
 
 @spark.command()
 def status() -> None:
-    """Say whether the server runs and listens; the exit code is 0 if so, else 3."""
+    """Show whether the server is running and accepts connections.
+
+    The exit code is 0 if it does, else 3.
+    """
     home = load_settings().home
     running = server.status(home)
     if running is None:

@@ -36,17 +36,17 @@ def silently() -> AbstractContextManager[Display]:
 
 
 class RunReady(Operation):
-    """Run everything whose time and inputs have come, in this process, until nothing is ready any more.
+    """Run all due instances in this process, until nothing more is ready.
 
-    Finds data that landed, runs scheduled processes and replications in the order of their inputs, waits for
-    retries, and ends when what is left waits for data. What cannot be reached or read is left out and named. The
-    exit code is 1 where something was left out, or an instance failed or timed out for good.
+    Finds delivered data, runs scheduled processes and replications in the order of their inputs, waits for retries, and
+    ends when all remaining instances wait for data. Clusters and stores that cannot be reached or read are skipped and
+    named. The exit code is 1 where something was skipped, or an instance failed or timed out for good.
     """
 
     command = "run"
-    until: Instant | None = Field(None, description="Leave out instances after this one (2013-01-08T00:00Z).")
+    until: Instant | None = Field(None, description="Leave out instances after this time (YYYY-MM-DDTHH:MMZ).")
     pipeline: Annotated[str | None, Given(metavar="NAME")] = Field(
-        None, description="Only this pipeline; the replications to CLUSTER are CLUSTER.replication."
+        None, description="Only this pipeline; replications to CLUSTER are the pipeline CLUSTER.replication."
     )
     process: Annotated[str | None, Given(metavar="NAME")] = Field(None, description="Only this process.")
 

@@ -12,4 +12,4 @@ MODULES = {"audit": "audit", "version": "health", "status": "health", "root": "r
 
 @click.group(cls=LazyGroup, package=__package__, modules=MODULES)
 def admin() -> None:
-    """Show who did what, what is installed, whether it works, and the roots of stores."""
+    """Inspect the installation: audit log, versions, health, storage roots."""

@@ -13,10 +13,10 @@ from falcon_assets.surface.cli.help import FullHelpGroup
 
 @click.group(cls=FullHelpGroup)
 def root() -> None:
-    """Show the roots of stores, and take what is at one now for it.
+    """List storage roots, and accept their present content.
 
-    A root is marked when it is used first. What does not carry its mark is away, like an empty mount point: nothing is
-    read or written there.
+    A root is marked at its first use. A root without its mark, such as an empty mount point, counts as unavailable:
+    nothing is read or written there.
     """
 
 

@@ -17,8 +17,7 @@ MODULES = {
 
 @click.group(cls=LazyGroup, package=__package__, modules=MODULES)
 def entity() -> None:
-    """List, submit, update and delete clusters, feeds and processes; schedule, suspend and resume them.
+    """Manage clusters, feeds and processes: submit, update, schedule, suspend, delete.
 
-    A feed or process is SUBMITTED, or RUNNING where its definition says "schedule: true", until a command says
-    otherwise.
+    A new feed or process is SUBMITTED, or RUNNING if its definition has `schedule: true`. Commands change the status.
     """

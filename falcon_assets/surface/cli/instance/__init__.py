@@ -22,4 +22,4 @@ MODULES = {
 
 @click.group(cls=LazyGroup, package=__package__, modules=MODULES)
 def instance() -> None:
-    """See instances of processes, replications and feeds; command them; record instances of feeds that landed."""
+    """List, rerun, kill, suspend and resume instances; find out why one is missing."""

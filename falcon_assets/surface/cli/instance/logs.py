@@ -20,7 +20,7 @@ from falcon_assets.surface.cli.entity.words import moment
 
 
 @command_of(LogsOfInstance, "Print JSON instead of text.")
-@click.option("--all", "whole", is_flag=True, help="Print all of it, not only the last lines of each log.")
+@click.option("--all", "whole", is_flag=True, help="Print the whole logs, not only their last lines.")
 def logs(asked: LogsOfInstance, whole: bool, as_json: bool) -> None:
     with open_installation() as installation:
         found = asked.run(installation)

@@ -21,7 +21,7 @@ _DONE = {"rerun": "asked to run again", "kill": "killed", "suspend": "suspended"
 
 
 @command_of(RerunInstances)
-@click.option("--yes", is_flag=True, help="Do not ask whether the plan of --downstream is meant.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation of --downstream.")
 def rerun(asked: RerunInstances, yes: bool, as_json: bool) -> None:
     with open_installation() as installation:
         if asked.downstream and not (yes or asked.dry_run):

@@ -18,8 +18,8 @@ MODULES = {
 
 @click.group(cls=LazyGroup, package=__package__, modules=MODULES)
 def lineage() -> None:
-    """Show which versions of data came from which, by which run, and what was made from them; protect them.
+    """Trace versions of data: what each was made from, and what was made from it.
 
-    A version is what a feed instance held on a cluster at a time. It stays known after it was replaced or evicted. Of a
-    version its beginning is enough.
+    A version is the data of a feed instance on a cluster at one time. It stays in the lineage after it was replaced or
+    evicted. The first characters of a version's id suffice to name it.
     """

@@ -32,7 +32,9 @@ from falcon_assets.surface.cli.parameters import NewFile
 
 @command_of(ShowLineage, JSON)
 @graph_options
-@click.option("--columns", "with_columns", is_flag=True, help="Show its columns, and from which each was made.")
+@click.option(
+    "--columns", "with_columns", is_flag=True, help="Show the columns, and the columns that each was made from."
+)
 def show(asked: ShowLineage, limit: int, as_json: bool, as_dot: bool, html: NewFile | None, with_columns: bool) -> None:
     if asked.depth is None and not (as_json or as_dot or html):
         asked = asked.model_copy(update={"depth": 5})

@@ -17,19 +17,19 @@ from falcon_assets.surface.cli.listing import print_json
 from falcon_assets.surface.cli.parameters import NEW_FILE, NewFile
 
 JSON = "Print JSON: nodes, and edges from input to output."
-_DOT = click.option("--dot", "as_dot", is_flag=True, help="Print the graph in the language of Graphviz.")
+_DOT = click.option("--dot", "as_dot", is_flag=True, help="Print the graph in Graphviz's DOT format.")
 _HTML = click.option(
     "--html",
     metavar="FILE",
     type=NEW_FILE,
-    help="Write one page for a browser, with the graph to pan, zoom, filter and click; it needs no network.",
+    help="Write the graph to an interactive HTML page that works offline.",
 )
 _LIMIT = click.option(
     "--limit",
     type=click.IntRange(1),
     default=100,
     show_default=True,
-    help="Print so many lines at most, and what there is in all by feed; --json, --dot and --html have everything.",
+    help="Maximum number of lines, followed by totals by feed; does not apply to --json, --dot and --html.",
 )
 
 

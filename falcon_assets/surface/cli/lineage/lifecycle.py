@@ -47,7 +47,7 @@ status = command(SetLifecycle, _show)
 
 
 @command_of(ExpireLineage)
-@click.option("--yes", is_flag=True, help="Do not ask whether the plan is meant.")
+@click.option("--yes", is_flag=True, help="Skip the confirmation.")
 def expire(asked: ExpireLineage, yes: bool, as_json: bool) -> None:
     with open_installation() as installation:
         if not (asked.dry_run or yes):
