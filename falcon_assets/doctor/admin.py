@@ -162,9 +162,10 @@ class InstallationStatus(Result):
 
 
 class ShowStatus(Operation):
-    """Check definitions, database, code location, and Dagster's daemon and webserver.
+    """Check definitions, database, code location, and Dagster's processes.
 
-    The exit code is 1 where one of them does not work or does not run. `falcon doctor` checks everything else.
+    Dagster's processes are its daemon and its webserver. The exit code is 1 where something does not work or does not
+    run. `falcon doctor` checks everything else.
     """
 
     command = "admin status"
@@ -174,7 +175,7 @@ class ShowStatus(Operation):
 
 
 class ShowVersions(Operation):
-    """Show the versions of Falcon Assets, Dagster, PySpark, Python and the ledger schema."""
+    """Show the versions of Falcon, Dagster, PySpark, Python and the ledger schema."""
 
     command = "admin version"
 
@@ -229,7 +230,7 @@ class Rebuilt:
 
 
 class ShowLedger(Operation):
-    """Show how up to date the ledger is, its row counts, and process instances by state."""
+    """Show the ledger's lag, its row counts, and process instances by state."""
 
     command = "ledger status"
 

@@ -117,7 +117,7 @@ class ChangeStatus(ChangeNamed):
 
 
 class ScheduleEntities(ChangeStatus):
-    """Schedule feeds and processes that are SUBMITTED: their instances run from now on.
+    """Schedule SUBMITTED feeds and processes: instances run from now on.
 
     The command applies to all names, or to none.
     """
@@ -166,7 +166,7 @@ class TouchEntities(ChangeNamed):
 
 
 class EntityHistory(OfOneEntity):
-    """List the versions of the definition of NAME: since when, who made them, and why.
+    """List the versions of the definition of NAME: when, by whom, and why.
 
     Commands record the version that they make. Changes from git or an editor are recorded when the code location next
     loads.

@@ -223,7 +223,7 @@ class PrunePlan:
 
 
 class PlanPruning(Operation):
-    """List the data that can be deleted and made again, and how much space that frees.
+    """List data that can be deleted and made again, and the space that frees.
 
     Changes nothing. The listed data is not needed to make each VERSION again. VERSION is written as
     [CLUSTER/]FEED/INSTANCE[@VERSION]; the default is all critical versions. Each VERSION itself is kept, and so is all

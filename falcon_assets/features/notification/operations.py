@@ -36,7 +36,7 @@ _KINDS = ("feed", "process")
 
 
 class ListNotifications(ListOperation):
-    """List notifications that are pending or could not be delivered, the latest first.
+    """List pending and undelivered notifications, the latest first.
 
     PENDING: part of the next message. SENDING: being sent. GIVEN_UP: could not be delivered for three days. Use
     --filter state=SENT for those delivered in the last week, and --filter message=KEY for those in one message.

@@ -18,7 +18,7 @@ from falcon_assets.storage.feed_store import StoresOf
 
 
 class PlanRetention(Operation):
-    """List what retention would delete or archive, what it keeps, and why. Changes nothing."""
+    """List what retention would delete, archive or keep, and why. Changes nothing."""
 
     command = "retention plan"
     feed: str | None = Field(None, description="Only this feed, even if it declares no retention.")

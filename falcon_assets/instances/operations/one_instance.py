@@ -37,7 +37,7 @@ class InstanceParams(OfOneInstance):
 
 
 class InstanceDependencies(OfOneInstance):
-    """Show the inputs and outputs of an instance of NAME, and whether inputs are there.
+    """Show the inputs and outputs of an instance of NAME, and which are missing.
 
     INSTANCE is a time, YYYY-MM-DDTHH:MMZ. NAME is a process, a replicated feed, or a replication ("FEED from CLUSTER").
     With --type feed, NAME is a feed: shows what writes the instance, what read it, and what has yet to read it.

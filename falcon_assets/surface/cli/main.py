@@ -26,7 +26,7 @@ COMMANDS = {
     "explain": "Show inputs, outputs and parameters of a process instance.",
     "try": "Compute a process instance as a trial run; publish nothing.",
     "run": "Run all due instances in this process, until nothing more is ready.",
-    "entity": "Manage clusters, feeds and processes: submit, update, schedule, suspend, delete.",
+    "entity": "Manage clusters, feeds and processes: submit, update, schedule and more.",
     "instance": "List, rerun, kill, suspend and resume instances; find out why one is missing.",
     "sla": "List instances that breach their SLA, or are about to.",
     "notification": "List notifications about instances, and send test messages.",

@@ -24,7 +24,7 @@ PLACEHOLDER = ""
 """Shown in the launchpad where users must enter a value; every operation refuses it."""
 RESULT = "result"
 """Key of the op's output metadata with the data of ``--json``."""
-_PRINCIPAL = "Who asks; believed only where FALCON_JOBS and FALCON_PROXY_USERS say so."
+_PRINCIPAL = "User to act for; only accepted if FALCON_JOBS and FALCON_PROXY_USERS allow it."
 
 
 def operation_job(noun: str, power: JobPower, begin: Mapping[str, Any], description: str) -> dg.JobDefinition:
@@ -35,7 +35,7 @@ def operation_job(noun: str, power: JobPower, begin: Mapping[str, Any], descript
     @dg.op(
         name=f"{noun}_operation",
         out=dg.Out(dg.Nothing),
-        description="Does it, and says what came of it in the metadata of its output.",
+        description="Performs the operation; the result is in the metadata of its output.",
     )
     def operate(context: dg.OpExecutionContext, config: config_class) -> dg.Output[None]:  # type: ignore[valid-type]
         given: dict[str, Any] = {name: getattr(one, "value", one) for name, one in vars(config).items() if one}
@@ -86,7 +86,12 @@ def _perform(
 
 def _config(operations: Mapping[str, type[Operation]]) -> type[dg.Config]:
     """All that any of the operations takes, each field with which of them do."""
-    found: dict[str, Any] = {"operation": (Literal[tuple(operations)], Field(description="As the command."))}
+    found: dict[str, Any] = {
+        "operation": (
+            Literal[tuple(operations)],
+            Field(description="Name of the operation, as after `falcon entity` or `falcon instance`."),
+        )
+    }
     found |= _fields(operations)
     found["principal"] = (str | None, Field(None, description=_PRINCIPAL))
     made: type[dg.Config] = create_model("OperationConfig", __base__=dg.Config, **found)

@@ -17,7 +17,7 @@ MODULES = {
 
 @click.group(cls=LazyGroup, package=__package__, modules=MODULES)
 def entity() -> None:
-    """Manage clusters, feeds and processes: submit, update, schedule, suspend, delete.
+    """Manage clusters, feeds and processes: submit, update, schedule and more.
 
     A new feed or process is SUBMITTED, or RUNNING if its definition has `schedule: true`. Commands change the status.
     """
