@@ -25,7 +25,10 @@ from tests.listener import share_listener
 from tests.processes import CHECKOUT
 
 # One set of servers for all that asks for them.
-pytest_plugins = ["tests.spark_servers", "tests.registries", "tests.hdfs_server", "tests.cloud_servers"]
+pytest_plugins = [
+    *("tests.spark_servers", "tests.registries", "tests.hdfs_server", "tests.cloud_servers"),
+    "tests.operations.opening",
+]
 GIVEN_DATABASE = os.environ.get("FALCON_DATABASE_URL")
 
 

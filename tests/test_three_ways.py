@@ -29,9 +29,9 @@ from falcon_assets.settings import Settings
 from falcon_assets.storage.files.checksum import checksum_of
 from falcon_assets.storage.instances.data_version import version_of
 from falcon_assets.storage.output_target import output_target
+from tests.features.entities.trees import BACKUP, DELAYS, HOURLY, PRIMARY, RAW, content, written
 from tests.ledger.histories import empty
 from tests.operations.ledger_rows import process_row
-from tests.operations.trees import BACKUP, DELAYS, HOURLY, PRIMARY, RAW, content, written
 from tests.three_ways import Case, Outcome, by_api, by_command, by_job, column, in_job, rows
 
 OTHERS = "acl: {owner: nobody, permission: '0700'}\n"

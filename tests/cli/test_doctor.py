@@ -1,4 +1,4 @@
-"""What ``falcon doctor`` prints and returns; what it finds is tested in ``tests/operations/doctor``."""
+"""What ``falcon doctor`` prints and returns; what it finds is tested in ``tests/doctor``."""
 
 from __future__ import annotations
 

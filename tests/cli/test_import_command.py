@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import pytest
 
-from tests.falcon_xml.definitions import ALL, PROCESS, changed
+from tests.features.falcon_xml.definitions import ALL, PROCESS, changed
 from tests.processes import environ_with, falcon_here
 
 Here: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]

@@ -14,10 +14,10 @@ import pytest
 
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.settings import Settings
-from tests.openlineage.schemas import assert_valid
+from tests.features.lineage.lineage_rows import EDGES, FOREIGN, ROWS, T, made_row, version_row, write_versions
+from tests.features.openlineage.schemas import assert_valid
+from tests.features.triage.test_triage import ENTITIES
 from tests.operations.ledger_rows import process_row, write
-from tests.operations.lineage_rows import EDGES, FOREIGN, ROWS, T, made_row, version_row, write_versions
-from tests.operations.test_triage import ENTITIES
 from tests.processes import falcon_here
 
 AT = "2013-01-01T00:00Z"

@@ -12,8 +12,8 @@ import pytest
 
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.settings import Settings
+from tests.features.lineage.lineage_rows import version_row, write_versions
 from tests.operations.entities import RETAINED
-from tests.operations.lineage_rows import version_row, write_versions
 
 CHECKING = {"yaml", "falcon_assets.catalog.checks"}
 """What needs only who reads definitions that are not kept."""

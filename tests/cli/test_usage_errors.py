@@ -12,8 +12,8 @@ import pytest
 
 from falcon_assets.surface.cli.main import falcon
 from falcon_assets.surface.cli.parameters import INSTANT
+from tests.features.entities.trees import AWAY
 from tests.operations.entities import RETAINED
-from tests.operations.trees import AWAY
 from tests.processes import FALCON, environ_with, falcon_here
 
 WRONG = {"filter": "colour=red", "sort": "colour", "timeout": "soon"}

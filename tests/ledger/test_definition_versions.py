@@ -23,9 +23,9 @@ from falcon_assets.errors import InvalidDefinitionsError, OldDefinitionError
 from falcon_assets.history.tables import DEFINITION_TREES, DEFINITION_VERSIONS, FILE_CONTENTS, WORKFLOW_FILES
 from falcon_assets.instances.runs.run_definitions import OldDefinitions
 from falcon_assets.model.process import Process
+from tests.features.entities.trees import BACKUP, DELAYS, HOURLY, PRIMARY, RAW, written
 from tests.ledger.histories import hour, ledger_engine
 from tests.ledger.test_queries import count_statements
-from tests.operations.trees import BACKUP, DELAYS, HOURLY, PRIMARY, RAW, written
 from tests.processes import forked
 
 LOAD = Recorder("ann")

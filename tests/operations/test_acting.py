@@ -36,8 +36,8 @@ from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.paging import Query
 from falcon_assets.operations.request_origin import requests_from
 from falcon_assets.settings import load_settings
+from tests.features.entities.trees import BACKUP, DELAYS, HOURLY, PRIMARY, RAW, content, request, written
 from tests.ledger.histories import empty
-from tests.operations.trees import BACKUP, DELAYS, HOURLY, PRIMARY, RAW, content, request, written
 
 OWN_GROUP = grp.getgrgid(os.getgid()).gr_name
 ACL = "acl: {owner: etl, group: %s, permission: '%s'}\n"

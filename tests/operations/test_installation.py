@@ -16,7 +16,7 @@ from falcon_assets.errors import SettingsError
 from falcon_assets.history.dagster_internals.tables import newest_event
 from falcon_assets.history.overview import folded_up_to
 from falcon_assets.operations.installation import open_installation
-from tests.operations.conftest import OpenAt
+from tests.operations.opening import OpenAt
 from tests.processes import environ_with
 
 CLUSTER = """

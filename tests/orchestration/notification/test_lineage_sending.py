@@ -33,8 +33,8 @@ from falcon_assets.settings import Settings, load_settings
 from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.dead_sessions import wait_for_dead_sessions
+from tests.features.openlineage.schemas import assert_valid
 from tests.ledger.histories import empty, history_of
-from tests.openlineage.schemas import assert_valid
 from tests.processes import free_port, killed_before
 from tests.receivers import Collected, Received, lineage_collector, web_hook
 from tests.waiting import wait_until

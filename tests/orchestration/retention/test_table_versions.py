@@ -23,12 +23,11 @@ from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.storage.output_target import output_target
-from tests.operations.conftest import OpenAt, open_at
+from tests.operations.opening import OpenAt
 from tests.records import read_record
 from tests.registries import HIVE_IN_SOAK, KINDS, Tables, endpoint_of
 from tests.versioned import ENTITIES, place
 
-__all__ = ["open_at"]
 FILES = """availability_flag: _SUCCESS
 locations: {data: "/totals/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
 """

@@ -24,10 +24,9 @@ from falcon_assets.operations.auditing import PlainRequest
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.eviction import cadence
 from falcon_assets.storage.output_target import output_target
-from tests.operations.conftest import OpenAt, open_at
+from tests.operations.opening import OpenAt
 from tests.versioned import TREE, kept, place, present, publish, without_versions
 
-__all__ = ["open_at"]
 KEY = dg.AssetKey(["primary", "totals"])
 
 

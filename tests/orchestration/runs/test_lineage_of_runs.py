@@ -31,7 +31,7 @@ from falcon_assets.planning.clock import Clock
 from falcon_assets.settings import Settings
 from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
-from tests.openlineage.schemas import assert_valid
+from tests.features.openlineage.schemas import assert_valid
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}"
 FEED = """---
