@@ -24,8 +24,8 @@ from falcon_assets.errors import (
 from falcon_assets.features.lineage.difference import changed_environment
 from falcon_assets.features.lineage.store import graph_of, reached
 from falcon_assets.features.replay.made_versions import MadeVersions, made_versions
+from falcon_assets.features.replay.recorded_instance import RecordedInstance, recorded_instance
 from falcon_assets.features.replay.recorded_world import RecordedWorld, recorded_world
-from falcon_assets.features.replay.rules import RecordedInstance, recorded_instance
 from falcon_assets.features.replay.run import Replay, ReplayedOutput
 from falcon_assets.history.events.data_version import Version
 from falcon_assets.history.mapping.partitions import key_of

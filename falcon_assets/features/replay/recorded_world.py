@@ -10,7 +10,7 @@ from pathlib import Path
 from falcon_assets.entities.definition_versions import definition_version
 from falcon_assets.errors import FalconError, OldDefinitionError
 from falcon_assets.features.replay.made_versions import MadeVersions
-from falcon_assets.features.replay.rules import RecordedInstance
+from falcon_assets.features.replay.recorded_instance import RecordedInstance
 from falcon_assets.history.events.data_version import Version
 from falcon_assets.instances.runs.recorded_entities import OldEntity, RecordedEntities, moved, recorded_entities
 from falcon_assets.instances.runs.run_definitions import OldDefinitions

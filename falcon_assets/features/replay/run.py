@@ -17,7 +17,7 @@ from falcon_assets.compute.spark.data.dataset import InputData
 from falcon_assets.compute.spark.data.reading import read_input
 from falcon_assets.compute.spark.sessions import apply_settings, isolated
 from falcon_assets.errors import MissingInputsError, StorageError, UnknownInstanceError
-from falcon_assets.features.replay.rules import RecordedInstance
+from falcon_assets.features.replay.recorded_instance import RecordedInstance
 from falcon_assets.history.events.inputs import Consumption
 from falcon_assets.instances.runs.instance_data import InstanceData, Readings
 from falcon_assets.instances.runs.instance_run import (

@@ -19,7 +19,7 @@ from falcon_assets.storage.files.file_access import is_side_file
 from falcon_assets.storage.instances.data_files import is_data, shown
 from falcon_assets.storage.instances.data_version import DataVersion, version_of_entries
 from falcon_assets.storage.kinds.objects.ownership import Ownership
-from falcon_assets.storage.kinds.objects.version_switch import VersionSwitch
+from falcon_assets.storage.kinds.objects.versioned_output import VersionSwitch
 from falcon_assets.storage.kinds.objects.written import LocalWritten, StoreWritten, Written
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
