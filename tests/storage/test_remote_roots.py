@@ -93,6 +93,7 @@ def test_a_publication_looks_for_its_root_once(on_nodes: Cluster, settings: Sett
 
     store.fs.session.request = asked
     publish(store)
+    assert store.fs.exists(f"{store.identity.path}/{MARK}")  # however fast that was
     for content in (b"2", b"1", b"2"):  # from the second on, what was kept is the present one again
         looks.clear()
         with kind_of(store).publish("key", {"out": keeps}) as publication:

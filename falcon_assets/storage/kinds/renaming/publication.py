@@ -84,7 +84,7 @@ class RenamePublication:
         swap = self._swaps[name]
         # Who wrote to the path of a root that went away made its folders anew, in an empty mount point. Where a look is
         # a request, the folder of the attempt shows it: see :class:`OutputSwap`.
-        self._store.require_root()
+        self._store.require_root(claims=True)  # of a new root it is the first look that finds it there
         with driver_explained(self._cluster, f"publish {swap.target.path}"):
             return swap.publish(self._verified)
 
