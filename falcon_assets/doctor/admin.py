@@ -13,8 +13,8 @@ from typing import Annotated
 
 from sqlalchemy.exc import OperationalError
 
-from falcon_assets.doctor.check import Severity
-from falcon_assets.doctor.examination import CheckResult, examine
+from falcon_assets.doctor.all_checks import CheckResult, examine
+from falcon_assets.doctor.diagnosis import Severity
 from falcon_assets.doctor.stores import open_store, used_stores
 from falcon_assets.errors import FalconError, SettingsError, StorageError
 from falcon_assets.features.entities.status import entity_states

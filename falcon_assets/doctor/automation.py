@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.doctor.check import CheckContext, Diagnosis, lasting, not_checked, ok, problem, warning
 from falcon_assets.doctor.dagster_facts import DagsterFacts, SensorFacts
+from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, lasting, not_checked, ok, problem, warning
 from falcon_assets.errors import SettingsError, count_of
 from falcon_assets.planning.dagster_names import op_name
 

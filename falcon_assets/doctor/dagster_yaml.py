@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from falcon_assets.doctor.check import CheckContext, Diagnosis, ok, problem, warning
+from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, ok, problem, warning
 
 _FILE = "dagster.yaml"
 _CLASS = "module: falcon_assets.dagster_instance, class: FalconStorage, config: {}"

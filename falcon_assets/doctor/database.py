@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from falcon_assets.doctor.check import CheckContext, Diagnosis, lasting, not_checked, ok, problem, warning
 from falcon_assets.doctor.database_facts import DatabaseFacts
+from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, lasting, not_checked, ok, problem, warning
 from falcon_assets.errors import SettingsError
 from falcon_assets.history.database import revisions, wrong_revision
 from falcon_assets.planning.clock import APART, Clock, is_set_back

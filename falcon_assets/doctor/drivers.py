@@ -13,7 +13,7 @@ import psutil
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.compute.spark.endpoints.confs import is_connect
 from falcon_assets.compute.spark.endpoints.connect_endpoint import served_port
-from falcon_assets.doctor.check import CheckContext, Diagnosis, ok, problem, warning
+from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, ok, problem, warning
 
 _MEMORY = "spark.driver.memory"
 _SIZE = re.compile(r"(\d+)\s*([kmgtp]?)i?b?", re.IGNORECASE)

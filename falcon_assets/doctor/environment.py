@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.doctor.check import CheckContext, Diagnosis, ok, problem, warning
+from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, ok, problem, warning
 from falcon_assets.errors import FalconError, InvalidDefinitionsError, MissingDefinitionsError, count_of
 from falcon_assets.model.cluster import Cluster, EnvironmentValue
 from falcon_assets.model.feed import Feed

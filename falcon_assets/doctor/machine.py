@@ -11,7 +11,7 @@ from pathlib import Path
 
 from falcon_assets.compute.spark.endpoints.confs import without_secrets
 from falcon_assets.compute.spark.jvm import OLDEST, require_java, utf8_locale
-from falcon_assets.doctor.check import CheckContext, Diagnosis, ok, problem, warning
+from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, ok, problem, warning
 from falcon_assets.errors import FalconError, SettingsError
 
 _OLDEST_PYTHON = (3, 11)

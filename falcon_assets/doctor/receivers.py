@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from falcon_assets.doctor.check import CheckContext, Diagnosis, ok, problem, warning
+from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, ok, problem, warning
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 

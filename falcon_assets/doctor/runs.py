@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from falcon_assets.doctor.automation import dagster_or_diagnosis, is_alive
-from falcon_assets.doctor.check import CheckContext, Diagnosis, lasting, ok, problem, warning
 from falcon_assets.doctor.dagster_facts import MOST_RUNS, DagsterFacts, RunFacts
+from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, lasting, ok, problem, warning
 from falcon_assets.errors import count_of
 
 LONG_QUEUED = timedelta(minutes=10)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from falcon_assets.base.home import NEEDED_BYTES
-from falcon_assets.doctor.check import CheckContext, Diagnosis, ok, problem, warning
+from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, ok, problem, warning
 from falcon_assets.errors import SettingsError
 from falcon_assets.model.store_url import is_mounted, store_url
 

@@ -13,7 +13,7 @@ import fsspec
 import sqlalchemy
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.doctor.check import CheckContext, Diagnosis, ok, problem, warning
+from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, ok, problem, warning
 from falcon_assets.doctor.side_by_side import side_by_side
 from falcon_assets.errors import ExpressionError, FalconError, StorageError
 from falcon_assets.model.cluster import Cluster

@@ -10,7 +10,7 @@ import sqlalchemy
 from sqlalchemy import Connection, select
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.doctor.check import CheckContext, Diagnosis, not_checked, ok, warning
+from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, not_checked, ok, warning
 from falcon_assets.errors import SettingsError, count_of
 from falcon_assets.history.tables import FEED_INSTANCES, PROCESS_INSTANCES
 from falcon_assets.instances.store.former_instances import EntityTimeline, redefined

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from falcon_assets.doctor.check import CheckContext, Diagnosis, ok, problem, warning
+from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, ok, problem, warning
 from falcon_assets.operations.job_powers import other_users
 from falcon_assets.operations.reload import WebserverError, loaded_code_locations
 

@@ -28,9 +28,9 @@ from dagster._core.scheduler.instigation import (
 from dagster._daemon.types import DaemonHeartbeat
 from dagster._utils.error import SerializableErrorInfo
 
-from falcon_assets.doctor import examination, stores, webserver
+from falcon_assets.doctor import all_checks, stores, webserver
 from falcon_assets.doctor import receivers as lineage
-from falcon_assets.doctor.examination import examine
+from falcon_assets.doctor.all_checks import examine
 from falcon_assets.history.database import upgrade
 from falcon_assets.settings import Settings
 from tests.builders import VALIDITY, cluster_yaml, make_feed
@@ -141,7 +141,7 @@ def installed(
     monkeypatch.setenv("FALCON_JOBS", "nothing")
     settings.home.mkdir(exist_ok=True)
     settings.home.chmod(0o750)
-    for module, limit in ((examination, 120.0), (stores, 110.0), (webserver, 110.0), (lineage, 110.0)):
+    for module, limit in ((all_checks, 120.0), (stores, 110.0), (webserver, 110.0), (lineage, 110.0)):
         monkeypatch.setattr(module, "ANSWER_SECONDS", limit)  # a busy machine is not ill
     made = Installed(settings, instance, migrated, monkeypatch, datetime.now(UTC))
     made.execute("DELETE FROM runs")

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from falcon_assets.doctor.automation import judge_daemons, judge_sensors
-from falcon_assets.doctor.check import CheckContext, Diagnosis, Severity, lasting, ok, problem, shown
 from falcon_assets.doctor.dagster_facts import DagsterFacts, RunFacts, SensorFacts
 from falcon_assets.doctor.database import connection_fix, judge_apart, judge_database, judge_setting
 from falcon_assets.doctor.database_facts import DatabaseFacts
+from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, Severity, lasting, ok, problem, shown
 from falcon_assets.doctor.environment import check_secrets, check_variables, judge_secrets, judge_variables
 from falcon_assets.doctor.machine import judge_encoding, judge_files, judge_spark_home
 from falcon_assets.doctor.runs import judge_queue, judge_run

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from falcon_assets.doctor.check import Diagnosis
 from falcon_assets.doctor.dagster_yaml import judge_absence, judge_declared
+from falcon_assets.doctor.diagnosis import Diagnosis
 from falcon_assets.history.dagster_internals.instance_config import find_class
 
 FILE = Path("/d/dagster.yaml")

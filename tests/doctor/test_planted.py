@@ -19,7 +19,7 @@ import yaml
 from dagster._core.remote_origin import GrpcServerCodeLocationOrigin, RemoteJobOrigin, RemoteRepositoryOrigin
 
 from falcon_assets.compute.spark.capture.listener_jar import ListenerJar
-from falcon_assets.doctor import examination, stores
+from falcon_assets.doctor import all_checks, stores
 from falcon_assets.errors import UnreachableError
 from falcon_assets.history.database import newest_revision
 from falcon_assets.history.mapping import run_tags
@@ -427,7 +427,7 @@ def test_everything_dead_at_once_is_said_in_bounded_time(restored: Installed) ->
     ("check", "module", "text"),
     [
         ("stores", stores, "cluster 'lake': its write endpoint does not answer within 1 s"),
-        ("database", examination, "no answer within 1 s"),
+        ("database", all_checks, "no answer within 1 s"),
     ],
 )
 def test_what_never_answers_is_not_waited_for(restored: Installed, check: str, module: ModuleType, text: str) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import click
 
-from falcon_assets.doctor.check import Severity
-from falcon_assets.doctor.examination import CheckResult, ExamineInstallation, Findings
+from falcon_assets.doctor.all_checks import CheckResult, ExamineInstallation, Findings
+from falcon_assets.doctor.diagnosis import Severity
 from falcon_assets.errors import count_of
 from falcon_assets.surface.cli.declared import command
 

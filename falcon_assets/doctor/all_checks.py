@@ -28,7 +28,7 @@ from falcon_assets.doctor import dagster_yaml as instance
 from falcon_assets.doctor import receivers as lineage
 from falcon_assets.doctor import stores as connectors
 from falcon_assets.doctor import stores as registries
-from falcon_assets.doctor.check import CheckContext, Diagnosis, Severity, problem
+from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, Severity, problem
 from falcon_assets.doctor.side_by_side import side_by_side
 from falcon_assets.errors import FalconError, QueryError, SettingsError
 from falcon_assets.operations.installation import Installation
