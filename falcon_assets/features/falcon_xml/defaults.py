@@ -105,7 +105,7 @@ DEFAULTS: Mapping[str, tuple[Default, ...]] = {
             "3, after 5, 10 and 20 minutes, set on the server",
             "nothing: 3, ten minutes apart",
         ),
-        Default("late data in replication", "looked for after 3, 6, 12 ... hours", _SAME),
+        Default("late data in replication", "looked for 3, 9, 21 ... hours after the nominal time", _SAME),
         Default("notification/@level", "once no retry follows", _SAME),
         _VERSION,
     ),
