@@ -51,7 +51,10 @@ def test_the_operation_on_the_page_is_the_one_that_is_there() -> None:
     exec(block.text, there)
     on_the_page = command(there["KillInstances"], print)  # type: ignore[arg-type]
     with click.Context(falcon) as context:
-        there_is = falcon.get_command(context, "instance").get_command(context, "kill")  # type: ignore[union-attr]
+        instance = falcon.get_command(context, "instance")
+        assert isinstance(instance, click.Group)
+        there_is = instance.get_command(click.Context(instance, parent=context), "kill")
+        assert there_is is not None
         shown, is_shown = (one.to_info_dict(context) for one in (on_the_page, there_is))
     assert shown["params"] == is_shown["params"]
     assert is_shown["help"].startswith(shown["help"])
