@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from falcon_assets.catalog.store import EntityStore
+    from falcon_assets.history.events.event_log import Logged
     from falcon_assets.history.events.instance_event import InstanceEvent, Notice, Sent
+    from falcon_assets.history.events.record import Record
     from falcon_assets.history.platform.open_ledger import Ledger
     from falcon_assets.model.cluster import Cluster
     from falcon_assets.model.notification import EventKind
@@ -75,6 +77,18 @@ class ForegroundStep(Protocol):
 
 class Hooks(Protocol):
     """The hooks; each is called with named arguments and gives the list of what the features gave."""
+
+    @_spec
+    def records(self) -> Collection[type[Record]]:
+        """Records of the feature in materializations and observations of the assets of feeds and processes."""
+
+    @_spec
+    def fold(self, connection: Connection, facts: Sequence[Logged]) -> Sequence[InstanceEvent]:
+        """Applies new facts of the kinds of :meth:`records`, in the order of history, to the tables of the feature.
+
+        Called after the core has applied the same part of history, in the same transaction. Tables that are made of
+        nothing else are in ``PROJECTION``, so that a rebuild empties them before.
+        """
 
     @_spec
     def instances_changed(self, connection: Connection, events: Sequence[InstanceEvent]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from falcon_assets.history.events.columns import columns_in
@@ -27,23 +28,14 @@ from falcon_assets.history.events.record import (
     for_people,
     said_by,
 )
+from falcon_assets.hooks import hooks
 
 if TYPE_CHECKING:
     import dagster as dg
 
 
-Fact: TypeAlias = (
-    FeedInstanceAvailable
-    | FeedInstanceEvicted
-    | FeedInstanceWithdrawn
-    | FeedVersionEvicted
-    | PartitionPushed
-    | PushRefused
-    | InstanceChanged
-    | CameTooLate
-    | RunQueued
-    | RunEnded
-)
+Fact: TypeAlias = Record | RunQueued | RunEnded
+"""Records are of the core, or of a feature."""
 
 _MATERIALIZED = (FeedInstanceAvailable, InstanceChanged)
 _OBSERVED = (
@@ -87,6 +79,11 @@ def _metadata(records: tuple[Record, ...]) -> dict[str, Any]:
     return for_people({key: value for record in records for key, value in record.metadata().items()})
 
 
+@cache
+def records_of_features() -> tuple[type[Record], ...]:
+    return tuple(kind for kinds in hooks().records() for kind in kinds)
+
+
 def asset_facts(event_id: int, event: AssetEvent, seen: datetime) -> tuple[Fact, ...]:
     """Returns the facts of an event about ``[cluster, feed]``; empty: it is about something else."""
     import dagster as dg  # noqa: PLC0415 - as above
@@ -96,7 +93,7 @@ def asset_facts(event_id: int, event: AssetEvent, seen: datetime) -> tuple[Fact,
     is_materialized = isinstance(event, dg.AssetMaterialization)
     # Others may write about these assets, and whatever they like: what is not ours must not stop the fold.
     with suppress(ValueError):
-        kinds = _MATERIALIZED if is_materialized else _OBSERVED
+        kinds = (*(_MATERIALIZED if is_materialized else _OBSERVED), *records_of_features())
         if ours := tuple(kind.read(said) for kind in kinds if kind.key in said):
             return ours
     with suppress(ValueError):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, Engine, and_, delete, or_, select, update
 
 from falcon_assets.history.database import LEDGER_LOCK, among, lock_in_transaction, of_row, parts, upsert
-from falcon_assets.history.events.event_log import Fact, Logged
+from falcon_assets.history.events.event_log import Fact, Logged, records_of_features
 from falcon_assets.history.events.feed_instances import (
     FeedInstanceAvailable,
     FeedInstanceEvicted,
@@ -16,6 +16,7 @@ from falcon_assets.history.events.feed_instances import (
     PartitionPushed,
     PushRefused,
 )
+from falcon_assets.history.events.instance_event import InstanceEvent
 from falcon_assets.history.events.process_instances import CameTooLate, InstanceChanged, RunEnded, RunQueued
 from falcon_assets.history.folding.kept_versions import load_kept, store_kept
 from falcon_assets.history.folding.reduce import Rows
@@ -73,10 +74,18 @@ def _fold_next(connection: Connection, history: History, folded: int = 0) -> int
         rows.apply(facts)
         _store(connection, rows)
         add_totals(connection, changes(before, rows))
-        if new := [one for one in rows.happened if (one.event_id or 0) > folded]:
+        happened = [*rows.happened, *_folded_by_features(connection, facts)]
+        if new := [one for one in happened if (one.event_id or 0) > folded]:
             hooks().instances_changed(connection=connection, events=new)
     upsert(connection, FOLD, [{"only": True, "event_id": last}])
     return len(facts)
+
+
+def _folded_by_features(connection: Connection, facts: Sequence[Logged]) -> Iterator[InstanceEvent]:
+    kinds = records_of_features()
+    if theirs := [one for one in facts if isinstance(one.fact, kinds)]:
+        for happened in hooks().fold(connection=connection, facts=theirs):
+            yield from happened
 
 
 def _load(connection: Connection, logged: Sequence[Logged]) -> Rows:
