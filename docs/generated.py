@@ -1,8 +1,8 @@
 """What is generated on the pages: tables of the entities from their models, commands from what their help says.
 
 A page has it between two comments, ``<!-- table: feed -->`` and ``<!-- end -->``; others are ``counterparts: feed``,
-``defaults: feed``, ``engines`` and ``commands``. ``make reference`` writes it there, so pages can be read as files, and
-a test compares.
+``defaults: feed``, ``engines``, ``checks`` and ``commands``. ``make reference`` writes it there, so pages can be
+read as files, and a test compares.
 The drawing of the layers, ``<!-- layers -->``, is made when MkDocs builds the site.
 """
 
@@ -35,6 +35,7 @@ from falcon_assets.model.instant import Instant
 from falcon_assets.model.notification import EventKind, Notification, UrlVariable
 from falcon_assets.model.path_template import LegalFolder, LegalPath, PathTemplate
 from falcon_assets.model.process import Process
+from falcon_assets.model.quality_rules import RULES, Bound, Value
 from falcon_assets.model.shared import Acl, TimeZoneName, Validity
 from falcon_assets.model.workflow import engines
 from falcon_assets.surface.cli.main import falcon
@@ -51,6 +52,7 @@ TABLES: dict[str, type[BaseModel]] = {
 }
 """Name on a page -> model."""
 ENGINES: tuple[type[BaseModel], ...] = engines()
+CHECKS: tuple[type[BaseModel], ...] = RULES
 CHECKOUT = Path(__file__).parents[1]
 PACKAGE = CHECKOUT / "falcon_assets"
 _DRAWING = """
@@ -68,6 +70,7 @@ _LINKS: dict[Any, str] = {
     Locations: "[locations](#locations)",
     Table: "[table](#table)",
     **dict.fromkeys(ENGINES, "[workflow](#workflow)"),
+    **dict.fromkeys(CHECKS, "[check](#checks)"),
 }
 """Models that are described once, for all that have them."""
 _WORDS: dict[Any, str] = {
@@ -86,10 +89,13 @@ _WORDS: dict[Any, str] = {
     EnvironmentValue: "`{env: NAME}`",
     UrlVariable: "`{env: NAME}`",
     EventKind: "event",
+    Value: "value",
+    Bound: "number or text or time",
     datetime: "instant",
     str: "text",
     bool: "`true` `false`",
     int: "whole number",
+    float: "number",
 }
 _REGION = re.compile(r"^<!-- (?!layers|end)(\w+)(?:: (\w+))? -->$.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
 _WIDTH = 110
@@ -122,7 +128,9 @@ def _generated(found: re.Match[str]) -> str:
     if found[1] == "defaults" and found[2] in DEFAULTS:
         return defaults(DEFAULTS[found[2]])
     if found[1] == "engines":
-        return "\n".join(f"#### {_engine(model)}\n\n{table(model)}" for model in ENGINES)
+        return "\n".join(f"#### {_tag(model, 'engine')}\n\n{table(model)}" for model in ENGINES)
+    if found[1] == "checks":
+        return "\n".join(f"#### {_tag(model, 'rule')}\n\n{table(model)}" for model in CHECKS)
     if found[1] == "commands":
         return commands(falcon, "falcon")
     raise ValueError(f"{_comment(found)}: nothing of that name is generated")
@@ -167,8 +175,8 @@ def _counterparts(rules: Sequence[Rule], around: str = "", within: str = "") -> 
             yield around + rule.source, key if rule.key else f"not imported: {rule.advice}".replace("|", r"\|")
 
 
-def _engine(model: type[BaseModel]) -> str:
-    (name,) = get_args(model.model_fields["engine"].annotation)
+def _tag(model: type[BaseModel], key: str) -> str:
+    (name,) = get_args(model.model_fields[key].annotation)
     return str(name)
 
 

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     import dagster as dg
     from sqlalchemy import Connection
 
+    from falcon_assets.catalog.declared import Definitions
     from falcon_assets.catalog.store import EntityStore
+    from falcon_assets.errors import Problem
     from falcon_assets.history.events.event_log import Logged
     from falcon_assets.history.events.instance_event import InstanceEvent, Notice, Sent
     from falcon_assets.history.events.record import Record
@@ -77,6 +79,10 @@ class ForegroundStep(Protocol):
 
 class Hooks(Protocol):
     """The hooks; each is called with named arguments and gives the list of what the features gave."""
+
+    @_spec
+    def definition_problems(self, definitions: Definitions, programs: bool) -> list[Problem]:
+        """Problems and warnings of the feature's own keys; ``programs``: only those that programs and SQL have."""
 
     @_spec
     def records(self) -> Collection[type[Record]]:

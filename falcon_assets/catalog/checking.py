@@ -14,6 +14,7 @@ from falcon_assets.catalog.kept_entities import keep, key_of
 from falcon_assets.catalog.yaml_files.definition_files import shown_path
 from falcon_assets.catalog.yaml_files.documents import read_files
 from falcon_assets.errors import InvalidDefinitionsError, MissingDefinitionsError, sorted_problems
+from falcon_assets.hooks import hooks
 
 
 def read_checked(root: Path, *, strict: bool, programs: bool, home: Path | None) -> CheckedEntities:
@@ -27,6 +28,8 @@ def read_checked(root: Path, *, strict: bool, programs: bool, home: Path | None)
     if programs:
         problems.extend(check_programs(definitions))
         problems.extend(check_schemas(definitions))
+        for found in hooks().definition_problems(definitions=definitions, programs=True):
+            problems.extend(found)
     if strict:
         problems = [replace(problem, is_warning=problem.is_doubt) for problem in problems]
     if not all(problem.is_warning for problem in problems):

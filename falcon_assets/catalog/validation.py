@@ -198,6 +198,7 @@ _WANTED = {
     "int_type": "a whole number",
     "int_from_float": "a whole number",
     "int_parsing": "a whole number",
+    "float_type": "a number",
     "bool_type": "true or false",
     "model_type": "a mapping (key: value)",
     "dict_type": "a mapping (key: value)",
@@ -209,8 +210,9 @@ _NOT_LEGAL: dict[str, Callable[[str, KeyPath, dict[str, object]], str]] = {
     "string_pattern_mismatch": lambda text, path, _: (
         f"{shorten(text)!r} is not legal: write {_PATTERN_RULES.get(str(path[-1]), _NAME_RULE)}"
     ),
-    "greater_than_equal": lambda text, _, context: f"{shorten(text)} is not legal: {context['ge']} or more",
-    "less_than_equal": lambda text, _, context: f"{shorten(text)} is not legal: {context['le']} at most",
+    "greater_than_equal": lambda text, _, context: f"{shorten(text)} is not legal: {context['ge']:g} or more",
+    "greater_than": lambda text, _, context: f"{shorten(text)} is not legal: more than {context['gt']:g}",
+    "less_than_equal": lambda text, _, context: f"{shorten(text)} is not legal: {context['le']:g} at most",
     "string_too_short": lambda text, path, context: "must not be empty",
     "too_short": lambda text, path, context: "must not be empty",
 }

@@ -11,6 +11,7 @@ from falcon_assets.model.cluster import StorageOption
 from falcon_assets.model.frequency import Frequency, Step
 from falcon_assets.model.notification import Notification
 from falcon_assets.model.path_template import LegalFileName, PathTemplate
+from falcon_assets.model.quality_rules import AnyCheck
 from falcon_assets.model.shared import Acl, Properties, Tags, TimeZoneName, Validity
 from falcon_assets.model.table_uri import TableUri
 
@@ -186,6 +187,10 @@ class Feed(Declaration):
     """Options of the Spark data source, for reading and for writing."""
     schema_: Annotated[str | None, Field(alias="schema")] = None
     """Spark DDL (``year int, carrier string``); declared means enforced on read."""
+    checks: tuple[AnyCheck, ...] = ()
+    """What must be true of the data of each version; else it is invalid."""
+    profile: StrictBool = False
+    """true: of each version, figures of each column are kept: nulls, distinct values, smallest, largest, quantiles."""
     locations: Locations | None = None
     """Storage in files; a feed has ``locations`` or a ``table``."""
     table: Table | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from difflib import get_close_matches
 
 _TOKEN = re.compile(
@@ -35,17 +36,43 @@ _AFTER_TYPE = (
 """Words that may follow a type: Spark reads them, and nothing here has to."""
 
 
+_SHORT = {
+    **{"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint", "real": "float"},
+    **{"dec": "decimal", "numeric": "decimal", "timestamp_ltz": "timestamp"},
+    **dict.fromkeys(("char", "character", "varchar"), "string"),
+}
+
+
+@dataclass(frozen=True)
+class SparkType:
+    """``kind`` as in Spark's short names, without length or precision; ``fields`` are those of a struct, in order."""
+
+    kind: str
+    fields: tuple[tuple[str, SparkType], ...] = ()
+
+
 def schema_mistake(text: str) -> str | None:
     """Returns the mistake in a schema as a sentence; None: nothing that can be seen without Spark."""
     try:
-        reading = _Reading(text)
-        if re.match(r"\s*struct\s*<", text, re.IGNORECASE):  # Spark takes the type of a row, too
-            reading.type("a row")
-        else:
-            reading.columns(None)
+        _read(text)
     except _MistakeError as mistake:
         return str(mistake)
     return None
+
+
+def row_type(text: str) -> SparkType | None:
+    """Returns the struct that a schema declares; None: it has a mistake."""
+    try:
+        return _read(text)
+    except _MistakeError:
+        return None
+
+
+def _read(text: str) -> SparkType:
+    reading = _Reading(text)
+    if re.match(r"\s*struct\s*<", text, re.IGNORECASE):  # Spark takes the type of a row, too
+        return reading.type("a row")
+    return SparkType("struct", reading.columns(None))
 
 
 class _MistakeError(Exception):
@@ -57,12 +84,13 @@ class _Reading:
         self._tokens = list(_tokens(text))
         self._at = 0
 
-    def columns(self, closed_by: str | None) -> None:
+    def columns(self, closed_by: str | None) -> tuple[tuple[str, SparkType], ...]:
         """Columns, or the fields of a struct, up to the bracket that closes it."""
+        found = []
         while True:
             name = self._name("the name of a column" if closed_by is None else "the name of a field")
             self._accept(":")
-            self.type(name)
+            found.append((_unquoted(name), self.type(name)))
             self._rest(name)
             if self._accept(","):
                 continue
@@ -70,9 +98,9 @@ class _Reading:
                 raise _MistakeError(f"column {name} is followed by {self._peek()!r}: write a comma between columns")
             if closed_by is not None:
                 self._close(closed_by, "struct")
-            return
+            return tuple(found)
 
-    def type(self, of: str) -> None:
+    def type(self, of: str) -> SparkType:
         """A type, with what it is made of."""
         name = self._name(f"the type of {of}")
         kind = name.lower()
@@ -82,12 +110,10 @@ class _Reading:
             raise _MistakeError(f"{of} has the type {name!r}, which Spark does not know{nearest}")
         if kind in _NESTED:
             if kind == "struct" and self._accept("<>"):
-                return
+                return SparkType(kind)
             self._open(kind)
             if kind == "struct":
-                if not self._accept(">"):
-                    self.columns(">")
-                return
+                return SparkType(kind, () if self._accept(">") else self.columns(">"))
             self.type(of)
             if kind == "map":
                 if not self._accept(","):
@@ -100,6 +126,14 @@ class _Reading:
                     raise _MistakeError(f"the bracket ( of the type {name} of {of} is not closed")
         elif kind in _NEEDS_LENGTH:
             raise _MistakeError(f"{of} has the type {name} without a length: write {name}(n), or string")
+        return SparkType(self._full_name(_SHORT.get(kind, kind)))
+
+    def _full_name(self, kind: str) -> str:
+        """Looks ahead for ``without time zone``, which makes another type."""
+        if kind != "timestamp":
+            return kind
+        ahead = " ".join(self._tokens[self._at : self._at + 3]).lower()
+        return "timestamp_ntz" if ahead == "without time zone" else kind
 
     def _rest(self, of: str) -> None:
         """Parses the words that follow a type."""
@@ -143,6 +177,10 @@ class _Reading:
         token = self._peek()
         self._at += 1
         return token
+
+
+def _unquoted(name: str) -> str:
+    return name[1:-1].replace("``", "`") if name[:1] == "`" else name
 
 
 def _tokens(text: str) -> Iterator[str]:

@@ -20,6 +20,7 @@ from falcon_assets.catalog.checks.processes import check_spark_settings, check_v
 from falcon_assets.catalog.checks.windows import check_output_validity, check_windows
 from falcon_assets.catalog.declared import Definitions
 from falcon_assets.errors import Problem
+from falcon_assets.hooks import hooks
 
 CHECKS = (
     check_unique_names,
@@ -52,3 +53,5 @@ def check_all(definitions: Definitions) -> Iterator[Problem]:
     """Yields every problem and warning between entities, and those within one that its model does not check."""
     for check in CHECKS:
         yield from check(definitions)
+    for found in hooks().definition_problems(definitions=definitions, programs=False):
+        yield from found
