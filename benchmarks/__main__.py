@@ -7,6 +7,7 @@ import click
 from benchmarks import (
     catch_up,
     commands,
+    compaction,
     coordinator,
     eviction,
     frames,
@@ -43,6 +44,7 @@ BENCHMARKS = {
     "frames": frames.measure,
     "replication": replication.measure,
     "tables": tables.measure,
+    "compaction": compaction.measure,
 }
 
 

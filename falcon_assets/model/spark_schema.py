@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import pairwise
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<name>`(?:[^`]|``)*`|[^\W\d]\w*|\d\w*)|(?P<text>'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\")|(?P<mark>\S))",
@@ -188,3 +189,15 @@ def _tokens(text: str) -> Iterator[str]:
     while token := _TOKEN.match(text, at):
         at = token.end()
         yield token[0].strip()
+
+
+def column_types(text: str) -> list[tuple[str, str]]:
+    """Returns the columns of a legal schema, with the first word of their types, in lower case."""
+    words = [one for one in _tokens(text) if one != ":"]
+    found, depth, starts = list[tuple[str, str]](), 0, True
+    for word, following in pairwise(words):
+        if starts:
+            found.append((word[1:-1].replace("``", "`") if word.startswith("`") else word, following.lower()))
+        depth += (word in "<(") - (word in ">)")
+        starts = word == "," and not depth
+    return found

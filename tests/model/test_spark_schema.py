@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from falcon_assets.model.spark_schema import schema_mistake
+from falcon_assets.model.spark_schema import column_types, schema_mistake
 
 RIGHT = (
     "year int, month int",
@@ -58,3 +58,8 @@ def test_spark_says_the_same(spark: SparkSession) -> None:
 
     assert [one for one in RIGHT if not reads(one)] == []
     assert [one for one in WRONG if reads(one)] == []
+
+
+def test_columns_are_named_with_the_first_word_of_their_types() -> None:
+    text = "id: BIGINT, `b c` struct<x: int, y: array<string>>, d decimal(10,2) not null comment 'x, y', e timestamp"
+    assert column_types(text) == [("id", "bigint"), ("b c", "struct"), ("d", "decimal"), ("e", "timestamp")]

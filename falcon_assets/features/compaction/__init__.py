@@ -1,0 +1,1 @@
+"""Compaction: instances of feeds are written once more, sorted, in few files."""
