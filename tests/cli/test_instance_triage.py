@@ -18,7 +18,8 @@ from falcon_assets.features.triage import answers as triage_answers
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.settings import Settings
 from tests.features.triage.test_triage import ENTITIES
-from tests.operations.ledger_rows import feed_row, hour, process_row, write
+from tests.hours import hour
+from tests.operations.ledger_rows import feed_row, process_row, write
 from tests.processes import FALCON, falcon_here
 
 ASKED = ("instance", "triage", "sum-up", "2013-01-01T20:00Z")

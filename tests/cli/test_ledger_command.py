@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import dagster as dg
 import pytest
@@ -14,9 +14,9 @@ from falcon_assets.history.tables import ENTITY_STATUS, METADATA, PROCESS_INSTAN
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings
 from falcon_assets.surface.cli.ledger import ledger
+from tests.hours import START
 from tests.ledger.histories import empty
 
-START = datetime(2013, 1, 1, tzinfo=UTC)
 KEPT = {"kind": "process", "name": "hourly", "status": "SUSPENDED", "since": START, "commanded": True}
 KEPT["scheduled_since"] = START
 

@@ -12,8 +12,7 @@ from falcon_assets.model.frequency import Frequency
 from falcon_assets.planning.timeline import Timeline
 from tests.builders import VALIDITY, cluster_yaml
 from tests.doctor.conftest import Installed
-
-START = datetime(2013, 1, 1, tzinfo=UTC)
+from tests.hours import START
 
 
 def line(frequency: str, timezone: str = "UTC", name: str = "raw") -> EntityTimeline:

@@ -19,8 +19,9 @@ from falcon_assets.instances.operations import waiting
 from falcon_assets.instances.operations.waiting import wait_for_instance
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.settings import Settings
+from tests.hours import hour
 from tests.operations.entities import RETAINED
-from tests.operations.ledger_rows import hour, process_row, write
+from tests.operations.ledger_rows import process_row, write
 from tests.orchestration.platform.test_run_launcher import ENTITIES, Project
 
 pytestmark = pytest.mark.soak

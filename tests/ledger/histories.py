@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import cycle
 from typing import Any
 
@@ -16,17 +16,11 @@ from falcon_assets.history.events.process_instances import CameTooLate, Instance
 from falcon_assets.history.folding.fold import History
 from falcon_assets.history.tables import METADATA, PROJECTION
 from falcon_assets.planning.instance_record import InstanceState, LateChange
+from tests.hours import START, hour
 from tests.waiting import wait_until
 
 Content = dict[str, list[Row[Any]]]
 Chunk = tuple[Sequence[Logged], int | None]
-START = datetime(2013, 1, 1, tzinfo=UTC)
-HOUR = timedelta(hours=1)
-
-
-def hour(number: int) -> datetime:
-    """The hour of that number since the beginning of 2013."""
-    return START + timedelta(hours=number)
 
 
 def ledger_engine(url: str) -> Engine:

@@ -24,7 +24,8 @@ from falcon_assets.history.tables import DEFINITION_TREES, DEFINITION_VERSIONS, 
 from falcon_assets.instances.runs.run_definitions import OldDefinitions
 from falcon_assets.model.process import Process
 from tests.features.entities.trees import BACKUP, DELAYS, HOURLY, PRIMARY, RAW, written
-from tests.ledger.histories import hour, ledger_engine
+from tests.hours import hour
+from tests.ledger.histories import ledger_engine
 from tests.ledger.test_queries import count_statements
 from tests.processes import forked
 

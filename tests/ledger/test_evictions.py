@@ -8,7 +8,8 @@ from falcon_assets.features.retention.store import Eviction, finish, undone, wit
 from falcon_assets.history.folding.fold import rebuild
 from falcon_assets.history.tables import EVICTIONS
 from falcon_assets.planning.eviction import StoredInstance, StoredLocation, Verdict
-from tests.ledger.histories import history_of, hour
+from tests.hours import hour
+from tests.ledger.histories import history_of
 
 LOCATIONS = (StoredLocation("data", "/raw/1", "/raw"), StoredLocation("stats", "/stats/1", "/stats"))
 

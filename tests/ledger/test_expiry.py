@@ -11,7 +11,8 @@ from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.history.folding.fold import fold, rebuild
 from falcon_assets.history.folding.version_rows import columns_of_plans, version_of_row
 from falcon_assets.planning.version_columns import OutputColumn, OutputColumns
-from tests.ledger.histories import content, history_of, hour
+from tests.hours import hour
+from tests.ledger.histories import content, history_of
 from tests.ledger.test_lineage import Key, made
 
 

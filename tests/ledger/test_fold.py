@@ -24,12 +24,12 @@ from falcon_assets.history.queries import progress, set_progress
 from falcon_assets.history.tables import COLLECTED, FOLD
 from falcon_assets.planning.instance_record import InstanceState
 from tests.builders import make_process
+from tests.hours import hour
 from tests.ledger.histories import (
     content,
     countable_facts,
     empty,
     history_of,
-    hour,
     landed_again,
     ledger_engine,
     until_waiting,

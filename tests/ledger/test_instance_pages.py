@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, text
 from falcon_assets.instances.store.instance_pages import FEED_ROWS, InstanceRows, Span, Steps
 from falcon_assets.instances.store.process_rows import PROCESS_ROWS
 from falcon_assets.planning.instance_record import FeedState, InstanceState
-from tests.ledger.histories import HOUR, hour
+from tests.hours import HOUR, hour
 
 ROWS = 20_000
 SPANS = [Span(name, "primary", hour(0), hour(ROWS)) for name in ("p0", "p1", "p2")]

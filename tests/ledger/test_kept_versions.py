@@ -17,7 +17,7 @@ from falcon_assets.history.events.feed_instances import (
 )
 from falcon_assets.history.folding.kept_versions import Kept
 from falcon_assets.history.folding.reduce import Rows
-from tests.ledger.histories import hour
+from tests.hours import hour
 
 KEY = ("primary", "raw", hour(0))
 

@@ -18,7 +18,8 @@ from falcon_assets.history.events.inputs import Consumption
 from falcon_assets.history.folding.fold import fold, rebuild
 from falcon_assets.history.tables import DATA_VERSIONS
 from falcon_assets.planning.version_columns import OutputColumns
-from tests.ledger.histories import content, empty, history_of, hour
+from tests.hours import hour
+from tests.ledger.histories import content, empty, history_of
 from tests.properties import examples
 
 Key: TypeAlias = tuple[str, str, datetime, str]

@@ -12,7 +12,8 @@ from falcon_assets.history.events.event_log import Fact, Logged
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, KeptVersion
 from falcon_assets.history.folding.fold import fold, rebuild
 from falcon_assets.model.feed import LifecycleStatus
-from tests.ledger.histories import empty, history_of, hour
+from tests.hours import hour
+from tests.ledger.histories import empty, history_of
 from tests.ledger.test_lineage import KEYS, STEPS, Key, Oracle, landed, made
 from tests.properties import examples
 

@@ -13,7 +13,8 @@ from falcon_assets.history.folding.fold import fold
 from falcon_assets.history.queries import available, evicted, progress, records, seen, set_progress, signatures
 from falcon_assets.instances.store.known_instances import ended_since, newest_event
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
-from tests.ledger.histories import history_of, hour
+from tests.hours import hour
+from tests.ledger.histories import history_of
 
 S = InstanceState
 

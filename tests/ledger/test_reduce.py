@@ -29,7 +29,8 @@ from falcon_assets.history.folding.reduce import Rows
 from falcon_assets.history.tables import METADATA
 from falcon_assets.history.tables.ledger_rows import Consumed, FeedInstanceRow, First
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, LateChange
-from tests.ledger.histories import chunks_of, content, empty, history_of, hour
+from tests.hours import hour
+from tests.ledger.histories import chunks_of, content, empty, history_of
 from tests.properties import examples
 
 T = hour(0)

@@ -9,7 +9,7 @@ from falcon_assets.history.tables import ENTITY_STATUS
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from tests.builders import make_feed, make_process
-from tests.ledger.histories import hour
+from tests.hours import hour
 
 KEY = ("process", "hourly-delays")
 ON, OFF = make_process(schedule=True), make_process(schedule=False)

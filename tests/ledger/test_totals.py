@@ -14,7 +14,8 @@ from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.folding.fold import fold, rebuild
 from falcon_assets.history.folding.totals import Total, totals
 from falcon_assets.planning.instance_record import InstanceState
-from tests.ledger.histories import history_of, hour
+from tests.hours import hour
+from tests.ledger.histories import history_of
 
 LARGEST = 2**63 - 1
 MIGRATIONS = Path(falcon_assets.history.__file__).parent / "migrations"

@@ -17,7 +17,7 @@ from falcon_assets.history.folding.reduce import Rows
 from falcon_assets.history.folding.version_rows import EdgeRow, VersionKey
 from falcon_assets.planning.instance_record import InstanceState, LateChange
 from falcon_assets.planning.version_columns import OutputColumn, OutputColumns, VersionStatus
-from tests.ledger.histories import hour
+from tests.hours import hour
 
 T = hour(0)
 S = VersionStatus

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
 from typing import Any
 
 from falcon_assets.history.database import upsert
 from falcon_assets.history.tables import FEED_INSTANCES, PROCESS_INSTANCES
-from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
-
-START = parse_instant("2013-01-01T00:00Z")
-
-
-def hour(number: int) -> datetime:
-    return START + timedelta(hours=number)
+from tests.hours import hour
 
 
 def process_row(process: str, number: int, state: str, cluster: str = "primary", **more: Any) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,10 @@ from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.history.events.process_instances import FilesCopied
 from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES
 from falcon_assets.instances.coordination.coordinator import Coordinator, PlannedRun
-from falcon_assets.model.instant import format_instant, parse_instant
+from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.workloads import Workload
 from falcon_assets.surface.dagster.code_location import definitions_of
+from tests.hours import hour
 from tests.orchestration.ledger_world import LedgerWorld
 from tests.records import R, read_record
 
@@ -45,10 +45,6 @@ def on(name: str, role: str, start: str = "00", end: str = "08", more: str = "")
 
 def feed(name: str, *clusters: str, schedule: str = "true", more: str = "") -> str:
     return FEED % (name, name, "\n".join(clusters), schedule) + more
-
-
-def hour(number: int) -> datetime:
-    return parse_instant(f"2013-01-01T{number:02}:00Z")
 
 
 @dataclass(frozen=True)

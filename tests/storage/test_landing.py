@@ -21,10 +21,10 @@ from falcon_assets.storage.instances.instance_files import list_instance
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.landing import Collected, collect
 from tests.builders import make_cluster, make_feed
+from tests.hours import START
 
 CLUSTER = make_cluster()
 FEED = make_feed()
-START = datetime(2013, 1, 1, tzinfo=UTC)
 END = datetime(2014, 1, 1, tzinfo=UTC)
 
 

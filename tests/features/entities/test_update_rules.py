@@ -29,7 +29,8 @@ from tests.features.entities.trees import (
     request,
     written,
 )
-from tests.ledger.histories import empty, hour
+from tests.hours import hour
+from tests.ledger.histories import empty
 from tests.operations.rows import feed_row, fill
 
 START = "start: 2013-01-01T00:00Z"

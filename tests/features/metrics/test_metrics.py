@@ -9,9 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
 import pytest
@@ -35,10 +33,10 @@ from falcon_assets.operations.installation import Installation, open_installatio
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings
 from tests.builders import cluster_yaml
+from tests.hours import START, hour
 from tests.operations.rows import fill
 
 NOW = "2013-01-01T06:30Z"
-START = parse_instant("2013-01-01T00:00Z")
 VALID = 'validity: {start: 2013-01-01T00:00Z, end: "2013-01-02T00:00Z"}'
 ENTITIES = (
     cluster_yaml()
@@ -79,10 +77,6 @@ workflow: {{engine: spark-sql, path: a.sql}}
 schedule: false
 """
 )
-
-
-def hour(number: int) -> Any:
-    return START + timedelta(hours=number)
 
 
 def tell(instance: dg.DagsterInstance) -> None:

@@ -15,9 +15,10 @@ from falcon_assets.instances.operations.selection import InstanceRequest
 from falcon_assets.instances.store.reruns import with_properties
 from falcon_assets.instances.views.details import instance_details
 from falcon_assets.instances.views.query import InstanceQuery
+from tests.hours import hour
 from tests.ledger.histories import empty
 from tests.operations.entities import RETAINED
-from tests.operations.ledger_rows import hour, process_row, write
+from tests.operations.ledger_rows import process_row, write
 from tests.operations.opening import OpenAt
 
 FAILED = InstanceRequest(InstanceQuery("reader", start=hour(1)), reason="why token=hush")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,9 @@ from falcon_assets.instances.coordination.coordinator import Coordinator
 from falcon_assets.instances.operations.rerunning import RerunOptions, rerun_instances
 from falcon_assets.instances.operations.selection import CommandResult, InstanceRequest
 from falcon_assets.instances.views.query import InstanceQuery
-from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.surface.cli.instance import instance as commands
+from tests.hours import hour
 from tests.ledger.histories import empty
 from tests.operations.opening import OpenAt
 
@@ -71,7 +70,6 @@ ENTITIES = "".join(
         process("newest", "made", "primary", start="latest(0)").replace(f'end: "{NOW}"', 'end: "latest(0)"'),
     ]
 )
-START = parse_instant("2013-01-01T00:00Z")
 COPY = "made from primary"
 ROWS = [
     *(("make", "primary", hour, "SUCCEEDED") for hour in range(4)),
@@ -81,10 +79,6 @@ ROWS = [
     ("sum", "primary", 0, "SUCCEEDED"),
     ("month", "primary", 0, "SUCCEEDED"),
 ]
-
-
-def hour(number: int) -> datetime:
-    return START + timedelta(hours=number)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import count
 from pathlib import Path
 from threading import Event, Thread
@@ -27,10 +27,10 @@ from falcon_assets.instances.operations.selection import CommandResult, Instance
 from falcon_assets.instances.operations.stopping import kill_instances, resume_instances, suspend_instances
 from falcon_assets.instances.views.listing import list_instances, summarize_instances
 from falcon_assets.instances.views.query import InstanceQuery
-from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import load_settings
+from tests.hours import START, hour
 from tests.ledger.histories import content, empty
 from tests.operations.opening import OpenAt
 from tests.processes import forked
@@ -73,7 +73,6 @@ clusters: [{{name: primary, {SPAN}}}]
 inputs: [{{name: rows, feed: raw, start: "now(0,0)", end: "now(0,0)"}}]
 workflow: {{engine: spark-sql, path: a.sql}}
 """
-START = parse_instant("2013-01-01T00:00Z")
 S = InstanceState
 STATES: dict[str, dict[str, Any]] = {
     "SUCCEEDED": {"state": "SUCCEEDED"},
@@ -91,10 +90,6 @@ NAMES = [*STATES, "WAITING"]
 
 
 ME = load_settings().user
-
-
-def hour(number: int) -> datetime:
-    return START + timedelta(hours=number)
 
 
 ALL = InstanceQuery("make", start=START, end=hour(len(STATES)))

@@ -15,8 +15,9 @@ from falcon_assets.instances.operations.waiting import WaitResult, wait_for_inst
 from falcon_assets.instances.store.reruns import request
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.instance_record import LATE, RerunRequest
+from tests.hours import hour
 from tests.ledger.histories import empty
-from tests.operations.ledger_rows import feed_row, hour, process_row, write
+from tests.operations.ledger_rows import feed_row, process_row, write
 from tests.operations.opening import OpenAt
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}"

@@ -12,9 +12,10 @@ from falcon_assets.entities.status import Status, command
 from falcon_assets.instances.operations.rerunning import RerunOptions, rerun_instances
 from falcon_assets.instances.operations.selection import InstanceRequest
 from falcon_assets.instances.views.query import InstanceQuery
+from tests.hours import hour
 from tests.ledger.histories import empty
 from tests.operations.entities import RETAINED
-from tests.operations.ledger_rows import hour, process_row, write
+from tests.operations.ledger_rows import process_row, write
 from tests.operations.opening import OpenAt
 
 FAILED = InstanceQuery("reader", start=hour(1), end=hour(2))

@@ -19,11 +19,12 @@ from falcon_assets.instances.operations.questions import ListInstances
 from falcon_assets.instances.rules import waiting as rules
 from falcon_assets.instances.views.listing import instance_status, latest, list_instances, summarize_instances
 from falcon_assets.instances.views.query import CODES, InstanceInfo, InstanceQuery
-from falcon_assets.model.instant import format_instant, parse_instant
+from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning import reasons as planned
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.planning.reasons import Reason
+from tests.hours import START, hour
 from tests.ledger.histories import empty
 from tests.operations.opening import OpenAt
 
@@ -70,11 +71,6 @@ inputs: [{{name: rows, feed: raw, start: "today(0,0)", end: "today(0,0)"}}]
 workflow: {{engine: spark-sql, path: a.sql}}
 """
 COPY = "raw from primary"
-START = parse_instant("2013-01-01T00:00Z")
-
-
-def hour(number: int) -> datetime:
-    return START + timedelta(hours=number)
 
 
 @pytest.fixture

@@ -50,7 +50,8 @@ from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings
-from tests.ledger.histories import Content, content, empty, hour
+from tests.hours import hour
+from tests.ledger.histories import Content, content, empty
 from tests.properties import examples
 
 HOURS, PARALLEL, ATTEMPTS = 6, 2, 1

@@ -32,6 +32,7 @@ from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings
 from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
+from tests.hours import hour
 from tests.orchestration.ledger_world import LedgerWorld, said
 from tests.records import read_record
 
@@ -90,10 +91,6 @@ def entities() -> str:
         schedule = "" if "schedule:" in more else "schedule: true\n"
         texts.append(PROCESS.format(name=name, end="05" if name != "failing" else "03") + more + schedule)
     return cluster_yaml() + "".join(texts)
-
-
-def hour(number: int) -> datetime:
-    return parse_instant(f"2013-01-01T{number:02}:00Z")
 
 
 def hours(nominals: Any) -> list[int]:

@@ -8,12 +8,10 @@ import pytest
 
 from falcon_assets.features.landing.landing_events import Landings
 from falcon_assets.history.events.feed_instances import InstancesLanded
-from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.clock import Clock
 from tests.builders import make_feed
+from tests.hours import START
 from tests.records import read_record
-
-START = parse_instant("2013-01-01T00:00Z")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 import dagster as dg
@@ -22,11 +21,12 @@ from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, RERUNS
 from falcon_assets.instances.coordination.coordinator import Coordinator, Outlook, PlannedRun
 from falcon_assets.instances.store import reruns
-from falcon_assets.model.instant import format_instant, parse_instant
+from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instance_record import LateChange
 from falcon_assets.settings import Settings
 from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
+from tests.hours import hour
 from tests.orchestration.ledger_world import LedgerWorld, said
 from tests.records import has_record, read_record
 
@@ -87,10 +87,6 @@ def entities() -> str:
     )
     texts.append((PROCESS % ("copy", "08", 4, "copies")) + f"inputs: [{ROWS % ('blocks', 0)}]\n")
     return "".join(texts)
-
-
-def hour(number: int) -> datetime:
-    return parse_instant(f"2013-01-01T{number:02}:00Z")
 
 
 @dataclass(frozen=True)

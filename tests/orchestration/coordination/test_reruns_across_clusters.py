@@ -21,9 +21,10 @@ from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.instances.coordination.coordinator import Coordinator, Outlook
 from falcon_assets.planning.instance_record import InstanceState, LateChange
 from falcon_assets.settings import Settings
+from tests.hours import hour
 from tests.ledger.histories import history_of
 from tests.orchestration.ledger_world import LedgerWorld
-from tests.orchestration.replication_world import feed, hour, on
+from tests.orchestration.replication_world import feed, on
 
 CLUSTERS = "".join(
     f"""---

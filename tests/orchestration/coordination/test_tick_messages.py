@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 
 from falcon_assets.instances.coordination.coordinator import Outlook
 from falcon_assets.instances.coordination.ticks import WaitingNews, done, nothing_started
@@ -11,12 +10,7 @@ from falcon_assets.instances.rules.readiness import MissingInput
 from falcon_assets.instances.rules.situation import Decision
 from falcon_assets.instances.rules.waiting import InputsMissing, InputsTimedOut, InRun, ProcessSuspended
 from falcon_assets.planning.reasons import Reason
-
-START = datetime(2013, 1, 1, tzinfo=UTC)
-
-
-def hour(number: int) -> datetime:
-    return START + timedelta(hours=number)
+from tests.hours import hour
 
 
 def lacks(number: int) -> InputsMissing:

@@ -34,6 +34,7 @@ from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.dead_sessions import wait_for_dead_sessions
 from tests.features.openlineage.schemas import assert_valid
+from tests.hours import START
 from tests.ledger.histories import empty, history_of
 from tests.processes import free_port, killed_before
 from tests.receivers import Collected, Received, lineage_collector, web_hook
@@ -57,7 +58,6 @@ outputs: [{{name: sums, feed: sums, instance: "now(0,0)"}}]
 workflow: {{engine: spark-sql, path: a.sql}}
 notification: {{on: [SUCCEEDED, FAILED], to: [{{url: {{env: HOOK}}}}]}}
 """
-START = parse_instant("2013-01-01T00:00Z")
 MIDNIGHT = parse_instant("2026-01-01T00:00Z")
 KEY = "hushhush"
 

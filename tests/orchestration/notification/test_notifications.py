@@ -34,6 +34,7 @@ from falcon_assets.settings import Settings, load_settings
 from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.dead_sessions import wait_for_dead_sessions
+from tests.hours import START
 from tests.ledger.histories import empty, history_of
 from tests.processes import free_port, killed_before
 from tests.receivers import Received, mail_box, web_hook
@@ -59,7 +60,6 @@ workflow: {engine: spark-sql, path: nothing.sql}
 retry: {policy: periodic, delay: minutes(1), attempts: 1}
 schedule: true
 """
-START = parse_instant("2013-01-01T00:00Z")
 MIDNIGHT = parse_instant("2026-01-01T00:00Z")
 SECRET = "hushhush"
 F, S = InstanceState.FAILED, InstanceState.SUCCEEDED

@@ -27,7 +27,8 @@ from falcon_assets.storage.copying.copy_task import run_task
 from falcon_assets.storage.copying.instance_copy import InstanceCopy
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.output_target import OutputTarget
-from tests.orchestration.replication_world import ReplicationWorld, feed, hour, on
+from tests.hours import hour
+from tests.orchestration.replication_world import ReplicationWorld, feed, on
 
 CLUSTERS = "".join(
     f"""---

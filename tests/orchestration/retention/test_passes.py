@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,6 @@ from falcon_assets.history.tables import CONSUMED, ENTITY_STATUS, FEED_INSTANCES
 from falcon_assets.instances.coordination.coordinator import Coordinator
 from falcon_assets.instances.store import reruns
 from falcon_assets.model.frequency import Frequency
-from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.instance_record import FeedState, RerunRequest
 from falcon_assets.planning.reasons_to_keep import NeededByProcess
 from falcon_assets.settings import Settings
@@ -46,6 +44,7 @@ from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import TO_ARCHIVE
 from falcon_assets.surface.dagster.code_location import definitions_of
+from tests.hours import hour
 from tests.orchestration.ledger_world import LedgerWorld
 from tests.records import has_record, read_record
 
@@ -127,10 +126,6 @@ FEEDS = {
     "last": (RETENTION, "true"),
     "queued": (RETENTION, "true"),
 }
-
-
-def hour(number: int) -> datetime:
-    return parse_instant(f"2013-01-01T{number:02}:00Z")
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import unfinished_folder
-from tests.orchestration.replication_world import ReplicationWorld, feed, hour, on
+from tests.hours import hour
+from tests.orchestration.replication_world import ReplicationWorld, feed, on
 
 CLUSTERS = "".join(
     f"""---

@@ -13,7 +13,8 @@ from falcon_assets.catalog.store import load_entities
 from falcon_assets.features.landing.collector import Collector
 from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
-from tests.orchestration.retention.test_passes import CLUSTER, FEED, RETENTION, World, hour
+from tests.hours import hour
+from tests.orchestration.retention.test_passes import CLUSTER, FEED, RETENTION, World
 
 FEEDS = {"empty": ["raw-1", "versioned-1"], "not there": ["raw-2", "versioned-2"]}
 

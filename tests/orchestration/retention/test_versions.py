@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
 from pathlib import Path
 
 import dagster as dg
@@ -19,11 +18,11 @@ from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, F
 from falcon_assets.history.events.inputs import Consumption
 from falcon_assets.history.folding.kept_versions import kept_of
 from falcon_assets.model.feed import LifecycleStatus
-from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.auditing import PlainRequest
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.eviction import cadence
 from falcon_assets.storage.output_target import output_target
+from tests.hours import hour
 from tests.operations.opening import OpenAt
 from tests.versioned import TREE, kept, place, present, publish, without_versions
 
@@ -46,10 +45,6 @@ def installed(
     yield at
     for manager in opened:
         manager.__exit__(None, None, None)
-
-
-def hour(number: int) -> datetime:
-    return parse_instant(f"2013-01-01T{number:02}:00Z")
 
 
 def run(installation: Installation, passing: RetentionPass | None = None, *, killed: bool = False) -> PassResult:

@@ -18,7 +18,7 @@ from falcon_assets.planning.clock import Clock
 from falcon_assets.settings import Settings
 from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.features.entities.trees import BACKUP, DELAYS, HOURLY, PRIMARY, RAW
-from tests.ledger.histories import hour
+from tests.hours import hour
 from tests.ledger.test_queries import count_statements
 
 Loads = Callable[[], Callable[[str], None]]

@@ -18,7 +18,7 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.kinds.kind_of import kind_of
 from tests.builders import VALIDITY, make_cluster, make_feed, make_process
-from tests.orchestration.replication_world import hour
+from tests.hours import hour
 from tests.s3_server import ENVIRON, KEY, SECRET, lake, s3_server
 from tests.s3a import s3a_confs
 from tests.spark_servers import connect_server

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from pathlib import Path
 
 import dagster as dg
@@ -17,7 +16,6 @@ from falcon_assets.features.late.sensors import LateArrivalHandler
 from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.history.tables import PROCESS_INSTANCES
 from falcon_assets.instances.coordination.coordinator import Coordinator
-from falcon_assets.model.instant import parse_instant
 from falcon_assets.settings import Settings
 from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
@@ -91,10 +89,6 @@ FILES = {
     "one.sql": "SELECT 1 AS n",
     "both.sql": "CREATE TEMPORARY VIEW c AS SELECT 1 AS n; CREATE TEMPORARY VIEW d AS SELECT 1 AS n",
 }
-
-
-def hour(number: int) -> datetime:
-    return parse_instant(f"2013-01-01T{number:02}:00Z")
 
 
 class World(LedgerWorld):

@@ -23,7 +23,8 @@ from falcon_assets.instances.store.process_rows import PROCESS_ROWS
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from tests.builders import cluster_yaml, make_cluster
-from tests.orchestration.replication_world import ReplicationWorld, feed, hour, on
+from tests.hours import hour
+from tests.orchestration.replication_world import ReplicationWorld, feed, on
 from tests.s3_server import ENVIRON, lake, s3_server
 
 pytestmark = pytest.mark.soak

@@ -15,7 +15,8 @@ from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from tests.builders import cluster_yaml, make_cluster
-from tests.orchestration.replication_world import ReplicationWorld, hour, on
+from tests.hours import hour
+from tests.orchestration.replication_world import ReplicationWorld, on
 from tests.s3_server import ENVIRON, lake, s3_server
 
 pytestmark = pytest.mark.soak

@@ -18,7 +18,7 @@ from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.tables.table_store import TableStore
 from tests.builders import VALIDITY, make_cluster, make_feed, make_process
 from tests.hdfs_server import Hdfs, on_hdfs
-from tests.orchestration.replication_world import hour
+from tests.hours import hour
 from tests.registries import registry_of
 
 pytestmark = pytest.mark.soak

@@ -19,7 +19,7 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.tables.table_store import TableStore
 from tests.builders import VALIDITY, make_cluster, make_feed, make_process
-from tests.orchestration.replication_world import hour
+from tests.hours import hour
 from tests.registries import hive_metastore, iceberg, registry_of
 from tests.s3_server import ENVIRON, KEY, SECRET, lake, s3_server
 from tests.s3a import s3a_confs

@@ -21,7 +21,8 @@ from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.roots import MARK
 from tests.builders import cluster_yaml, make_cluster
-from tests.orchestration.replication_world import ReplicationWorld, hour
+from tests.hours import hour
+from tests.orchestration.replication_world import ReplicationWorld
 from tests.s3_server import ENVIRON, KEY, SECRET, lake, s3_server
 
 OPTIONS = "{key: {env: LAKE_KEY}, secret: {env: LAKE_SECRET}, client_kwargs: {endpoint_url: '%s'}}"

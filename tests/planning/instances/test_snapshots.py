@@ -11,9 +11,8 @@ from falcon_assets.model.frequency import Frequency
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.snapshots import instances_to_record, not_refreshed, refresh_time, unrecorded_windows
 from falcon_assets.planning.timeline import Timeline
+from tests.hours import HOUR, START
 
-START = datetime(2013, 1, 1, tzinfo=UTC)
-HOUR = timedelta(hours=1)
 HOURLY = Timeline(START, START + 48 * HOUR, Frequency.parse("hours(1)"), "UTC")
 timelines = st.builds(
     lambda days, frequency, zone: Timeline(START, START + timedelta(days=days), Frequency.parse(frequency), zone),

@@ -11,9 +11,9 @@ from falcon_assets.features.landing.rules import horizon_of, missing_windows, wa
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.planning.timeline import Timeline
 from tests.builders import make_feed
+from tests.hours import START
 from tests.properties import examples
 
-START = datetime(2013, 1, 1, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 HOURLY = Timeline(START, datetime(2099, 1, 1, tzinfo=UTC), Frequency.parse("hours(1)"), "UTC")
 timelines = st.builds(

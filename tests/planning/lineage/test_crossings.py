@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
@@ -22,9 +21,9 @@ from falcon_assets.features.lineage.places import (
 from falcon_assets.history.events.data_version import Version
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.version_columns import VersionStatus
+from tests.hours import HOUR
 
 T = parse_instant("2013-01-01T00:00Z")
-HOUR = timedelta(hours=1)
 RAW, MADE, READ, NEXT = range(1, 5)
 MADE_FROM = {RAW: {MADE}, READ: {NEXT}}
 

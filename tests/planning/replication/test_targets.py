@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from falcon_assets.errors import ExpressionError, UnknownEntityError
 from falcon_assets.planning.replication import common_timeline, contributions, partition_patterns, sources_of
 from tests.builders import make_cluster, make_feed
+from tests.hours import START
 
-START = datetime(2013, 1, 1, tzinfo=UTC)
 CLUSTERS = {
     name: make_cluster(name=name, colo=colo, properties={"region": f"{colo}-1"})
     for name, colo in {"primary": "east", "second": "west", "backup": "north"}.items()

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -23,11 +23,11 @@ from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.reasons_to_keep import KEEPS, Keeps, NeededByProcess, NotReplicated, needed_by_target
 from falcon_assets.planning.timeline import feed_timeline
 from tests.builders import make_cluster, make_feed
+from tests.hours import HOUR
 
 VALIDITY = {"start": "2010-01-01T00:00Z", "end": "2020-01-01T00:00Z"}
 NOW = parse_instant("2013-03-31T12:00Z")
 ARCHIVE = {"action": "archive", "archive_to": "/old/${cluster.colo}/${YEAR}/${MONTH}/${DAY}/${HOUR}"}
-HOUR = timedelta(hours=1)
 
 
 def paths_with(retention: dict[str, Any] | None, **overrides: Any) -> InstancePaths:

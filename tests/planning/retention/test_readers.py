@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -16,14 +16,10 @@ from falcon_assets.planning.input_windows import input_instances, latest_instanc
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.timeline import Timeline, feed_timeline, process_timeline
 from tests.builders import make_feed, make_process, workload_of
+from tests.hours import START, hour
 
-START = parse_instant("2013-01-01T00:00Z")
 FEED = feed_timeline(make_feed(), "primary")
 S = InstanceState
-
-
-def hour(number: int) -> datetime:
-    return START + timedelta(hours=number)
 
 
 def pending(

@@ -27,12 +27,11 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.instance_record import LATE, InstanceRecord, InstanceState, Launch, RerunRequest
 from falcon_assets.planning.retries import is_alive, opens_at, settled, timeout_of
 from tests.builders import make_feed, make_process, workload_of
+from tests.hours import HOUR, START
 from tests.properties import examples
 from tests.work import calls
 
 FLIGHTS = {"name": "flights", "feed": "raw-flights", "start": "now(0,0)", "end": "now(0,0)"}
-HOUR = timedelta(hours=1)
-START = parse_instant("2013-01-01T00:00Z")
 
 
 def at(text: str) -> datetime:

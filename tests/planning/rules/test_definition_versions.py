@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.entities.definition_versions import VersionSince, version_for
-from tests.ledger.histories import hour
+from tests.hours import hour
 from tests.properties import examples
 
 VERSIONS = [VersionSince(3, hour(2)), VersionSince(4, hour(5)), VersionSince(7, hour(5)), VersionSince(8, hour(9))]

@@ -14,19 +14,14 @@ from falcon_assets.model.process import LateProcess
 from falcon_assets.planning.instance_record import LateChange
 from falcon_assets.planning.late_inputs import Arrival, late_workflow
 from tests.builders import make_process
+from tests.hours import HOUR, START, hour
 
-T = parse_instant("2013-01-01T00:00Z")
-HOUR = timedelta(hours=1)
 FLIGHTS, WEATHER = "flights", "weather"
 
 
 def late(policy: str = "backoff", delay: str = "hours(1)") -> LateProcess:
     inputs = [{"input": FLIGHTS}, {"input": WEATHER}]
     return LateProcess.model_validate({"policy": policy, "delay": delay, "inputs": inputs})
-
-
-def hour(number: float) -> datetime:
-    return T + number * HOUR
 
 
 def change(number: float = 0, name: str = FLIGHTS, before: str | None = "v1", after: str = "v2") -> LateChange:
@@ -59,7 +54,7 @@ def arrival(
     ],
 )
 def test_check_times(policy: str, delay: str, seen: float, check: float) -> None:
-    assert check_time(late(policy, delay), T, hour(10), hour(seen)) == hour(check)
+    assert check_time(late(policy, delay), START, hour(10), hour(seen)) == hour(check)
 
 
 def all_checks(policy: str, delay: timedelta, bound: datetime) -> list[datetime]:
@@ -67,7 +62,7 @@ def all_checks(policy: str, delay: timedelta, bound: datetime) -> list[datetime]
     if policy == "final":
         return []
     steps = (k if policy == "backoff" else 2**k - 1 for k in count(1))
-    return list(takewhile(lambda check: check < bound, (T + step * delay for step in steps)))
+    return list(takewhile(lambda check: check < bound, (START + step * delay for step in steps)))
 
 
 MINUTES = st.integers(-500, 3000)
@@ -75,10 +70,10 @@ MINUTES = st.integers(-500, 3000)
 
 @given(st.sampled_from(["backoff", "exp-backoff", "final"]), st.integers(1, 300), MINUTES, MINUTES)
 def test_the_check_is_the_first_one_at_or_after_what_was_seen(policy: str, delay: int, seen: int, until: int) -> None:
-    bound, seen_at = T + timedelta(minutes=until), T + timedelta(minutes=min(seen, until))
+    bound, seen_at = START + timedelta(minutes=until), START + timedelta(minutes=min(seen, until))
     checks = [*all_checks(policy, timedelta(minutes=delay), bound), bound]
     expected = next(check for check in checks if check >= seen_at)
-    assert check_time(late(policy, f"minutes({delay})"), T, bound, seen_at) == expected
+    assert check_time(late(policy, f"minutes({delay})"), START, bound, seen_at) == expected
 
 
 ARRIVALS = st.lists(
@@ -108,8 +103,8 @@ def any_check(declared: LateProcess, cut_offs: dict, newest: dict, one: Arrival,
 def test_laws(declared: LateProcess, flights: int, weather: int, arrivals: list[Arrival], now: int) -> None:
     cut_offs = {FLIGHTS: flights * HOUR, WEATHER: weather * HOUR}
     newest = {FLIGHTS: hour(3), WEATHER: hour(3)}
-    now = max([now, *((one.seen_at - T) // HOUR for one in arrivals)])  # nobody sets the clock back here
-    verdict = judge(declared, T, cut_offs, newest, arrivals, hour(now))
+    now = max([now, *((one.seen_at - START) // HOUR for one in arrivals)])  # nobody sets the clock back here
+    verdict = judge(declared, START, cut_offs, newest, arrivals, hour(now))
     ends = {one: one.change.instance + cut_offs[one.change.input] for one in arrivals}
     in_time = [
         one
@@ -133,14 +128,14 @@ def test_laws(declared: LateProcess, flights: int, weather: int, arrivals: list[
         missed = [one for one in counting if any_check(declared, cut_offs, newest, one, one.seen_at)]
         assert not missed or verdict.due_at <= min(one.seen_at for one in missed), "it is made up for at once"
     # What is due stays due, and the clock alone makes nothing too late.
-    later = judge(declared, T, cut_offs, newest, arrivals, hour(now + 100))
+    later = judge(declared, START, cut_offs, newest, arrivals, hour(now + 100))
     assert (later.due_at, later.too_late) == (verdict.due_at, verdict.too_late)
     assert set(verdict.rerun) <= set(later.rerun)
 
 
 def verdict(*arrivals: Arrival, now: float, **declared: str) -> LateDataDecision:
     cut_offs = {FLIGHTS: 6 * HOUR, WEATHER: 2 * HOUR}
-    return judge(late(**declared), T, cut_offs, {FLIGHTS: T, WEATHER: T}, arrivals, hour(now))
+    return judge(late(**declared), START, cut_offs, {FLIGHTS: START, WEATHER: START}, arrivals, hour(now))
 
 
 def test_what_is_due_takes_what_else_counts_along() -> None:
@@ -237,7 +232,7 @@ def test_the_workflow_of_a_late_rerun(changed: tuple[str, ...] | None, path: str
 
 
 def test_what_is_said_of_what_came_too_late() -> None:
-    assert too_late_text("hourly", T, change(), timedelta(minutes=90, milliseconds=7)) == (
+    assert too_late_text("hourly", START, change(), timedelta(minutes=90, milliseconds=7)) == (
         "raw-flights 2013-01-01T00:00Z changed 1:30:00 after its cut-off: hourly 2013-01-01T00:00Z is not run again"
     )
 
@@ -246,8 +241,8 @@ def test_a_clock_that_was_set_back_delays_no_check() -> None:
     """What was seen at a time that is yet to come is acted on now, if it came in time by that clock."""
     cut_offs, newest = {FLIGHTS: 6 * HOUR}, {FLIGHTS: hour(0)}
     one = arrival(5)
-    assert judge(late(), T, cut_offs, newest, [one], hour(4)) == LateDataDecision((one.change,), hour(4), ())
+    assert judge(late(), START, cut_offs, newest, [one], hour(4)) == LateDataDecision((one.change,), hour(4), ())
     by_rerun = arrival(5, by_late_rerun=True)
-    assert judge(late(), T, cut_offs, newest, [by_rerun], hour(4)).rerun == (by_rerun.change,)
+    assert judge(late(), START, cut_offs, newest, [by_rerun], hour(4)).rerun == (by_rerun.change,)
     too_late = arrival(7)
-    assert judge(late(), T, cut_offs, newest, [too_late], hour(4)).rerun == ()
+    assert judge(late(), START, cut_offs, newest, [too_late], hour(4)).rerun == ()

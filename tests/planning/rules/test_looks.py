@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.instances.rules.looks import Looks
-from falcon_assets.model.instant import parse_instant
+from tests.hours import HOUR, START
 from tests.properties import examples
-
-START = parse_instant("2013-01-01T00:00Z")
-HOUR = timedelta(hours=1)
 
 
 def looked(*hours: float, timeout: float = 3) -> Looks:

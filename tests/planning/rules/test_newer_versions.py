@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import pytest
 from hypothesis import given
@@ -14,14 +14,12 @@ from falcon_assets.instances.rules.newer_versions import LastUse
 from falcon_assets.instances.rules.readiness import Readiness
 from falcon_assets.instances.rules.situation import Decision, Situation
 from falcon_assets.instances.rules.waiting import InputsMissing
-from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.instance_record import RERUN, InstanceRecord, InstanceState, RerunRequest
 from falcon_assets.planning.retries import settled
 from tests.builders import make_feed, make_process, workload_of
+from tests.hours import HOUR, START
 from tests.properties import examples
 
-START = parse_instant("2013-01-01T00:00Z")
-HOUR = timedelta(hours=1)
 CARRIERS = {"name": "rows", "feed": "carriers", "start": "latest(0)", "end": "latest(0)", "newer_than": "last_run"}
 FEED = make_feed(name="carriers", snapshot=True, locations={"data": "/carriers"})
 

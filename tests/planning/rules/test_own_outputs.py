@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import pytest
 from hypothesis import given
@@ -13,18 +13,12 @@ from hypothesis import strategies as st
 from falcon_assets.instances.rules.coordination import decide
 from falcon_assets.instances.rules.readiness import Readiness
 from falcon_assets.instances.rules.situation import Decision, Situation
-from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, Launch
 from tests.builders import make_feed, make_process, workload_of
+from tests.hours import HOUR, START, hour
 
-START = parse_instant("2013-01-01T00:00Z")
-HOUR = timedelta(hours=1)
 RAW = {"name": "rows", "feed": "raw", "start": "now(0,0)", "end": "now(0,0)"}
 RETRY = {"policy": "periodic", "delay": "hours(1)", "attempts": 1}
-
-
-def hour(number: int) -> datetime:
-    return START + number * HOUR
 
 
 def situation(now: int, raw: Iterable[int], state: Iterable[int] = (), lag: int = 1, **process) -> Situation:

@@ -1,19 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from falcon_assets.instances.rules.pending_reruns import FeedInstance, PendingReruns, Rerun, pending_reruns
-from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.workloads import ProcessWorkload, Workload, replications_to
 from tests.builders import VALIDITY, make_feed, make_process
+from tests.hours import hour
 
-START = parse_instant("2013-01-01T00:00Z")
 FEEDS = {name: make_feed(name=name) for name in ("raw", "hourly", "totals", "report")}
-
-
-def hour(number: int) -> datetime:
-    return START + timedelta(hours=number)
 
 
 def step(name: str, read: str, start: str, end: str, written: str) -> ProcessWorkload:

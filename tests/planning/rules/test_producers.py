@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import pytest
 
@@ -15,8 +15,6 @@ from falcon_assets.instances.rules.situation import Situation
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from tests.builders import make_feed, make_process, workload_of
-
-HOUR = timedelta(hours=1)
 
 
 def at(time: str) -> datetime:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.instances.rules.coordination import decide
 from falcon_assets.instances.rules.readiness import Readiness
 from falcon_assets.instances.rules.situation import Situation
-from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.instance_record import RERUN, InstanceRecord, InstanceState, RerunRequest
 from falcon_assets.planning.reasons import NewerIsWritten
 from tests.builders import make_feed, make_process, workload_of
+from tests.hours import HOUR, START
 
-START = parse_instant("2013-01-01T00:00Z")
-HOUR = timedelta(hours=1)
 TABLE = make_feed(name="delays", snapshot=True, locations={"data": "/delays"})
 
 

@@ -26,10 +26,10 @@ from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.sla import SlaLevel
 from falcon_assets.planning.timeline import Timeline
 from tests.builders import make_feed, make_process
+from tests.hours import HOUR
 from tests.properties import examples
 
 START = datetime(2013, 3, 9, tzinfo=UTC)  # New York changes its clocks on the 10th
-HOUR = timedelta(hours=1)
 TOLERATED = timedelta(minutes=5)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TypeAlias
 
 from hypothesis import given
@@ -21,8 +21,8 @@ from falcon_assets.planning.reasons import LaunchPending, Reason
 from falcon_assets.planning.retries import KnownInstance
 from falcon_assets.planning.workloads import Workload
 from tests.builders import make_feed, make_process, workload_of
+from tests.hours import HOUR, START, hour
 
-START = parse_instant("2013-01-01T00:00Z")
 LONG_AFTER = parse_instant("2013-12-31T00:00Z")
 HOURS = 9
 READS: dict[str, tuple[tuple[str, int, int], ...]] = {
@@ -73,7 +73,7 @@ class World:
             key: KnownInstance(
                 InstanceRecord(
                     key.nominal,
-                    self.records.get((key.workload, hour(key.nominal)), InstanceState.WAITING),
+                    self.records.get((key.workload, number_of(key.nominal)), InstanceState.WAITING),
                     "it went wrong",
                     failures=9,
                 )
@@ -82,7 +82,7 @@ class World:
         }
 
     def feed_instances(self, keys: Collection[Data]) -> Mapping[Data, KnownFeedInstance]:
-        known = {key: self.data.get((key.feed, hour(key.instance))) for key in keys}
+        known = {key: self.data.get((key.feed, number_of(key.instance))) for key in keys}
         return {key: KnownFeedInstance(state) for key, state in known.items() if state}
 
     def available(self, cluster: str, feed: str, first: datetime, last: datetime) -> Collection[datetime]:
@@ -95,11 +95,11 @@ class World:
         self, work: Work, feed: str, nominals: tuple[datetime, datetime], instances: tuple[datetime, datetime]
     ) -> Stretch:
         def of(state: FeedState) -> set[datetime]:
-            found = (at(number) for (name, number), one in self.data.items() if name == feed and one is state)
+            found = (hour(number) for (name, number), one in self.data.items() if name == feed and one is state)
             return {one for one in found if instances[0] <= one <= instances[1]}
 
         passed = (InstanceState.WAITING, InstanceState.TIMED_OUT)
-        begun = {at(n) for (name, n), state in self.records.items() if name == work.workload and state not in passed}
+        begun = {hour(n) for (name, n), state in self.records.items() if name == work.workload and state not in passed}
         stops = {one for one in begun if nominals[0] <= one <= nominals[1]}
         return Stretch(of(FeedState.AVAILABLE), of(FeedState.EVICTED), stops)
 
@@ -126,12 +126,8 @@ EventKind: TypeAlias = tuple[str, str, str, int, int]
 """Name, kind of the entity, kind of the reason, first and last hour."""
 
 
-def at(number: int) -> datetime:
-    return START + timedelta(hours=number)
-
-
-def hour(moment: datetime) -> int:
-    return (moment - START) // timedelta(hours=1)
+def number_of(moment: datetime) -> int:
+    return (moment - START) // HOUR
 
 
 # The naive search: whoever waits or timed out lacks what is missing of what it reads, and so on.
@@ -255,7 +251,7 @@ worlds = st.builds(
 @given(worlds, st.sampled_from(list(READS)))
 def test_it_finds_what_a_naive_search_finds(world: World, name: str) -> None:
     search = Search(Entities(), world, LONG_AFTER)
-    work = Work(name, "primary", at(HOURS))
+    work = Work(name, "primary", hour(HOURS))
     search.run([work], [])
     found: dict[tuple[str, str, str], list[Cause]] = {}
     tree = causes_of(search, work)
@@ -267,7 +263,7 @@ def test_it_finds_what_a_naive_search_finds(world: World, name: str) -> None:
         found.setdefault((one.name, one.kind, one.reason.kind), []).append(one)
     wanted = expected(world, name, HOURS)
     assert {key: (min(c.first for c in of), max(c.last for c in of)) for key, of in found.items()} == {
-        key: (at(min(when)), at(max(when))) for key, when in wanted.items()
+        key: (hour(min(when)), hour(max(when))) for key, when in wanted.items()
     }
     counts = {key: sum(c.count for c in of if not c.is_told) for key, of in found.items()}
     assert all(counts[key] >= len(when) for key, when in wanted.items())

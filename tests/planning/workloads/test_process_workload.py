@@ -13,6 +13,7 @@ from falcon_assets.planning.input_windows import output_instance
 from falcon_assets.planning.timeline import feed_timeline, process_timeline
 from falcon_assets.planning.workloads import ProcessWorkload
 from tests.builders import make_feed, make_process
+from tests.hours import START
 from tests.properties import examples
 
 FREQUENCIES = ["minutes(45)", "hours(1)", "hours(5)", "days(1)", "days(2)", "months(1)"]
@@ -30,7 +31,6 @@ EXPRESSIONS = [
     "dateOffset('2013-01-20T00:00Z',0,'DAY')",
 ]
 ZONES = ["UTC", "America/New_York", "Pacific/Apia"]
-START = parse_instant("2013-01-01T00:00Z")
 
 
 def on(start, end):

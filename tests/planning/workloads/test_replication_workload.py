@@ -14,13 +14,12 @@ from falcon_assets.instances.rules.coordination import decide
 from falcon_assets.instances.rules.readiness import Readiness
 from falcon_assets.instances.rules.situation import Situation
 from falcon_assets.model.feed import Feed
-from falcon_assets.model.instant import format_instant, parse_instant
+from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.replication import common_timeline, replicated_timeline
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.planning.workloads import ReplicationWorkload, replications_to
 from tests.builders import make_feed, make_process, workload_of
-
-START = parse_instant("2013-01-01T00:00Z")
+from tests.hours import START, hour
 
 
 def on(name: str, role: str, start: int = 0, end: int = 48, **more: Any) -> dict[str, Any]:
@@ -37,10 +36,6 @@ def replications(feed: Feed, target: str) -> list[ReplicationWorkload]:
     entry = feed.on(target)
     assert entry is not None
     return list(replications_to(feed, entry))
-
-
-def hour(number: float) -> datetime:
-    return START + timedelta(hours=number)
 
 
 SPANS = st.tuples(st.integers(0, 60), st.integers(1, 60)).map(lambda span: (span[0], span[0] + span[1]))

@@ -19,10 +19,10 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.kinds.available_instances import AvailableInstances
 from falcon_assets.storage.kinds.kind_of import kind_of
 from tests.builders import make_cluster, make_feed
+from tests.hours import START
 from tests.properties import examples
 
 CLUSTER = make_cluster()
-START = datetime(2013, 1, 1, tzinfo=UTC)
 END = datetime(2014, 1, 1, tzinfo=UTC)
 TEMPLATES = ["/${YEAR}/${MONTH}/${DAY}/${HOUR}", "/x/${YEAR}${MONTH}/${DAY}-${HOUR}"]
 

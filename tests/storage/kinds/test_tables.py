@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,9 @@ from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.landing import Collected, collect
 from falcon_assets.storage.tables.catalog import TableCatalog
 from tests.builders import make_feed
+from tests.hours import START
 from tests.registries import KINDS, Tables, endpoint_of
 
-START = datetime(2013, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
 
 
