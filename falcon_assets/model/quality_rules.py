@@ -143,8 +143,8 @@ class Unique(OfColumns):
     def measure(self, data: Measuring) -> Figures:
         columns = [find_column(data.row, name) for name in self.columns]
         keys = ", ".join(one.sql for one in columns)
-        groups = f"SELECT count(1) AS n FROM data {self.rows_with(columns)} GROUP BY {keys} HAVING n > 1"
-        ((repeated, values),) = data.rows(f"SELECT coalesce(sum(n - 1), 0), count(1) FROM ({groups})")
+        groups = f"SELECT count(1) AS n FROM data {self.rows_with(columns)} GROUP BY {keys}"
+        ((repeated, values),) = data.rows(f"SELECT coalesce(sum(n - 1), 0), count(1) FROM ({groups}) WHERE n > 1")
         return {"violations": repeated, "repeated_values": values}
 
     @property

@@ -1,14 +1,28 @@
-"""Hooks of quality: problems of declared checks."""
+"""Hooks of quality: problems of declared checks, verdicts in the log, asset checks, jobs, and ``falcon run``'s part."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from falcon_assets.errors import count_of
 from falcon_assets.hooks import hookimpl
 
 if TYPE_CHECKING:
+    import dagster as dg
+    from sqlalchemy import Connection
+
     from falcon_assets.catalog.declared import Definitions
+    from falcon_assets.catalog.store import EntityStore
     from falcon_assets.errors import Problem
+    from falcon_assets.features.quality.sensors import CheckingPass
+    from falcon_assets.history.events.event_log import Logged
+    from falcon_assets.history.events.instance_event import InstanceEvent
+    from falcon_assets.history.events.record import Record
+    from falcon_assets.history.platform.open_ledger import Ledger
+    from falcon_assets.model.cluster import Cluster
+    from falcon_assets.settings import Settings
 
 
 @hookimpl
@@ -18,3 +32,53 @@ def definition_problems(definitions: Definitions, programs: bool) -> list[Proble
     from falcon_assets.features.quality.definitions import check_checks, check_sql
 
     return list((check_sql if programs else check_checks)(definitions))
+
+
+@hookimpl
+def records() -> Collection[type[Record]]:
+    from falcon_assets.features.quality.events import InstanceChecked, InvalidAccepted
+
+    return (InstanceChecked, InvalidAccepted)
+
+
+@hookimpl
+def fold(connection: Connection, facts: Sequence[Logged]) -> Sequence[InstanceEvent]:
+    from falcon_assets.features.quality.store import fold_verdicts
+
+    fold_verdicts(connection, facts)
+    return ()
+
+
+@hookimpl
+def definitions(store: EntityStore, settings: Settings) -> dg.Definitions:
+    import dagster as dg
+
+    from falcon_assets.features.quality.checks import QualityChecks
+    from falcon_assets.features.quality.sensors import checking_definitions
+
+    jobs, sensors = checking_definitions(store, settings)
+    checks = [*QualityChecks(store, settings).definitions()]
+    return dg.Definitions(asset_checks=checks, jobs=jobs, sensors=sensors)
+
+
+@hookimpl
+def foreground_steps(store: EntityStore, settings: Settings, clusters: Sequence[Cluster]) -> _Checking:
+    from falcon_assets.features.quality.sensors import foreground_passes
+
+    return _Checking([*foreground_passes(store, settings, clusters)])
+
+
+@dataclass(frozen=True)
+class _Checking:
+    passes: Sequence[CheckingPass]
+
+    def begin(self, ledger: Ledger) -> None: ...
+
+    def step(self, ledger: Ledger) -> dict[str, str]:
+        left_out = dict[str, str]()
+        for one in self.passes:
+            _, problems = one.run(ledger)
+            if problems:
+                said = f"{count_of(len(problems), 'version')} could not be checked: {problems[0]}"
+                left_out[f"quality on {one.cluster.name}"] = said
+        return left_out

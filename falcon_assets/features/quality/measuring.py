@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from importlib import import_module
 from typing import Any, TypeAlias
@@ -15,14 +15,21 @@ from pyspark.sql.types import DataType, StructType
 from falcon_assets.compute.engines.computing.task import exits_refused
 from falcon_assets.compute.spark.failures import SPARK_ERRORS, condition_of, explain, is_of_spark
 from falcon_assets.errors import ExpressionError, FalconError, WorkflowError
-from falcon_assets.features.quality.profile import ColumnProfile, column_profile, profile_sql, profiled_columns
-from falcon_assets.model.quality_check import Figures, QualityCheck
+from falcon_assets.features.quality.profile import column_profile, profile_sql, profiled_columns
+from falcon_assets.features.quality.verdict import Measured
+from falcon_assets.model.quality_check import QualityCheck
 from falcon_assets.model.spark_schema import SparkType
 
 _VIEW, _OTHER = "data", "other_data"
+_OF_DATA = ""
+"""In the place of the title of a check."""
 _AT_ONCE = 1000
 """Aggregates in a query: Spark compiles more than that for longer than it computes."""
 _WORD = re.compile(r"\w+")
+_NOT_OF_THE_CHECK = re.compile(
+    r"OutOfMemoryError|Java heap space|GC overhead limit|No space left on device|ExecutorLostFailure|FetchFailed"
+    r"|cancelled|shut down"
+)
 _Wanted: TypeAlias = Mapping[Any, str]
 
 
@@ -35,12 +42,8 @@ class CheckedInstance:
     nominal_time: datetime
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Figures by title of the check, and problems of those that cannot be measured."""
-
-    figures: Mapping[str, Figures]
-    problems: Mapping[str, str] = field(default_factory=dict)
+class UnreadableDataError(WorkflowError):
+    """Spark works, and cannot read the data."""
 
 
 class InstanceMeasuring:
@@ -73,80 +76,80 @@ class InstanceMeasuring:
             said = explain(error) if is_of_spark(error) else f"{type(error).__name__}: {error}"
             raise ExpressionError(f"{function}: {said}") from error
 
-    def measure(self, checks: Iterable[QualityCheck]) -> Measured:
-        """Raises WorkflowError where that is because of Spark, and nothing is known of the data."""
+    def measure(self, checks: Sequence[QualityCheck], *, profile: bool = False) -> Measured:
+        """Raises WorkflowError where nothing is known of the data: UnreadableDataError where that is because of it."""
         figures, problems = dict[str, dict[str, Any]](), dict[str, str]()
-        wanted = dict[str, dict[tuple[str, str], str]]()
-        checks = list(checks)
+        columns = list(profiled_columns(self.row)) if profile else []
+        of_data: dict[Any, str] = {"records": "count(1)"}
+        for number, column in enumerate(columns):
+            of_data |= {(number, name): sql for name, sql in profile_sql(column).items()}
+        wanted: dict[Any, _Wanted] = {_OF_DATA: of_data}
         for check in checks:
             try:
-                wanted[check.title] = {(check.title, name): sql for name, sql in check.aggregates(self.row).items()}
+                wanted[check.title] = check.aggregates(self.row)
             except ExpressionError as error:
                 problems[check.title] = str(error)
-        for (title, name), value in self._aggregates(wanted, problems).items():
-            figures.setdefault(title, {})[name] = value
+        found = self._aggregates(wanted, problems)
+        of_data_found = found.pop(_OF_DATA, None) or {"records": self._records()}
         for check in checks:
-            if check.title in figures:
+            if check.title in found:
                 try:
-                    figures[check.title] |= check.measure(self)
+                    figures[check.title] = {**found[check.title], **check.measure(self)}
                 except (*SPARK_ERRORS, ExpressionError) as error:
-                    del figures[check.title]
                     problems[check.title] = self._own_problem(error)
-        return Measured(figures, problems)
-
-    def profile(self) -> tuple[int, tuple[ColumnProfile, ...]]:
-        """The number of rows, and the figures of each column; raises WorkflowError."""
-        columns = list(profiled_columns(self.row))
-        wanted: dict[Any, str] = {"records": "count(1)"}
-        for number, column in enumerate(columns):
-            wanted |= {(number, name): sql for name, sql in profile_sql(column).items()}
-        try:
-            found = self._query(wanted)
-        except SPARK_ERRORS as error:
-            raise WorkflowError(f"the data cannot be profiled: {explain(error)}") from error
+        records = of_data_found.pop("records")
         of_columns: list[dict[str, Any]] = [{} for _ in columns]
-        records = found.pop("records")
-        for (number, name), value in found.items():
+        for (number, name), value in of_data_found.items():
             of_columns[number][name] = value
-        return records, tuple(map(column_profile, columns, of_columns))
+        made = tuple(map(column_profile, columns, of_columns)) if profile and of_data_found else None
+        return Measured(records, figures, problems, made)
 
-    def records(self) -> int:
-        """The number of rows; raises WorkflowError where the data cannot be read."""
+    def _records(self) -> int:
         try:
             return self._data.count()
         except SPARK_ERRORS as error:
-            raise WorkflowError(f"the data cannot be read: {explain(error)}") from error
+            raise UnreadableDataError(f"the data cannot be read: {self._own_problem(error)}") from error
 
-    def _aggregates(self, wanted: Mapping[str, _Wanted], problems: dict[str, str]) -> dict[tuple[str, str], Any]:
+    def _aggregates(self, wanted: Mapping[Any, _Wanted], problems: dict[str, str]) -> dict[Any, dict[Any, Any]]:
         """All in one query; where that fails, check by check, so that each has its own problem."""
         try:
-            return self._query({key: sql for one in wanted.values() for key, sql in one.items()})
+            every = self._query([sql for one in wanted.values() for sql in one.values()])
+            return {title: {name: every[sql] for name, sql in one.items()} for title, one in wanted.items()}
         except SPARK_ERRORS as error:
             self._own_problem(error)
-        found: dict[tuple[str, str], Any] = {}
+        found: dict[Any, dict[Any, Any]] = {}
         for title, one in wanted.items():
             try:
-                found |= self._query(one)
+                values = self._query(one.values())
+                found[title] = {name: values[sql] for name, sql in one.items()}
             except SPARK_ERRORS as error:
                 problems[title] = self._own_problem(error)
+        problems.pop(_OF_DATA, None)
         return found
 
-    def _query(self, wanted: _Wanted) -> dict[Any, Any]:
+    def _query(self, aggregates: Iterable[str]) -> dict[str, Any]:
         """Equal aggregates are computed once."""
-        every, found = list(dict.fromkeys(wanted.values())), dict[str, Any]()
+        every, found = list(dict.fromkeys(aggregates)), dict[str, Any]()
         for first in range(0, len(every), _AT_ONCE):
             part = every[first : first + _AT_ONCE]
             row = self._data.selectExpr(*(f"{sql} AS a{number}" for number, sql in enumerate(part))).collect()[0]
             found |= zip(part, row, strict=True)
-        return {key: found[sql] for key, sql in wanted.items()}
+        return found
 
     def _own_problem(self, error: Exception) -> str:
-        """Why a check cannot be measured; raises WorkflowError where Spark does not say that it is the check."""
+        """Why a check cannot be measured; raises WorkflowError where that is because of Spark, or of its machine."""
         if isinstance(error, FalconError):
             return str(error)
-        if not condition_of(error):
-            raise WorkflowError(explain(error)) from error
-        return explain(error)
+        said = explain(error)
+        if condition_of(error):
+            return said
+        try:
+            if not _NOT_OF_THE_CHECK.search(f"{error} {said}"):
+                self._spark.range(1).count()
+                return said
+        except SPARK_ERRORS:
+            pass
+        raise WorkflowError(said) from error
 
 
 def spark_type(found: DataType) -> SparkType:

@@ -41,6 +41,11 @@ class ColumnProfile(Result):
     distinct: int | None = None
     quantiles: tuple[Any, ...] | None = None
 
+    @classmethod
+    def of_data(cls, said: Mapping[str, Any]) -> ColumnProfile:
+        quantiles = said["quantiles"]
+        return cls(**{**said, "quantiles": None if quantiles is None else tuple(quantiles)})
+
 
 def profiled_columns(row: SparkType, above: tuple[str, ...] = ()) -> Iterator[SqlColumn]:
     """The columns, and in place of structs their fields, at any depth."""

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
-from falcon_assets.features.quality.measuring import Measured
+from falcon_assets.features.quality.profile import ColumnProfile
 from falcon_assets.model.quality_check import Figures, QualityCheck
 from falcon_assets.operations.operation import Result
 
@@ -18,6 +18,16 @@ class InstanceVerdict(str, Enum):
     INVALID = "INVALID"
     UNCHECKED = "UNCHECKED"
     """Its feed has checks, and nobody knows yet what they say of this version."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Figures by title of the check, and problems of those that cannot be measured."""
+
+    records: int
+    figures: Mapping[str, Figures]
+    problems: Mapping[str, str] = field(default_factory=dict)
+    profile: tuple[ColumnProfile, ...] | None = None
 
 
 @dataclass(frozen=True)

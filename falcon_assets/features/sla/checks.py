@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
 
 import dagster as dg
 from sqlalchemy import Connection
@@ -16,7 +14,8 @@ from falcon_assets.features.sla.lists import BreachRow, breaches_of
 from falcon_assets.features.sla.store import BreachState
 from falcon_assets.history.database import parts
 from falcon_assets.history.mapping import asset_keys as names
-from falcon_assets.history.mapping.partitions import AssetPartitions, instant_of_key, key_of, partitions_of
+from falcon_assets.history.mapping.asset_checks import partitioned_check
+from falcon_assets.history.mapping.partitions import AssetPartitions, instant_of_key, key_of
 from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.dagster_names import sla_op_name
@@ -29,14 +28,6 @@ _IN_ONE_OP = 50
 """Each job of a code location copies the ops with checks of its assets: small ops keep that cheap."""
 FEED_CHECK, PROCESS_CHECK = "sla", "process_sla"
 """An asset may have both, of the feed and of the process that makes it."""
-
-
-class _Spec(dg.AssetCheckSpec):
-    """Caches the key: each job of a code location reads the keys of all checks, and Dagster would rebuild them."""
-
-    @cached_property
-    def key(self) -> dg.AssetCheckKey:
-        return dg.AssetCheckKey(self.asset_key, self.name)
 
 
 @dataclass(frozen=True)
@@ -58,14 +49,8 @@ class SlaCheck:
         return self.partitions.partitions
 
     def spec(self) -> dg.AssetCheckSpec:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", dg.PreviewWarning)
-            return _Spec(
-                self.name,
-                asset=self.key,
-                description=f"Whether the instances of {self.kind} {self.entity} meet their SLA",
-                partitions_def=partitions_of(self.timeline),
-            )
+        said = f"Whether the instances of {self.kind} {self.entity} meet their SLA"
+        return partitioned_check(self.name, self.key, said, self.timeline)
 
     def partition_of(self, instance: datetime) -> str | None:
         if isinstance(self.partitions, WorkloadPartitions):

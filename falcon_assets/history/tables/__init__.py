@@ -1,8 +1,8 @@
 """The tables of the ledger, in the PostgreSQL schema ``falcon``.
 
 Everything but ``entity_status``, ``reruns``, ``evictions``, ``collected``, ``passes``, ``incomplete``, ``looks``,
-``clock``, ``audit``, ``data_roots``, ``version_lifecycle``, SLAs, notifications and the versions of definitions is a
-projection of Dagster's history: ``falcon ledger rebuild`` makes it anew.
+``clock``, ``audit``, ``data_roots``, ``version_lifecycle``, ``quality_attempts``, SLAs, notifications and the versions
+of definitions is a projection of Dagster's history: ``falcon ledger rebuild`` makes it anew.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ from falcon_assets.history.tables.sla import SLA_BREACHES, SLA_EVALUATIONS, SLA_
 from falcon_assets.history.tables.versions import (
     DATA_VERSIONS,
     KEPT_VERSIONS,
+    QUALITY_ATTEMPTS,
+    QUALITY_VERDICTS,
     VERSION_COLUMNS,
     VERSION_EDGES,
     VERSION_LIFECYCLE,
@@ -79,6 +81,8 @@ __all__ = [
     "PROGRESS",
     "PROJECTION",
     "PUSHED",
+    "QUALITY_ATTEMPTS",
+    "QUALITY_VERDICTS",
     "RERUNS",
     "SCHEMA",
     "SLA_BREACHES",
@@ -104,4 +108,5 @@ PROJECTION = (
     FOLD,
     PROGRESS,
     TOTALS,
+    QUALITY_VERDICTS,
 )

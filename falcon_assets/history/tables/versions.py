@@ -1,4 +1,4 @@
-"""Tables of the versions of feed instances, and of their sources."""
+"""Tables of the versions of feed instances, of their sources, and of the verdicts about them."""
 
 from __future__ import annotations
 
@@ -61,3 +61,36 @@ VERSION_LIFECYCLE = Table(
     Column("actor", Text, nullable=False, comment="who set it"),
     Column("reason", Text, nullable=False, comment="in the words of who set it"),
 )
+
+QUALITY_VERDICTS = Table(
+    "quality_verdicts",
+    METADATA,
+    Column("cluster", Text, primary_key=True),
+    Column("feed", Text, primary_key=True),
+    Column("instance", INSTANT, primary_key=True),
+    Column("version", Text, primary_key=True),
+    Column("verdict", Text, nullable=False, comment="VALID or INVALID, as the checks say"),
+    Column("checked_at", INSTANT, nullable=False, comment="on the falcon clock"),
+    Column("event_id", BigInteger, nullable=False, comment="of Dagster's event that brought it"),
+    Column("suite", Text, nullable=False, comment="which checks were measured: quick or full"),
+    Column("records", BigInteger, comment="rows; null: not counted"),
+    Column("checks", JSONB, nullable=False, comment="what each check found, in the order of the definition"),
+    Column("profile", JSONB(none_as_null=True), comment="figures of each column; null: not taken"),
+    Column("accepted_by", Text, comment="who overruled it; null: nobody"),
+    Column("accepted_at", INSTANT, comment="on the falcon clock"),
+    Column("accepted_reason", Text),
+)
+"""The last verdict about each version, folded from Dagster's log."""
+
+QUALITY_ATTEMPTS = Table(
+    "quality_attempts",
+    METADATA,
+    Column("cluster", Text, primary_key=True),
+    Column("feed", Text, primary_key=True),
+    Column("instance", INSTANT, primary_key=True),
+    Column("version", Text, primary_key=True),
+    Column("attempts", Integer, nullable=False, comment="to check it, all without a verdict"),
+    Column("retry_at", INSTANT, nullable=False, comment="when the next begins, in real time"),
+    Column("problem", Text, nullable=False, comment="why the last one failed; empty: it has not ended"),
+)
+"""Versions that could not be checked, so that one that ends every run does not stop the others."""

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import TypeAlias
 
 from falcon_assets.compute.executor import Executor
-from falcon_assets.compute.spark.data.connectors import connector_settings, has_connector
 from falcon_assets.errors import StorageError
+from falcon_assets.instances.runs.spark_access import SparkAccess
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
@@ -83,36 +83,17 @@ class InstanceData:
         return found
 
     def _staging(self) -> LocalStaging | None:
-        """For object stores without a connector in Spark; else None."""
-        if not self._object_stores or self._by_connector:
-            return None
-        return LocalStaging.of(self.store)
-
-    @cached_property
-    def _by_connector(self) -> bool:
-        """Whether Spark has its own access to the object stores: where it can, and where folders are not shared."""
-        if not self.executor.shares_folders:
-            return True
-        if not self.in_session:
-            return False
-        schemes = {kind_of(store).connector for store in self._object_stores}
-        return all(scheme is not None and has_connector(self.executor.session(), scheme) for scheme in schemes)
+        return self._access.staging
 
     @property
     def settings(self) -> dict[str, str]:
         """Spark's settings for its own access to object stores; else empty."""
-        if not self._object_stores or not self._by_connector:
-            return {}
-        found: dict[str, str] = {}
-        for store in self._object_stores:
-            found |= connector_settings(store.fs.protocol, store.path(""), store.fs.storage_options)
-        return found
+        return self._access.settings
 
     @cached_property
-    def _object_stores(self) -> list[ClusterStore]:
+    def _access(self) -> SparkAccess:
         feeds = [*(one.feed for one in self.plan.inputs), *(one.feed for one in self.plan.outputs)]
-        found = (kind_of(self.store_of(feed)).object_store for feed in feeds)
-        return [store for store in found if store is not None]
+        return SparkAccess(self.executor, self.store, [self.store_of(feed) for feed in feeds], self.in_session)
 
     @property
     def _key(self) -> str:
