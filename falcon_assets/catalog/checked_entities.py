@@ -51,12 +51,14 @@ class Relations:
     Attributes:
         writers: Feed -> the processes that write it, on any cluster.
         replicated: Feeds that are copied to a cluster.
+        compacted: Feeds that are compacted on some cluster.
         late: Processes that run again for late inputs.
         left_out: Reads that Dagster's asset graph cannot show, see ``planning.dependencies``.
     """
 
     writers: Mapping[str, Sequence[str]]
     replicated: frozenset[str]
+    compacted: frozenset[str]
     late: frozenset[str]
     left_out: frozenset[Edge]
 
@@ -110,7 +112,9 @@ def relations(feeds: Collection[Feed], processes: Collection[Process]) -> Relati
         if process.late_process:
             late.add(process.name)
     replicated = (feed.name for feed in feeds if any(one.type == "target" for one in feed.clusters))
-    return Relations(writers, frozenset(replicated), frozenset(late), left_out(processes, feeds))
+    compacted = (feed.name for feed in feeds if feed.compact)
+    known = frozenset(replicated), frozenset(compacted), frozenset(late)
+    return Relations(writers, *known, left_out(processes, feeds))
 
 
 def _secrets(clusters: Iterable[Cluster], feeds: Iterable[Feed], processes: Iterable[Process]) -> Iterator[str]:

@@ -69,6 +69,7 @@ def kept(home: Path, root: Path, key: str) -> CheckedEntities | None:
             Relations(
                 said["writers"],
                 frozenset(said["replicated"]),
+                frozenset(said["compacted"]),
                 frozenset(said["late"]),
                 frozenset((_node(before), _node(after)) for before, after in said["left_out"]),
             ),
@@ -89,6 +90,7 @@ def keep(home: Path, root: Path, key: str, found: CheckedEntities, documents: It
         "libs": found.programs.libs,
         "writers": found.relations.writers,
         "replicated": sorted(found.relations.replicated),
+        "compacted": sorted(found.relations.compacted),
         "late": sorted(found.relations.late),
     }
     with suppress(OSError, ValueError, TypeError, RecursionError):

@@ -20,11 +20,13 @@ from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.model.process import Process, ProcessCluster
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.workloads import (
+    CompactionWorkload,
     ProcessWorkload,
     ReplicationWorkload,
     Workload,
+    compaction_on,
+    feed_of_workload,
     not_from_outside,
-    replicated_feed,
     replications_to,
 )
 
@@ -100,7 +102,8 @@ class EntityStore:
 
     @cached_property
     def workloads(self) -> tuple[Workload, ...]:
-        return (*self.process_workloads, *(one for found in self.replications.values() for one in found))
+        copying = (one for found in self.replications.values() for one in found)
+        return (*self.process_workloads, *copying, *self.compactions)
 
     @cached_property
     def active_workloads(self) -> tuple[Workload, ...]:
@@ -125,11 +128,12 @@ class EntityStore:
         return tuple(one for name in processes for one in self._of_processes[name])
 
     def workloads_named(self, name: str) -> tuple[Workload, ...]:
-        """Returns the workloads of a process; else the replications of a feed, or those of that name."""
+        """Returns the workloads of a process; else the other ones of a feed, or those of that name."""
         if name in self.processes:
             return self.workloads_of(name)
-        feed = replicated_feed(name)
-        return tuple(one for found in self._replications_of(feed).values() for one in found if name in (feed, one.name))
+        feed = feed_of_workload(name)
+        copying = (one for found in self._replications_of(feed).values() for one in found)
+        return tuple(one for one in (*copying, *self.compactions_of(feed)) if name in (feed, one.name))
 
     def workload(self, name: str, cluster_name: str) -> Workload | None:
         found = self.workloads_named(name)
@@ -139,7 +143,20 @@ class EntityStore:
     def late_workloads(self) -> tuple[Workload, ...]:
         """The workloads that may run again for late inputs."""
         late = self.workloads_of(*(name for name in self.processes if name in self.relations.late))
-        return (*late, *(one for found in self.replications.values() for one in found))
+        return (*late, *(one for found in self.replications.values() for one in found), *self.compactions)
+
+    @cached_property
+    def compactions(self) -> tuple[CompactionWorkload, ...]:
+        feeds = (name for name in self.feeds if name in self.relations.compacted)
+        return tuple(one for name in feeds for one in self.compactions_of(name))
+
+    def compactions_of(self, feed_name: str) -> tuple[CompactionWorkload, ...]:
+        """Returns the compactions of a feed, one per cluster."""
+        if feed_name not in self.relations.compacted or feed_name not in self.feeds:
+            return ()
+        feed = self.feeds[feed_name]
+        found = (compaction_on(feed, cluster.name) for cluster, _ in self.feed_clusters(feed))
+        return tuple(one for one in found if one is not None)
 
     def feed_clusters(self, feed: Feed) -> Iterator[tuple[Cluster, FeedCluster]]:
         """Only the clusters of this store, with the feed's settings for each."""

@@ -125,6 +125,31 @@ class Lifecycle(Declaration):
     """When retention runs, instead of every 6 hours (limits under 24 hours) or every 24 hours."""
 
 
+_UNITS = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+
+
+class Compaction(Declaration):
+    """Writes each instance once more, sorted, in few files, on all clusters but targets of replication."""
+
+    sort: tuple[NonEmpty, ...] = ()
+    """Columns, the first counts most; null comes first. Omitted: rows stay in the order of files."""
+    target_file_size: Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,5}(KB|MB|GB)$")] = "256MB"
+    """About the size of each new file: ``256MB``, ``1GB``."""
+    when: Literal["complete"] = "complete"
+    """``complete``: as soon as the instance is available."""
+    late_files: Annotated[int, Field(ge=0, strict=True)] = 0
+    """It is written again when more new files than that have come since."""
+    replaces: StrictBool = False
+    """true: what it replaces is removed at once, although the feed keeps ``versions``."""
+    parallel: Annotated[int, Field(ge=1, le=100, strict=True)] = 1
+    """How many instances are written at once on a cluster."""
+
+    @property
+    def file_bytes(self) -> int:
+        """The size of each new file."""
+        return int(self.target_file_size[:-2]) * _UNITS[self.target_file_size[-2:]]
+
+
 class FeedCluster(Declaration):
     """Keys of a feed for one cluster."""
 
@@ -197,6 +222,8 @@ class Feed(Declaration):
     """Storage in a catalog."""
     lifecycle: Lifecycle | None = None
     """When retention runs; omitted: as its limits ask for."""
+    compact: Compaction | None = None
+    """How instances are compacted; omitted: they stay as they are written."""
     snapshot: StrictBool = False
     """true: ``data`` has no time variable. What lies there is replaced in place, and is the instance of every time up
     to when it was refreshed."""

@@ -28,12 +28,15 @@ class Arrival:
 
 
 def late_inputs(workloads: Iterable[Workload]) -> dict[tuple[str, str, str], timedelta]:
+    """(cluster, workload, input) -> the cut-off; for compaction it is never too late."""
     found = {}
     for workload in workloads:
         read = {declared.name: workload.feeds[declared.feed] for declared in workload.inputs}
         for late in workload.late.inputs if workload.late else ():
             arrival = read[late.input].late_arrival
-            if arrival is not None:
+            if workload.kind == "compaction":
+                found[workload.cluster, workload.name, late.input] = timedelta.max
+            elif arrival is not None:
                 found[workload.cluster, workload.name, late.input] = arrival.cut_off.length
     return found
 

@@ -41,6 +41,8 @@ class OutputTarget:
     merges_schema: bool = False
     keeps: KeptAs | None = None
     """The output that this one replaces is kept as a version of this instance; None: it is deleted."""
+    replaces: str | None = None
+    """The signature of what it may replace: where something else is by then, that stays (StorageError)."""
 
 
 def output_target(feed: Feed, instance: datetime, path: str) -> OutputTarget:

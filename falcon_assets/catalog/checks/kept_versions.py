@@ -140,7 +140,7 @@ def check_versions(definitions: Definitions) -> Iterator[Problem]:
                     at_key=True,
                 )
         is_target = any(entry.type == "target" for entry in entity.clusters)
-        if not (is_target or may_be_written or entity.name in written):
+        if not (is_target or may_be_written or entity.compact or entity.name in written):
             what = "no process writes the feed and it is not replicated, and what others replace is not kept"
             yield feed.warning(("versions",), what)
 

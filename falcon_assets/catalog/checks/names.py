@@ -12,8 +12,8 @@ from falcon_assets.errors import Problem
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
-from falcon_assets.planning.dagster_names import job_name, op_name, replication_work
-from falcon_assets.planning.workloads import replication_pipeline
+from falcon_assets.planning.dagster_names import compaction_work, job_name, op_name, replication_work
+from falcon_assets.planning.workloads import compaction_on, compaction_pipeline, replication_pipeline
 
 
 class _Claim(NamedTuple):
@@ -52,6 +52,9 @@ def _sensors(definitions: Definitions) -> Iterator[_Claim]:
                 name = op_name(replication_pipeline(entry.name), "coordinator")
                 what = f"the replication to cluster {entry.name!r}"
                 yield _Claim(name, what, feed, ("clusters", index, "name"))
+            elif compaction_on(feed.entity, entry.name):
+                name = op_name(compaction_pipeline(entry.name), "coordinator")
+                yield _Claim(name, f"compaction on cluster {entry.name!r}", feed, ("compact",))
     for process in definitions.processes.values():
         pipeline = process.entity.pipelines[0]
         yield _Claim(op_name(pipeline, "coordinator"), f"pipeline {pipeline!r}", process, ("pipelines", 0))
@@ -66,6 +69,9 @@ def _jobs(definitions: Definitions) -> Iterator[_Claim]:
             if target.type == "target":
                 work = replication_work(feed.entity.name)
                 yield from _job(target.name, work, f"the replication of feed {feed.entity.name!r}", feed)
+            elif compaction_on(feed.entity, target.name):
+                work = compaction_work(feed.entity.name)
+                yield from _job(target.name, work, f"the compaction of feed {feed.entity.name!r}", feed)
 
 
 def _assets(definitions: Definitions) -> Iterator[_Claim]:

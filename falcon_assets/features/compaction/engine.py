@@ -51,7 +51,7 @@ class CompactedFiles:
     """What was written, which is verified: the same rows as were read."""
 
     files_before: int
-    files: int
+    files: tuple[str, ...]
     content: RowDigest
 
 
@@ -71,20 +71,19 @@ def compact(files: Sequence[DataFile], plan: CompactionPlan, place: NewFiles, sp
     folders: dict[str, list[DataFile]] = {}
     for file in sorted(files, key=lambda one: one.name):
         folders.setdefault(file.folder, []).append(file)
-    number, content = 0, RowDigest()
+    names, content = list[str](), RowDigest()
     for folder, own in folders.items():
         filled = [file for file in own if file.size]
         if not filled:
             continue
-        one = _Compaction(row_files(filled, plan, folder), plan, place, spill)
-        written = one.run(filled, folder)
-        number += len(written)
+        one = _FolderRewrite(row_files(filled, plan, folder), plan, place, spill)
+        names += one.run(filled, folder)
         content = RowDigest(
             content.rows + one.before.rows,
             (content.first + one.before.first) % 2**64,
             (content.second + one.before.second) % 2**64,
         )
-    return CompactedFiles(len(files), number, content)
+    return CompactedFiles(len(files), tuple(names), content)
 
 
 def row_files(files: Sequence[DataFile], plan: CompactionPlan, folder: str = "") -> RowFiles:
@@ -96,7 +95,7 @@ def row_files(files: Sequence[DataFile], plan: CompactionPlan, folder: str = "")
 
 
 @dataclass
-class _Compaction:
+class _FolderRewrite:
     """The files of one folder."""
 
     rows: RowFiles

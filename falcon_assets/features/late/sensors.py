@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property, partial
 
 import dagster as dg
+from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.status import Status, statuses
@@ -30,7 +31,7 @@ from falcon_assets.model.notification import EventKind
 from falcon_assets.planning.dagster_names import op_name
 from falcon_assets.planning.instance_record import LATE, LateChange, RerunRequest
 from falcon_assets.planning.late_inputs import late_inputs
-from falcon_assets.planning.workloads import Workload
+from falcon_assets.planning.workloads import CompactionWorkload, Workload
 from falcon_assets.settings import Settings
 
 _INTERVAL_SECONDS = 10
@@ -87,9 +88,13 @@ class LateArrivalHandler:
                 for one, cut_off in cut_offs.items()
                 if status[self._entity(*one[:2])].status is not Status.SUBMITTED
             }
-            for key, found in changed_inputs.changed(connection, watched).items():
+            changed = changed_inputs.changed(connection, watched)
+            few = self._too_few_files(connection, changed)
+            for key, found in changed.items():
                 name, cluster, nominal = key
                 workload = self._by_place[cluster, name]
+                if key in few:
+                    continue
                 if workload.late is None or not workload.timeline.contains(nominal):
                     continue
                 own = {one[2]: cut_off for one, cut_off in watched.items() if one[:2] == (cluster, name)}
@@ -110,6 +115,15 @@ class LateArrivalHandler:
         said = tuple(self._say(ledger.instance, *one, now) for one in _once_each(too_late)[:_SAID_AT_ONCE])
         requested = {key: request.changes for key, request in asked.items()}
         return LateOutlook(requested, said, waiting, min(due, default=None))
+
+    def _too_few_files(self, connection: Connection, changed: Collection[ProcessKey]) -> set[ProcessKey]:
+        """The compactions that wait for more files."""
+        found = set[ProcessKey]()
+        for compaction in (one for one in self.workloads if isinstance(one, CompactionWorkload) and one.late_files):
+            own = [key for key in changed if key[:2] == (compaction.name, compaction.cluster)]
+            come = changed_inputs.files_come(connection, own, compaction.entity.name)
+            found |= {key for key, number in come.items() if number <= compaction.late_files}
+        return found
 
     def _say(
         self, instance: dg.DagsterInstance, key: ProcessKey, change: LateChange, after: timedelta, now: datetime

@@ -29,7 +29,6 @@ from falcon_assets.features.lineage.recorded_runs import RecordedRun
 from falcon_assets.features.openlineage.datasets import SOURCE, Datasets
 from falcon_assets.history.events.data_version import Version
 from falcon_assets.model.instant import format_instant
-from falcon_assets.model.process import Process
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.planning.workloads import Workload
 
@@ -143,7 +142,7 @@ def _job_facets(run: RecordedRun, workload: Workload | None) -> dict[str, Any]:
     if workload is None:
         return facets
     entity = workload.entity
-    facets["jobType"] = _job_type("PROCESS" if isinstance(entity, Process) else "REPLICATION")
+    facets["jobType"] = _job_type(workload.kind.upper())
     if workload.description:
         facets["documentation"] = documentation_job.DocumentationJobFacet(workload.description)
     if entity.acl:

@@ -40,7 +40,7 @@ from falcon_assets.storage.copying.instance_copy import CopyResult, InstanceCopy
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.kinds.snapshots import is_there, why_not_there
+from falcon_assets.storage.kinds.snapshots import is_there, is_there_repaired, why_not_there
 from falcon_assets.storage.output_target import OutputTarget, output_target
 
 Copying: TypeAlias = Callable[[str, CopyProgress], object]
@@ -116,7 +116,7 @@ class ReplicationWork:
 
     def is_there(self, nominal: datetime, feed: str, instance: datetime) -> bool:
         route = self.route
-        return is_there(kind_of(route.source), route.feed, instance, route.source_path(instance), self.clock)
+        return is_there_repaired(kind_of(route.source), route.feed, instance, route.source_path(instance), self.clock)
 
 
 @dataclass(frozen=True)

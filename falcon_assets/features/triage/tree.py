@@ -12,7 +12,6 @@ from falcon_assets.features.triage.fixes import rerun
 from falcon_assets.features.triage.known import Data, Obstacle, Work
 from falcon_assets.features.triage.reasons import DoneWithout, GoesOn, NotArrived
 from falcon_assets.features.triage.walk import Finding, Search
-from falcon_assets.model.feed import Feed
 from falcon_assets.operations.operation import Result
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.reasons import Reason
@@ -153,7 +152,7 @@ class _Causes:
         if isinstance(key, Data):
             return "feed"
         workload = self.search.entities.workload(key.workload, key.cluster)
-        return "replication" if workload is not None and isinstance(workload.entity, Feed) else "process"
+        return workload.kind if workload else "process"
 
     def _shape(self, key: Key) -> int:
         """Returns a number shared by instances that differ only in their times."""

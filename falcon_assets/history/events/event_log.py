@@ -16,6 +16,7 @@ from falcon_assets.history.events.feed_instances import (
     FeedVersionEvicted,
     PartitionPushed,
     PushRefused,
+    RowsKept,
 )
 from falcon_assets.history.events.process_instances import CameTooLate, InstanceChanged, RunEnded, RunQueued
 from falcon_assets.history.events.record import (
@@ -44,6 +45,7 @@ _OBSERVED = (
     FeedVersionEvicted,
     CameTooLate,
     PushRefused,
+    RowsKept,
     InstanceChanged,
 )
 

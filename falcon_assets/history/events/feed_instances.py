@@ -32,6 +32,7 @@ class FeedInstanceAvailable(PublishedVersion, Record):
         source_versions: Of a replication: the versions of all its sources, by cluster.
         kept_versions: Earlier versions kept beside it; None: the feed keeps none.
         undeclared: Feed instances it was made from that its process does not declare.
+        same_rows_as: The version that it was made of by compaction: who has read that has read this.
     """
 
     key = keys.INSTANCE.alias
@@ -46,6 +47,7 @@ class FeedInstanceAvailable(PublishedVersion, Record):
     late: Annotated[Changes, keys.LATE] = ()
     source_versions: Mapping[Text, Text | None] | None = None
     kept_versions: tuple[KeptVersion, ...] | None = None
+    same_rows_as: Text | None = None
     columns: Annotated[OutputColumns | None, keys.COLUMNS] = None
     undeclared: Annotated[tuple[Consumption, ...], keys.UNDECLARED] = ()
 
@@ -55,6 +57,20 @@ class FeedInstanceAvailable(PublishedVersion, Record):
         path = {"path": dg.MetadataValue.path(self.path)} if self.path else {}
         rows = {} if self.records is None else {"dagster/row_count": self.records}
         return super().metadata() | path | rows | columns_metadata(self.columns, self.cluster)
+
+
+@dataclass(frozen=True)
+class RowsKept(Record):
+    """A compaction is about to publish ``compacted``; recorded before, so that nobody takes it for late data."""
+
+    key = "compacted"
+
+    cluster: Annotated[Text, keys.CLUSTER]
+    feed: Annotated[Text, keys.ASSET]
+    instance: Annotated[Instant, keys.INSTANCE]
+    compacted: Text
+    same_rows_as: Text
+    at: Annotated[Time, keys.AT]
 
 
 @dataclass(frozen=True)

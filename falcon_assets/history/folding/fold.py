@@ -15,6 +15,7 @@ from falcon_assets.history.events.feed_instances import (
     FeedInstanceWithdrawn,
     PartitionPushed,
     PushRefused,
+    RowsKept,
 )
 from falcon_assets.history.events.instance_event import InstanceEvent
 from falcon_assets.history.events.process_instances import CameTooLate, InstanceChanged, RunEnded, RunQueued
@@ -23,6 +24,7 @@ from falcon_assets.history.folding.reduce import Rows
 from falcon_assets.history.folding.totals import add_totals, changes, states_in
 from falcon_assets.history.folding.version_rows import load_versions, store_versions
 from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, PROJECTION, PUSHED
+from falcon_assets.history.tables.instances import has_other_rows
 from falcon_assets.history.tables.ledger_rows import Consumed, FeedInstanceRow, FeedKey, First, ProcessKey, PushKey
 from falcon_assets.hooks import hooks
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, KeyedInstance
@@ -90,7 +92,7 @@ def _folded_by_features(connection: Connection, facts: Sequence[Logged]) -> Iter
 
 def _load(connection: Connection, logged: Sequence[Logged]) -> Rows:
     facts = [one.fact for one in logged]
-    of_feeds = FeedInstanceAvailable | FeedInstanceEvicted | FeedInstanceWithdrawn
+    of_feeds = FeedInstanceAvailable | FeedInstanceEvicted | FeedInstanceWithdrawn | RowsKept
     about_feeds = [one for one in facts if isinstance(one, of_feeds)]
     feeds = {(one.cluster, one.feed, one.instance) for one in about_feeds}
     processes = {(one.process, one.cluster, one.nominal) for one in facts if isinstance(one, InstanceChanged)}
@@ -204,9 +206,9 @@ def _process_values(key: ProcessKey, row: InstanceRecord, event_id: int) -> dict
 def _mark_stale(connection: Connection, feeds: Collection[FeedKey], readers: Collection[ProcessKey]) -> None:
     """Updates ``consumed.stale`` for these feed instances and process instances.
 
-    Stale: the available version differs from the version read (including none), was seen after the start of reading,
-    was not evicted since, and no record says that it came too late. If it was seen before the start, the version read
-    is the newer one, which the collector has yet to see.
+    Stale: the available version has other rows than the version read (including none), was seen after the start of
+    reading, was not evicted since, and no record says that it came too late. If it was seen before the start, the
+    version read is the newer one, which the collector has yet to see.
     """
     read = (CONSUMED.c.input_cluster, CONSUMED.c.feed, CONSUMED.c.instance)
     reader = (CONSUMED.c.process, CONSUMED.c.cluster, CONSUMED.c.nominal)
@@ -220,8 +222,8 @@ def _mark_where(connection: Connection, concerned: ColumnElement[bool]) -> None:
     read, there = CONSUMED.c, FEED_INSTANCES.c
     stale = and_(
         there.state == FeedState.AVAILABLE.value,
-        there.version.is_distinct_from(read.version),
-        there.version.is_distinct_from(read.too_late),
+        has_other_rows(read.version),
+        has_other_rows(read.too_late),
         there.version_event > read.read_event,
     )
     same = and_(there.cluster == read.input_cluster, there.feed == read.feed, there.instance == read.instance)

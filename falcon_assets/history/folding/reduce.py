@@ -16,6 +16,7 @@ from falcon_assets.history.events.feed_instances import (
     FeedVersionEvicted,
     PartitionPushed,
     PushRefused,
+    RowsKept,
 )
 from falcon_assets.history.events.instance_event import InstanceEvent
 from falcon_assets.history.events.process_instances import CameTooLate, InstanceChanged, RunEnded, RunQueued
@@ -79,6 +80,8 @@ class Rows:
                 self.pushed[fact.cluster, fact.feed, fact.partition] = event_id
             elif isinstance(fact, PushRefused):
                 self._answered((fact.cluster, fact.feed, fact.partition), fact.push_event)
+            elif isinstance(fact, RowsKept):
+                self._rows_kept(fact)
             elif isinstance(fact, FeedInstanceEvicted | FeedInstanceWithdrawn | FeedVersionEvicted):
                 self._went(fact, event_id, run_id)
             elif isinstance(fact, InstanceChanged):
@@ -129,10 +132,22 @@ class Rows:
                 seen_at=fact.seen_at if was_away else row.seen_at,
                 looked_before=fact.looked_before if was_away else row.looked_before,
                 version_event=event_id if was_away else row.version_event,
+                same_rows=_same_rows(row, fact.version, fact.same_rows_as),
             )
         elif row is not None:
             new = replace(new, previous_version=row.version, changes=row.changes + 1)
+            known = (_same_rows(row, fact.version, fact.same_rows_as) or "").split()
+            if not was_away and fact.version in known:
+                # Nothing new came: readers of the one have read the other.
+                came = {name: getattr(row, name) for name in _CAME}
+                new = replace(new, **came, same_rows=" ".join(sorted({*known, row.version} - {fact.version})))
         self.feeds[key] = new
+
+    def _rows_kept(self, fact: RowsKept) -> None:
+        key = (fact.cluster, fact.feed, fact.instance)
+        row = self.feeds.get(key)
+        if row is not None:
+            self.feeds[key] = replace(row, same_rows=_same_rows(row, fact.compacted, fact.same_rows_as))
 
     def _restored(self, fact: FeedInstanceAvailable, event_id: int) -> None:
         at = self.versions.known[fact.cluster, fact.feed, fact.instance, fact.version].seen_at or fact.seen_at
@@ -267,6 +282,17 @@ class Rows:
             self.happened.append(InstanceEvent(*what, row.attempt, row.failures, event_id, run))
         self.processes[key] = row
         self.events[key] = event_id
+
+
+_CAME = ("seen_at", "looked_before", "version_event", "late")
+
+
+def _same_rows(row: FeedInstanceRow, version: str, same_rows_as: str | None) -> str | None:
+    """The versions with the rows of the present one, itself left out, as a pair that has the same rows shows them."""
+    known = {row.version, *(row.same_rows or "").split()}
+    if same_rows_as and known & {version, same_rows_as}:
+        known |= {version, same_rows_as}
+    return " ".join(sorted(known - {row.version})) or None
 
 
 def _was_seen_before(row: FeedInstanceRow, fact: FeedInstanceAvailable) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Numeric, Table, Text, text
+from sqlalchemy import BigInteger, Boolean, Column, ColumnElement, Index, Numeric, Table, Text, and_, func, text
 
 from falcon_assets.history.tables.ledger_rows import Consumed, FeedInstanceRow
 from falcon_assets.history.tables.metadata import INSTANT, METADATA, columns_of
@@ -24,6 +24,14 @@ Index(
     FEED_INSTANCES.c.state,
     FEED_INSTANCES.c.instance,
 )
+
+
+def has_other_rows(version: ColumnElement[str | None]) -> ColumnElement[bool]:
+    """Whether the present version of a feed instance has other rows than that one; null: it has those of none."""
+    there = FEED_INSTANCES.c
+    known = func.strpos(func.coalesce(there.same_rows, ""), func.coalesce(version, "none"))
+    return and_(there.version.is_distinct_from(version), known == 0)
+
 
 PROCESS_INSTANCES = Table(
     "process_instances",

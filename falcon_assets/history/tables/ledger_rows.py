@@ -40,6 +40,7 @@ class FeedInstanceRow:
     evicted_at: Annotated[datetime | None, "EVICTED: when, on the falcon clock"] = None
     evicted_by: Annotated[str | None, "EVICTED: the run that did it"] = None
     evicted_bytes: Annotated[int | None, "EVICTED: how much it was, statistics and metadata included"] = None
+    same_rows: Annotated[str | None, "other versions with the same rows, before and after compaction"] = None
     looked_before: Annotated[datetime | None, "the look before seen_at, where it landed: it came between the two"] = (
         None
     )

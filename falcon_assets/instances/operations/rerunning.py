@@ -202,7 +202,7 @@ def _require_late(options: RerunOptions, chosen: Sequence[Selected]) -> None:
 def _require_told(installation: Installation, options: RerunOptions, chosen: Sequence[Selected]) -> None:
     for workload in {one.workload.name: one.workload for one in chosen if options.properties}.values():
         if not isinstance(workload.entity, Process):
-            raise QueryError(f"{workload.name} is a replication: it takes no properties")
+            raise QueryError(f"{workload.name} is a {workload.kind}: it takes no properties")
         require_usable(workload.entity, installation.all_entities.clusters[workload.cluster], options.asked)
 
 

@@ -28,7 +28,7 @@ from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.kinds.available_instances import AvailableInstances
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.reading import ReadableInstance
-from falcon_assets.storage.kinds.snapshots import is_there, snapshot_listing, why_not_there
+from falcon_assets.storage.kinds.snapshots import is_there, is_there_repaired, snapshot_listing, why_not_there
 
 Evicted: TypeAlias = Callable[[str, Sequence[datetime]], Mapping[datetime, datetime]]
 """Returns the evicted instances among some of a feed, with times."""
@@ -53,7 +53,7 @@ class PlannedInputs:
     def is_there(self, feed: Feed, instance: datetime) -> bool:
         store = self.store_of(feed)
         path = InstancePaths(feed, store.cluster).data(instance)
-        return is_there(kind_of(store), feed, instance, path, self.clock(feed))
+        return is_there_repaired(kind_of(store), feed, instance, path, self.clock(feed))
 
     def require(self, plan: ProcessInstance, subject: str, evicted: Evicted) -> dict[str, Available]:
         """The available instances by input; raises MissingInputsError, and StorageError where a store is down."""
@@ -146,7 +146,8 @@ class Withdrawals:
         spans = {(cluster, name): (min(own), max(own)) for name, own in instances.items()}
         with self.ledger.engine.connect() as connection:
             there = queries.available(connection, spans)
-        return [(name, instance) for name, instance in lacking if instance in there.get((cluster, name), ())]
+        known = [(name, instance) for name, instance in lacking if instance in there.get((cluster, name), ())]
+        return [one for one in known if not self.is_there(*one)]
 
     def _behind_windows(self, nominal: datetime) -> list[FeedInstance] | None:
         """Missing instances that the ledger would use for required windows; None: none is missing."""

@@ -10,7 +10,8 @@ from sqlalchemy import ARRAY, ColumnElement, Connection, TableValuedAlias, Text,
 
 from falcon_assets.history.database import among, parts
 from falcon_assets.history.folding.fold import record_of
-from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, PROCESS_INSTANCES
+from falcon_assets.history.tables import CONSUMED, DATA_VERSIONS, FEED_INSTANCES, PROCESS_INSTANCES
+from falcon_assets.history.tables.instances import has_other_rows
 from falcon_assets.history.tables.ledger_rows import ProcessKey
 from falcon_assets.instances.store import reruns
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, LateChange, RerunRequest
@@ -86,7 +87,7 @@ def changed_since_read(
     connection: Connection, late_inputs: LateInputs, process: str, cluster: str, nominals: Iterable[datetime]
 ) -> dict[datetime, list[LateChange]]:
     """All changes since the read, regardless of cut-offs."""
-    is_other = CONSUMED.c.version.is_distinct_from(FEED_INSTANCES.c.version)
+    is_other = has_other_rows(CONSUMED.c.version)
     came_after = FEED_INSTANCES.c.version_event > CONSUMED.c.read_event
     is_there = FEED_INSTANCES.c.state == FeedState.AVAILABLE.value
     return _changes(connection, late_inputs, process, cluster, nominals, and_(is_other, came_after, is_there))
@@ -119,6 +120,22 @@ def _changes(
         for row in connection.execute(statement):
             change = LateChange(row.input, row.feed, row.instance, row.version, row.after)
             found.setdefault(row.nominal, []).append(change)
+    return found
+
+
+def files_come(connection: Connection, compactions: Collection[ProcessKey], feed: str) -> dict[ProcessKey, int]:
+    """How many more files an instance has than its compaction left; one at least, as its version is another."""
+    there, made = FEED_INSTANCES.c, DATA_VERSIONS.c
+    found: dict[ProcessKey, int] = {}
+    for part in parts(compactions):
+        own = and_(made.process.in_({key[0] for key in part}), made.feed == feed)
+        last = select(made.files).where(own, made.cluster == there.cluster, made.instance == there.instance)
+        left = last.order_by(made.made_at.desc()).limit(1).scalar_subquery()
+        asked = [(key[1], feed, key[2]) for key in part]
+        place = (there.cluster, there.feed, there.instance)
+        number = func.greatest(there.files - func.coalesce(left, 0), 1)
+        rows = {tuple(row[:3]): row[3] for row in connection.execute(select(*place, number).where(among(place, asked)))}
+        found |= {key: rows[at] for key, at in zip(part, asked, strict=True) if at in rows}
     return found
 
 

@@ -15,7 +15,6 @@ from falcon_assets.instances.views.due import Asked
 from falcon_assets.instances.views.feed_writers import due_of_feed
 from falcon_assets.instances.views.query import KINDS, InstanceQuery
 from falcon_assets.model.expression import nearest
-from falcon_assets.model.feed import Feed
 from falcon_assets.operations.paging import require_values
 from falcon_assets.planning.instance_record import FeedState, InstanceState
 from falcon_assets.planning.workloads import Workload
@@ -32,10 +31,6 @@ def asked_for(connection: Connection, store: EntityStore, query: InstanceQuery, 
     return _of_workloads(connection, store, query, now)
 
 
-def kind_of_workload(workload: Workload) -> str:
-    return "replication" if isinstance(workload.entity, Feed) else "process"
-
-
 def _of_workloads(connection: Connection, store: EntityStore, query: InstanceQuery, now: datetime) -> list[Asked]:
     chosen = sorted(_chosen(store, query), key=lambda one: (one.name, one.cluster))
     settled = {cluster: progress(connection, cluster) for cluster in {one.cluster for one in chosen}}
@@ -44,7 +39,7 @@ def _of_workloads(connection: Connection, store: EntityStore, query: InstanceQue
         span = _span(query, one.name, one.cluster, now)
         open_from = settled[one.cluster].get(progress_key(one), one.timeline.start)
         due = span.last if query.alone else now - one.delay
-        found.append(Asked(kind_of_workload(one), one.timeline, span, open_from, due, InstanceState.WAITING))
+        found.append(Asked(one.kind, one.timeline, span, open_from, due, InstanceState.WAITING))
     return found
 
 
@@ -80,7 +75,7 @@ def _chosen(store: EntityStore, query: InstanceQuery) -> list[Workload]:
     if not named and query.name is not None and query.name not in store.processes:
         known = [*store.processes, *store.feeds]
         raise UnknownEntityError(f"there is no process or feed {query.name!r}{nearest(query.name, known)}")
-    return [one for one in named if _fits(query, kind_of_workload(one), one.cluster, one.name, one.entity.name)]
+    return [one for one in named if _fits(query, one.kind, one.cluster, one.name, one.entity.name)]
 
 
 def _makers(store: EntityStore, feed: str) -> str:

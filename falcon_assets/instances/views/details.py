@@ -79,7 +79,7 @@ def instance_details(
 
 @dataclass(frozen=True)
 class Subject:
-    """An instance; ``workload`` is None for those of feeds, ``name`` of a replication ``FEED from CLUSTER``."""
+    """An instance; ``workload`` is None for those of feeds, ``name`` of a replication is ``FEED from CLUSTER``."""
 
     name: str
     cluster: str
@@ -89,9 +89,7 @@ class Subject:
 
     @property
     def kind(self) -> str:
-        if self.workload is None:
-            return "feed"
-        return "replication" if isinstance(self.entity, Feed) else "process"
+        return self.workload.kind if self.workload else "feed"
 
     def __str__(self) -> str:
         return f"{self.name} {format_instant(self.instance)} on {self.cluster}"

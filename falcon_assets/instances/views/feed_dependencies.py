@@ -12,7 +12,6 @@ from falcon_assets.errors import UnknownEntityError
 from falcon_assets.instances.store.consumed import Reading, readings
 from falcon_assets.instances.store.instance_pages import Key
 from falcon_assets.instances.store.process_rows import PROCESS_ROWS
-from falcon_assets.instances.views.asked import kind_of_workload
 from falcon_assets.instances.views.feed_writers import writers_of
 from falcon_assets.instances.views.listing import instance_status
 from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
@@ -35,7 +34,7 @@ class FutureReads:
     def as_data(self) -> dict[str, Any]:
         return {
             "entity": self.workload.name,
-            "kind": kind_of_workload(self.workload),
+            "kind": self.workload.kind,
             "cluster": self.workload.cluster,
             "input": self.input,
             "number": None if self.nominals is None else len(self.nominals),
@@ -57,7 +56,7 @@ class FeedInstanceDependencies:
         writers = [
             {
                 "entity": workload.name,
-                "kind": kind_of_workload(workload),
+                "kind": workload.kind,
                 "cluster": workload.cluster,
                 "instance": format_instant(nominal),
                 "state": state.value,

@@ -17,7 +17,7 @@ from falcon_assets.errors import UnknownInstanceError
 from falcon_assets.instances.store.instance_pages import FEED_ROWS, InstanceRows, Key
 from falcon_assets.instances.store.process_rows import PROCESS_ROWS
 from falcon_assets.instances.store.reruns import requests_at
-from falcon_assets.instances.views.asked import asked_for, kind_of_workload
+from falcon_assets.instances.views.asked import asked_for
 from falcon_assets.instances.views.due import Asked, counted, in_order, without_rows
 from falcon_assets.instances.views.feed_listing import feed_instances
 from falcon_assets.instances.views.instance_definition import definition_of, versions_for
@@ -237,7 +237,7 @@ def process_info(
 ) -> InstanceInfo:
     """``again`` is the rerun that the instance waits for, regardless of the record; ``reason`` None: as recorded."""
     entity, cluster, nominal = key
-    kind = kind_of_workload(workload)
+    kind = workload.kind
     waits, latest = again is not None, again is not None and again.use_latest
     definition = definition_of(workload, nominal, record, versions, waits=waits, use_latest=latest)
     if record is None:

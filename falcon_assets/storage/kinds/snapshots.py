@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 
-from falcon_assets.errors import StorageError
+from falcon_assets.errors import BeingWrittenError, StorageError
 from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.snapshots import not_refreshed, refresh_time
 from falcon_assets.storage.instances.instance_files import Listing
 from falcon_assets.storage.kinds.storage_kind import StorageKind
+from falcon_assets.storage.output_target import output_target
 
 
 def snapshot_listing(kind: StorageKind, feed: Feed, path: str) -> Listing | None:
@@ -36,6 +39,15 @@ def is_there(kind: StorageKind, feed: Feed, instance: datetime, path: str, clock
         return kind.is_available(feed, path)
     refreshed = refreshed_at(kind, feed, path, clock)
     return refreshed is not None and refreshed >= instance
+
+
+def is_there_repaired(kind: StorageKind, feed: Feed, instance: datetime, path: str, clock: Clock | None) -> bool:
+    """As :func:`is_there`, after putting back what a killed publication left out of its place."""
+    if is_there(kind, feed, instance, path, clock):
+        return True
+    with suppress(BeingWrittenError):  # it is in its place in a moment
+        kind.repair(f"{feed.name} {format_instant(instance)}", output_target(feed, instance, path))
+    return is_there(kind, feed, instance, path, clock)
 
 
 def why_not_there(

@@ -132,6 +132,12 @@ class StorageKind(ABC):
         drops what was not committed. ``staging`` is for writing, if Spark cannot reach the store.
         """
 
+    def repair(self, key: str, output: OutputTarget) -> None:  # noqa: B027 - a store may switch in one step
+        """Puts an instance back that a killed publication left between its old and its new version.
+
+        Raises BeingWrittenError if it is being published.
+        """
+
     @abstractmethod
     def source_files(self, path: str, flag: str | None, left_out: Callable[[str], bool]) -> SourceFiles | None: ...
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
+from falcon_assets.features.compaction.assets import CompactionAssets
 from falcon_assets.features.replication.assets import ReplicationAssets
 from falcon_assets.features.replication.run import Copying
 from falcon_assets.history.mapping import asset_keys as names
@@ -44,10 +45,12 @@ def definitions_of(
     recording = DefinitionRecording(store.root, settings)
     computed = ProcessAssets(store, settings, partitions, recording, options.op)
     copied = ReplicationAssets(store, settings, partitions, recording, options.op, copying)
+    compacted = CompactionAssets(store, settings, partitions, recording, options.op)
     all_assets: list[dg.AssetsDefinition | dg.AssetSpec] = [
         *_external_feeds(store),
         *map(computed.build, store.process_workloads),
         *map(copied.build, filter(None, store.replications.values())),
+        *map(compacted.build, store.compactions),
     ]
     resources = spark_resources(store.clusters.values(), settings.home, settings.environ)
     store, assets = options.applied(store, all_assets, resources)

@@ -27,6 +27,7 @@ from contextlib import suppress
 from falcon_assets.errors import BeingWrittenError, StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
+from falcon_assets.storage.instances.instance_files import list_instance
 from falcon_assets.storage.kinds.renaming.kept_versions import KeptVersions
 from falcon_assets.storage.kinds.renaming.set_aside import replaced
 from falcon_assets.storage.output_target import OutputTarget
@@ -121,6 +122,7 @@ class OutputSwap:
             self._note_version(sealed, version)
             with suppress(FileNotFoundError):
                 self._files.move(self.final, f"{sealed}/old")
+                self._require_expected(f"{sealed}/old")  # nobody adds to it any more
             self._bring(f"{sealed}/ready", self.final)
         except BaseException as error:
             self._restore(sealed)
@@ -132,6 +134,11 @@ class OutputSwap:
             again = self._versions.place(self._versions.name(self.target.keeps, version.version))
             if self._fs.lexists(again):
                 self._replaced.take(again)
+
+    def _require_expected(self, old: str) -> None:
+        expected = self.target.replaces
+        if expected and list_instance(self._store, old[len(self._root) :], self.target.flag).signature != expected:
+            raise self._error("it was written meanwhile")
 
     def _bring(self, path: str, place: str) -> None:
         """Moves it, and makes the folder for it: retention may be removing an empty one at that moment."""

@@ -43,6 +43,9 @@ class RenamingStorage(FileStorage):
     ) -> AbstractContextManager[InstancePublication]:
         return RenamePublication(self.store, key, outputs)
 
+    def repair(self, key: str, output: OutputTarget) -> None:
+        RenamePublication.recover(self.store, key, output)
+
     def copy_target(self, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> CopyTarget:
         self.store.require_root(claims=True)
         kind = MountedCopyTarget if self._has_locks else RenamingCopyTarget

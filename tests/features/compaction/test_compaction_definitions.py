@@ -1,0 +1,69 @@
+"""What feeds declare of compaction: what is refused, where, and in which words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from falcon_assets.catalog.store import load_entities
+from tests.catalog.definition_files import FILES, problems, write
+
+DELAYS = "name: delays\n"
+
+
+def with_compaction(compact: str, more: str = "") -> dict[str, str]:
+    feeds = FILES["feeds.yaml"].replace(DELAYS, f"{DELAYS}{more}compact: {compact}\n")
+    return {**FILES, "feeds.yaml": feeds}
+
+
+@pytest.mark.parametrize(
+    ("compact", "more"),
+    [
+        ("{}", ""),
+        (
+            "{sort: [user_id, at], target_file_size: 1GB, when: complete, late_files: 3, replaces: true, parallel: 4}",
+            "",
+        ),
+        ("{sort: [id]}", "format: orc\n"),
+        ("{sort: [n]}", 'format: csv\nschema: "n decimal(10,2), address struct<a: int>"\noptions: {header: "true"}\n'),
+        ("{sort: [value]}", "format: text\n"),
+    ],
+)
+def test_right_ones_have_no_problem(tmp_path: Path, compact: str, more: str) -> None:
+    write(tmp_path, with_compaction(compact, more))
+    store = load_entities(tmp_path)
+    assert [one.name for one in store.compactions_of("delays")] == ["delays compaction"] * len(store.compactions)
+    assert store.compactions
+
+
+@pytest.mark.parametrize(
+    ("compact", "more", "said"),
+    [
+        ("{target_file_size: 256}", "", '256 is not a text: write "256" in quotes'),
+        ("{target_file_size: 256MiB}", "", "'256MiB' is not legal: write a number with KB, MB or GB, like 256MB"),
+        ("{late_files: -1}", "", "-1 is not legal: 0 or more"),
+        (
+            "{}",
+            "format: avro\n",
+            "files of the format avro cannot be compacted; those can be: parquet, orc, csv, json, text",
+        ),
+        (
+            "{sort: [id]}",
+            "format: json\n",
+            "the schema of the feed has no column 'id': json is sorted by the types that `schema` declares",
+        ),
+        ("{sort: [a]}", 'format: json\nschema: "a array<int>"\n', "column 'a' is array, by which json is not sorted"),
+        ("{sort: [x]}", "format: text\n", "the only column of text is value, and not x"),
+        (
+            "{}",
+            'format: json\noptions: {multiLine: "true"}\n',
+            "files with the option multiLine (rows of several lines) cannot be compacted",
+        ),
+    ],
+)
+def test_wrong_ones_are_refused_with_their_line(tmp_path: Path, compact: str, more: str, said: str) -> None:
+    write(tmp_path, with_compaction(compact, more))
+    (found,) = problems(tmp_path, with_compaction(compact, more))
+    assert said in found
+    assert "feeds.yaml:" in found

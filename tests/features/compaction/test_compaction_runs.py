@@ -1,0 +1,99 @@
+"""Compaction as a workload: started when an instance is there, again for late files, and unnoticed by readers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import dagster as dg
+import pyarrow.parquet as pq
+import pytest
+
+from falcon_assets.catalog.store import load_entities
+from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.instances.coordination.coordinator import Coordinator
+from falcon_assets.settings import Settings
+from tests.features.compaction.compaction_world import clicks, folder, land, names, row_of, stale, state, users
+from tests.orchestration.replication_world import ReplicationWorld
+
+COMPACTION, COPY = "clicks compaction", "clicks from east"
+
+
+@pytest.fixture(scope="module")
+def world(
+    settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Any]
+) -> Iterator[ReplicationWorld]:
+    root = write_entities(clicks("target_file_size: 1MB, late_files: 1"))
+    yield ReplicationWorld(load_entities(root), settings, instance, open_ledger(settings, instance))
+
+
+def test_an_instance_is_compacted_when_it_is_there(world: ReplicationWorld) -> None:
+    land(world, a=[5, 3], b=[4, 1], c=[2])
+    assert sorted(world.step("01:00", "clicks")) == [
+        "clicks compaction on east, 2013-01-01T01:00Z, attempt 1",
+        "clicks from east on west, 2013-01-01T01:00Z, attempt 1",
+    ]
+    assert users(folder(world)) == [1, 2, 3, 4, 5]
+    assert len(names(folder(world))) == 1
+    assert (folder(world) / "_SUCCESS").exists()
+    assert state(world, COMPACTION) == ("SUCCEEDED", 1)
+    *_, last = world.published("east", "clicks", 1)
+    first = world.published("east", "clicks", 1)[0]
+    assert (last.process, last.records, last.files, last.same_rows_as) == (COMPACTION, 5, 1, first.version)
+
+
+def test_nobody_who_read_what_was_there_before_runs_again(world: ReplicationWorld) -> None:
+    assert stale(world) == []
+    assert world.step("01:30", "clicks") == []
+    before, now = world.published("east", "clicks", 1)[0], row_of(world)
+    assert now.version != before.version
+    assert now.same_rows == before.version
+    assert users(folder(world, cluster="west")) != []
+
+
+def test_few_late_files_are_left_and_more_are_compacted_with_the_rest(world: ReplicationWorld) -> None:
+    land(world, d=[0])
+    world.collect("01:40")
+    assert stale(world) == [(COMPACTION, 1), (COPY, 1)]
+    assert world.step("01:40", "clicks", "east") == []
+    land(world, e=[9])
+    assert world.step("01:45", "clicks", "east") == ["clicks compaction on east, 2013-01-01T01:00Z, attempt 2"]
+    assert users(folder(world)) == [0, 1, 2, 3, 4, 5, 9]
+    assert len(names(folder(world))) == 1
+    assert stale(world) == [(COPY, 1)]
+
+
+def test_late_files_are_copied_once(world: ReplicationWorld) -> None:
+    assert world.step("05:00", "clicks") == ["clicks from east on west, 2013-01-01T01:00Z, attempt 2"]
+    assert sorted(users(folder(world, cluster="west"))) == [0, 1, 2, 3, 4, 5, 9]
+    assert stale(world) == []
+    assert world.step("05:30", "clicks") == []
+
+
+def test_a_rebuilt_ledger_says_the_same(world: ReplicationWorld) -> None:
+    before = world.everything()
+    world.ledger.rebuild()
+    assert world.everything() == before
+
+
+def test_the_columns_that_only_some_files_have_are_kept(world: ReplicationWorld) -> None:
+    land(world, 2, a=[2])
+    other = pq.read_table(folder(world, 2) / "a.parquet").rename_columns(["user_id", "new"])
+    pq.write_table(other, folder(world, 2) / "b.parquet")
+    world.step("02:00", "clicks", "east")
+    (name,) = names(folder(world, 2))
+    assert pq.read_table(folder(world, 2) / name).to_pylist() == [
+        {"user_id": 2, "from": "a", "new": None},
+        {"user_id": 2, "from": None, "new": "a"},
+    ]
+
+
+def test_what_cannot_be_compacted_stays_and_says_why(world: ReplicationWorld) -> None:
+    land(world, 3, a=[2])
+    (folder(world, 3) / "b.parquet").write_text("damaged")
+    world.collect("03:00")
+    coordinator = Coordinator(world.store, world.at("03:00"), world.chosen("clicks", "east"))
+    (run,) = coordinator.decide(world.ledger).runs
+    assert not world.execute(run, "03:00").success
+    assert state(world, COMPACTION, 3) == ("FAILED", 1)
+    assert names(folder(world, 3)) == ["a.parquet", "b.parquet"]
