@@ -52,9 +52,13 @@ class Workload(ABC):
     retry: Retry
     late: LateProcess | None
 
-    kind: ClassVar[Literal["process", "replication", "compaction"]]
     shares_assets: ClassVar[bool] = False
     """Whether other workloads fill some partitions of its assets, for which this one has no instance."""
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """``process``, ``replication`` or ``compaction``."""
 
     @property
     @abstractmethod
