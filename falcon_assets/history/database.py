@@ -15,10 +15,12 @@ from sqlalchemy import (
     ARRAY,
     ColumnElement,
     Connection,
+    DateTime,
     Engine,
     Table,
     TableClause,
     TableValuedAlias,
+    Text,
     cast,
     func,
     literal,
@@ -200,6 +202,7 @@ def wrong_revision(found: str) -> tuple[str, str]:
 T = TypeVar("T")
 _Record = TypeVar("_Record")
 _CHUNK = 1000
+TEXT, INSTANT = Text(), DateTime(timezone=True)
 
 
 def of_row(kind: type[_Record], row: Any, **converted: Any) -> _Record:
@@ -226,23 +229,24 @@ def upsert(
 
 
 def rows_of(table: Table, columns: Mapping[str, Sequence[Any]]) -> TableValuedAlias:
-    """Returns rows of these columns, one array each, so that compiling takes constant time."""
-    return _unnested({name: (table.c[name].type, values) for name, values in columns.items()})
+    """Returns rows of these columns of a table, as :func:`unnested`."""
+    return unnested(**{name: (table.c[name].type, values) for name, values in columns.items()})
+
+
+def unnested(**columns: tuple[TypeEngine[Any], Iterable[Any]]) -> TableValuedAlias:
+    """Returns rows of these columns, one array each: VALUES would be compiled anew for each number of rows."""
+    types = {name: ARRAY(of, dimensions=1) for name, (of, _) in columns.items()}
+    arrays = [cast(literal(list(values), types[name]), types[name]) for name, (_, values) in columns.items()]
+    return func.unnest(*arrays).table_valued(*columns).render_derived(name="given")
 
 
 def among(columns: Sequence[ColumnElement[Any]], keys: Sequence[Sequence[Any]]) -> ColumnElement[bool]:
     """Whether the columns have the values of one of the keys; compiling takes constant time."""
     given = {f"key_{at}": (column.type, [key[at] for key in keys]) for at, column in enumerate(columns)}
-    return tuple_(*columns).in_(select(*_unnested(given).c))
+    return tuple_(*columns).in_(select(*unnested(**given).c))
 
 
 def parts(items: Collection[T], size: int = _CHUNK) -> Iterable[list[T]]:
     rest = iter(items)
     while part := list(islice(rest, size)):
         yield part
-
-
-def _unnested(columns: Mapping[str, tuple[TypeEngine[Any], Sequence[Any]]]) -> TableValuedAlias:
-    types = {name: ARRAY(of, dimensions=1) for name, (of, _) in columns.items()}
-    arrays = [cast(literal(list(values), types[name]), types[name]) for name, (_, values) in columns.items()]
-    return func.unnest(*arrays).table_valued(*columns).render_derived(name="given")

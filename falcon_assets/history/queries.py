@@ -7,19 +7,13 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from sqlalchemy import (
-    ARRAY,
     Column,
-    ColumnElement,
     Connection,
-    DateTime,
     Integer,
     TableClause,
-    TableValuedAlias,
-    Text,
     and_,
     exists,
     func,
-    literal,
     or_,
     select,
     text,
@@ -27,14 +21,13 @@ from sqlalchemy import (
     union_all,
 )
 
-from falcon_assets.history.database import upsert
+from falcon_assets.history.database import INSTANT, TEXT, unnested, upsert
 from falcon_assets.history.folding.fold import record_of
 from falcon_assets.history.tables import COLLECTED, FEED_INSTANCES, OPEN, PROCESS_INSTANCES, PROGRESS
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
 
 Name: TypeAlias = tuple[str, str]
 
-_INSTANT = DateTime(timezone=True)
 _OPEN_STATES = (InstanceState.RUNNING, InstanceState.WAITING, InstanceState.SUSPENDED)
 
 
@@ -92,7 +85,7 @@ def seen(connection: Connection, cluster: str, since: Mapping[str, datetime]) ->
     """
     if not since:
         return {}
-    asked = _asked(feed=_texts(since), since=_instants(since.values()))
+    asked = unnested(feed=(TEXT, since), since=(INSTANT, since.values()))
     table = FEED_INSTANCES.c
     own = and_(table.cluster == cluster, table.feed == asked.c.feed, table.state == FeedState.AVAILABLE.value)
     young = or_(table.seen_at > asked.c.since, table.instance > asked.c.since)
@@ -117,9 +110,7 @@ def records(
     if not open_from:
         return {}
     tried = [(attempts or {}).get(process, 0) for process in open_from]
-    asked = _asked(
-        process=_texts(open_from), first=_instants(open_from.values()), attempts=literal(tried, ARRAY(Integer))
-    )
+    asked = unnested(process=(TEXT, open_from), first=(INSTANT, open_from.values()), attempts=(Integer(), tried))
     table = PROCESS_INSTANCES.c
     own = and_(table.cluster == cluster, table.process == asked.c.process)
     is_open_state = table.state.in_([state.value for state in _OPEN_STATES])
@@ -210,7 +201,7 @@ def _within_spans(
 ) -> Iterable[Sequence[Any]]:
     clusters, feeds = zip(*spans, strict=True)
     first, last = zip(*spans.values(), strict=True)
-    asked = _asked(cluster=_texts(clusters), feed=_texts(feeds), first=_instants(first), last=_instants(last))
+    asked = unnested(cluster=(TEXT, clusters), feed=(TEXT, feeds), first=(INSTANT, first), last=(INSTANT, last))
     table = FEED_INSTANCES.c
     values = (
         select(*(func.array_agg(column).label(column.name) for column in columns))
@@ -223,19 +214,6 @@ def _within_spans(
         .lateral("found")
     )
     return connection.execute(select(asked.c.cluster, asked.c.feed, *values.c).join_from(asked, values, true())).all()
-
-
-def _asked(**columns: ColumnElement[Any]) -> TableValuedAlias:
-    """Rows from arrays: SQLAlchemy would compile VALUES anew in every tick, row by row."""
-    return func.unnest(*columns.values()).table_valued(*columns).render_derived(name="asked")
-
-
-def _texts(items: Iterable[str]) -> ColumnElement[Any]:
-    return literal(list(items), ARRAY(Text))
-
-
-def _instants(items: Iterable[datetime]) -> ColumnElement[Any]:
-    return literal(list(items), ARRAY(_INSTANT))
 
 
 def counts(connection: Connection, run_id: str) -> dict[InstanceState, int]:

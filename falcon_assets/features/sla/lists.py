@@ -8,16 +8,12 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from sqlalchemy import (
-    ARRAY,
     ColumnElement,
     Connection,
-    DateTime,
-    Text,
     TextClause,
     and_,
     case,
     func,
-    literal,
     or_,
     select,
     text,
@@ -25,6 +21,7 @@ from sqlalchemy import (
 )
 
 from falcon_assets.features.sla.store import BreachState
+from falcon_assets.history.database import rows_of
 from falcon_assets.history.tables import SLA_BREACHES, SLA_EVALUATIONS
 from falcon_assets.model.instant import Instant
 from falcon_assets.model.sla import SlaLevel
@@ -96,11 +93,7 @@ def breaches_of(connection: Connection, instances: Sequence[InstanceKey]) -> dic
     if not instances:
         return {}
     columns = dict(zip(_INSTANCE, zip(*instances, strict=True), strict=True))
-    arrays = {
-        name: literal(list(values), ARRAY(DateTime(timezone=True) if name == "instance" else Text))
-        for name, values in columns.items()
-    }
-    asked = func.unnest(*arrays.values()).table_valued(*arrays).render_derived(name="asked")
+    asked = rows_of(SLA_BREACHES, columns)
     own = and_(*(_TABLE[name] == asked.c[name] for name in _INSTANCE))
     statement = select(SLA_BREACHES).join_from(asked, SLA_BREACHES, own).order_by(_TABLE.deadline, _TABLE.level)
     found: dict[InstanceKey, tuple[BreachRow, ...]] = {}

@@ -10,18 +10,14 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 from sqlalchemy import (
-    ARRAY,
     ColumnElement,
     Connection,
-    DateTime,
+    Integer,
     Select,
     Table,
-    TableValuedAlias,
-    Text,
     and_,
     delete,
     func,
-    literal,
     select,
     text,
     true,
@@ -30,7 +26,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import insert
 
 from falcon_assets.features.sla.rules import Breach, Known
-from falcon_assets.history.database import parts, upsert
+from falcon_assets.history.database import INSTANT, TEXT, parts, rows_of, unnested, upsert
 from falcon_assets.history.folding.totals import add_breaches
 from falcon_assets.history.tables import (
     FEED_INSTANCES,
@@ -132,15 +128,13 @@ def _within(
     """Yields for each span the values of its instances; the first column is the instance."""
     if not spans:
         return
-    numbers = {number: span.key for number, span in enumerate(spans)}
-    instants = ARRAY(DateTime(timezone=True))
-    asked = func.unnest(
-        literal([span.key[1] for span in spans], ARRAY(Text)),
-        literal([span.key[2] for span in spans], ARRAY(Text)),
-        literal([span.first for span in spans], instants),
-        literal([span.last for span in spans], instants),
-    ).table_valued("entity", "cluster", "first", "last", with_ordinality="number")
-    asked = asked.render_derived(name="asked")
+    asked = unnested(
+        entity=(TEXT, [span.key[1] for span in spans]),
+        cluster=(TEXT, [span.key[2] for span in spans]),
+        first=(INSTANT, [span.first for span in spans]),
+        last=(INSTANT, [span.last for span in spans]),
+        number=(Integer(), range(len(spans))),
+    )
     own = and_(
         table.c[name] == asked.c.entity,
         table.c.cluster == asked.c.cluster,
@@ -150,7 +144,7 @@ def _within(
     found = values.where(own).lateral("found")
     for number, *arrays in connection.execute(select(asked.c.number, *found.c).join_from(asked, found, true())):
         if arrays[0]:
-            yield numbers[number - 1], zip(*arrays, strict=True)
+            yield spans[number].key, zip(*arrays, strict=True)
 
 
 BreachKey: TypeAlias = tuple[str, str, str, str, datetime]
@@ -193,15 +187,15 @@ def record_breaches(connection: Connection, found: Sequence[Breach], now: dateti
     for part in parts(found, _CHUNK):
         columns = [*zip(*(one.deadline.key for one in part), strict=True)]
         states = [(BreachState.OPEN if one.met_at is None else BreachState.MET).value for one in part]
-        texts = dict(zip((*_KEY[:4], "state"), (*columns, states), strict=True))
-        instants: dict[str, Sequence[Any]] = {
+        values: dict[str, Sequence[Any]] = {
+            **dict(zip((*_KEY[:4], "state"), (*columns, states), strict=True)),
             "instance": [one.instance for one in part],
             "deadline": [one.at for one in part],
             "recorded_at": [now] * len(part),
             "cleared_at": [one.met_at for one in part],
         }
-        rows = _rows(texts, instants)
-        statement = insert(SLA_BREACHES).from_select([*texts, *instants], select(rows)).on_conflict_do_nothing()
+        rows = rows_of(SLA_BREACHES, values)
+        statement = insert(SLA_BREACHES).from_select([*values], select(rows)).on_conflict_do_nothing()
         new = connection.execute(statement.returning(*(SLA_BREACHES.c[name] for name in _KEY[:-1]))).all()
         add_breaches(connection, Counter((row[0], row[1], row[2], row[3]) for row in new))
         count += len(new)
@@ -252,18 +246,12 @@ def open_instances(connection: Connection, cluster: str) -> dict[DeadlineKey, li
 
 def clear_breaches(connection: Connection, cleared: Sequence[Cleared]) -> None:
     for part in parts(cleared, _CHUNK):
-        columns = [*zip(*(one.key for one in part), strict=True)]
-        texts = dict(zip((*_KEY[:4], "state"), (*columns[:4], [one.state.value for one in part]), strict=True))
-        gone = _rows(texts, {"instance": columns[4], "at": [one.at for one in part]})
+        columns: dict[str, Sequence[Any]] = {
+            **dict(zip(_KEY, zip(*(one.key for one in part), strict=True), strict=True)),
+            "state": [one.state.value for one in part],
+            "cleared_at": [one.at for one in part],
+        }
+        gone = rows_of(SLA_BREACHES, columns)
         same = and_(*(SLA_BREACHES.c[name] == gone.c[name] for name in _KEY))
-        values = {"state": gone.c.state, "cleared_at": gone.c.at}
+        values = {"state": gone.c.state, "cleared_at": gone.c.cleared_at}
         connection.execute(update(SLA_BREACHES).values(values).where(same, _IS_OPEN))
-
-
-def _rows(texts: Mapping[str, Sequence[Any]], instants: Mapping[str, Sequence[Any]]) -> TableValuedAlias:
-    """Builds rows from arrays: VALUES would be compiled again for each number of them."""
-    columns: dict[str, ColumnElement[Any]] = {
-        **{name: literal(list(values), ARRAY(Text)) for name, values in texts.items()},
-        **{name: literal(list(values), ARRAY(DateTime(timezone=True))) for name, values in instants.items()},
-    }
-    return func.unnest(*columns.values()).table_valued(*columns).render_derived(name="given")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import ARRAY, ColumnElement, Connection, Numeric, Table, Text, delete, func, literal, select, text
+from sqlalchemy import Connection, Table, delete, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
-from falcon_assets.history.database import among, parts
+from falcon_assets.history.database import among, parts, rows_of
 from falcon_assets.history.folding.reduce import Rows
 from falcon_assets.history.tables import SLA_BREACHES, SLA_TOTALS, TOTALS
 from falcon_assets.history.tables.ledger_rows import TotalKey
@@ -56,13 +56,9 @@ def _add(connection: Connection, table: Table, added: Mapping[TotalKey, int]) ->
     keys = sorted(key for key in added if added[key])
     if not keys:
         return
-    # Rows of arrays: VALUES would be compiled anew for each number of them.
-    columns: dict[str, ColumnElement[Any]] = {
-        name: literal(list(values), ARRAY(Text)) for name, values in zip(names, zip(*keys, strict=True), strict=True)
-    }
-    columns[number] = literal([added[key] for key in keys], ARRAY(Numeric))
-    given = func.unnest(*columns.values()).table_valued(*columns).render_derived(name="given")
-    statement = insert(table).from_select([*columns], select(given))
+    columns = dict(zip(names, zip(*keys, strict=True), strict=True))
+    given = rows_of(table, {**columns, number: [added[key] for key in keys]})
+    statement = insert(table).from_select([*names, number], select(given))
     total = table.c[number] + statement.excluded[number]
     connection.execute(statement.on_conflict_do_update(index_elements=names, set_={number: total}))
 

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ARRAY, ColumnElement, Connection, TableValuedAlias, Text, and_, func, literal, select
+from sqlalchemy import ColumnElement, Connection, TableValuedAlias, and_, func, select
 
-from falcon_assets.history.database import among, parts
+from falcon_assets.history.database import among, parts, rows_of
 from falcon_assets.history.folding.fold import record_of
 from falcon_assets.history.tables import CONSUMED, DATA_VERSIONS, FEED_INSTANCES, PROCESS_INSTANCES
 from falcon_assets.history.tables.instances import has_other_rows
@@ -179,9 +179,8 @@ def _newest(
 
 
 def _asked(late_inputs: LateInputs) -> TableValuedAlias:
-    """Rows of arrays: VALUES would be compiled anew for each query, row by row."""
-    arrays = (literal(list(items), ARRAY(Text)) for items in zip(*sorted(late_inputs), strict=True))
-    return func.unnest(*arrays).table_valued("cluster", "process", "input").render_derived(name="asked")
+    clusters, processes, inputs = zip(*sorted(late_inputs), strict=True)
+    return rows_of(CONSUMED, {"cluster": clusters, "process": processes, "input": inputs})
 
 
 def _late_input(asked: TableValuedAlias) -> ColumnElement[bool]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, Connection, DateTime, Text, and_, case, func, literal, select, true
+from sqlalchemy import Connection, and_, case, func, literal, select, true
 
 from falcon_assets.history.database import rows_of
 from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, PROCESS_INSTANCES
@@ -47,12 +47,8 @@ def versions_read(connection: Connection, instances: Collection[Key]) -> dict[Ke
     if not instances:
         return {}
     entities, clusters, nominals = zip(*instances, strict=True)
-    columns = {
-        "process": literal(list(entities), ARRAY(Text)),
-        "cluster": literal(list(clusters), ARRAY(Text)),
-        "nominal": literal(list(nominals), ARRAY(DateTime(timezone=True))),
-    }
-    asked = func.unnest(*columns.values()).table_valued(*columns).render_derived(name="asked")
+    columns = {"process": entities, "cluster": clusters, "nominal": nominals}
+    asked = rows_of(CONSUMED, columns)
     own = and_(*(_READ[name] == asked.c[name] for name in columns))
     statement = select(_READ.process, _READ.cluster, _READ.nominal, _READ.version).join_from(asked, CONSUMED, own)
     return {

@@ -9,22 +9,20 @@ from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from sqlalchemy import (
-    ARRAY,
     Column,
     ColumnElement,
     Connection,
-    DateTime,
     Interval,
     Table,
     TableValuedAlias,
-    Text,
     and_,
     func,
-    literal,
     select,
     true,
 )
+from sqlalchemy.types import TypeEngine
 
+from falcon_assets.history.database import INSTANT, TEXT, unnested
 from falcon_assets.history.folding.fold import feed_row_of
 from falcon_assets.history.tables import FEED_INSTANCES
 from falcon_assets.planning.instance_record import FeedState
@@ -124,8 +122,7 @@ class InstanceRows(Generic[State, Row]):
         if not keys:
             return {}
         entities, clusters, instants = zip(*keys, strict=True)
-        columns = {"entity": _texts(entities), "cluster": _texts(clusters), "instant": _instants(instants)}
-        asked = func.unnest(*columns.values()).table_valued(*columns).render_derived(name="asked")
+        asked = unnested(entity=(TEXT, entities), cluster=(TEXT, clusters), instant=(INSTANT, instants))
         own = and_(self._is(asked), self.instant == asked.c.instant)
         found = select(self.table).where(own).lateral("found")
         statement = select(found).select_from(asked.join(found, true()))
@@ -190,25 +187,17 @@ def asked_rows(
 ) -> TableValuedAlias:
     """A row for each span and state: the index on states has one state after the other."""
     pairs = [(span, state) for span in spans for state in (states if states is not None else (None,))]
-    columns = {
-        "entity": _texts(one.entity for one, _ in pairs),
-        "cluster": _texts(one.cluster for one, _ in pairs),
-        "first": _instants(one.first for one, _ in pairs),
-        "last": _instants(one.last for one, _ in pairs),
+    columns: dict[str, tuple[TypeEngine[Any], Iterable[Any]]] = {
+        "entity": (TEXT, [one.entity for one, _ in pairs]),
+        "cluster": (TEXT, [one.cluster for one, _ in pairs]),
+        "first": (INSTANT, [one.first for one, _ in pairs]),
+        "last": (INSTANT, [one.last for one, _ in pairs]),
     }
     if states is not None:
-        columns["state"] = _texts(state.value for _, state in pairs if state is not None)
+        columns["state"] = TEXT, [state.value for _, state in pairs if state is not None]
     if steps is not None:
         own = [steps.get((one.entity, one.cluster)) for one, _ in pairs]
-        columns["first_step"] = _instants(one and one.first for one in own)
-        columns["last_step"] = _instants(one and one.last for one in own)
-        columns["step"] = literal([one and one.length for one in own], ARRAY(Interval))
-    return func.unnest(*columns.values()).table_valued(*columns).render_derived(name="asked")
-
-
-def _texts(items: Iterable[str]) -> ColumnElement[Any]:
-    return literal(list(items), ARRAY(Text))
-
-
-def _instants(items: Iterable[datetime | None]) -> ColumnElement[Any]:
-    return literal(list(items), ARRAY(DateTime(timezone=True)))
+        columns["first_step"] = INSTANT, [one and one.first for one in own]
+        columns["last_step"] = INSTANT, [one and one.last for one in own]
+        columns["step"] = Interval(), [one and one.length for one in own]
+    return unnested(**columns)
