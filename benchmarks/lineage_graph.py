@@ -21,7 +21,7 @@ from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.folding.fold import fold
 from falcon_assets.history.tables import DATA_VERSIONS, FOLD, VERSION_EDGES
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.operations.auditing import PlainRequest
+from falcon_assets.operations.audit import PlainRequest
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.planning.instance_record import InstanceState
 

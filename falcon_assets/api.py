@@ -41,8 +41,7 @@ from falcon_assets.instances.views.details import instance_details
 from falcon_assets.instances.views.listing import instance_status, list_instances, summarize_instances
 from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.operations.audit import list_audit
-from falcon_assets.operations.auditing import PlainRequest
+from falcon_assets.operations.audit import PlainRequest, list_audit
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.operations.operation import Operation
 from falcon_assets.operations.paging import Query

@@ -107,8 +107,8 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         webserver=_webserver(env.get("FALCON_WEBSERVER_URL")),
         clock=_clock(env.get("FALCON_CLOCK"), home, database_name(env.get("FALCON_DATABASE_URL"))),
         user=os_user(),
-        superusers=_names(env.get("FALCON_SUPERUSERS")),
-        proxy_users=_names(env.get("FALCON_PROXY_USERS")),
+        superusers=frozenset(_listed(env.get("FALCON_SUPERUSERS"))),
+        proxy_users=frozenset(_listed(env.get("FALCON_PROXY_USERS"))),
         jobs=_jobs(env.get("FALCON_JOBS")),
         notification=_notification(env.get("FALCON_NOTIFICATION_TO"), env.get("FALCON_NOTIFICATION_ON")),
         lineage_retention=_lineage_retention(env.get("FALCON_LINEAGE_RETENTION")),
@@ -159,10 +159,6 @@ def _jobs(text: str | None) -> frozenset[JobPower] | None:
     if wrong := [word for word in words if word not in known]:
         raise SettingsError(f"FALCON_JOBS: {wrong[0]!r} is none of {', '.join(known)}; or write {_NOTHING}")
     return frozenset(known[word] for word in words) if words else None
-
-
-def _names(text: str | None) -> frozenset[str]:
-    return frozenset(_listed(text))
 
 
 def _listed(text: str | None) -> list[str]:

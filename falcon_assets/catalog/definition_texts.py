@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -10,9 +10,9 @@ from pathlib import Path
 from falcon_assets.base.texts import without_credentials
 from falcon_assets.catalog.checks import check_all
 from falcon_assets.catalog.declared import parse_documents
-from falcon_assets.catalog.stored_tree import masked, read_tree, text_of
+from falcon_assets.catalog.stored_tree import masked, read_tree
 from falcon_assets.catalog.workflow_files import WorkflowFile, combined, declared_paths, files_at, hash_at
-from falcon_assets.catalog.yaml_files.definition_files import definition_files
+from falcon_assets.catalog.yaml_files.definition_files import definition_files, text_of
 from falcon_assets.catalog.yaml_files.secrets import may_hold_secrets
 from falcon_assets.errors import InvalidDefinitionsError
 from falcon_assets.model.entity import Key
@@ -70,13 +70,9 @@ def tree_fingerprint(root: Path, workflows: Iterable[str]) -> str:
 
 
 def _fingerprint(root: Path, contents: Mapping[Path, bytes], workflows: Mapping[str, str]) -> str:
-    def lines() -> Iterator[str]:
-        for path in sorted(contents):
-            yield f"{path.relative_to(root)}\0{sha256(_without_secrets(contents[path])).hexdigest()}"
-        for file in sorted(workflows):
-            yield f"{file}\0{workflows[file]}"
-
-    return combined(lines())
+    hashes = {path: sha256(_without_secrets(raw)).hexdigest() for path, raw in contents.items()}
+    lines = [f"{path.relative_to(root)}\0{hashes[path]}" for path in sorted(hashes)]
+    return combined([*lines, *(f"{file}\0{workflows[file]}" for file in sorted(workflows))])
 
 
 def _without_secrets(raw: bytes) -> bytes:

@@ -240,16 +240,6 @@ def load_entities(root: Path, *, strict: bool = False, programs: bool = False, h
             from falcon_assets.catalog.checking import read_checked  # noqa: PLC0415 - said above
 
             found = read_checked(root, strict=strict, programs=programs, home=home)
-        return _store(root, found)
-
-
-def _kept(root: Path, home: Path) -> CheckedEntities | None:
-    contents = read_contents(root)
-    found = None if contents is None else kept(home, root, key_of(root, contents))
-    return found if found and found.programs.are_there(root) else None
-
-
-def _store(root: Path, found: CheckedEntities) -> EntityStore:
     keep_secret(found.secrets)
     return EntityStore(
         root,
@@ -257,11 +247,17 @@ def _store(root: Path, found: CheckedEntities) -> EntityStore:
         found.feeds,
         found.processes,
         found.positions,
-        dict(found.clusters),
+        found.clusters,
         found.relations,
         found.warnings,
         found.critical,
     )
+
+
+def _kept(root: Path, home: Path) -> CheckedEntities | None:
+    contents = read_contents(root)
+    found = None if contents is None else kept(home, root, key_of(root, contents))
+    return found if found and found.programs.are_there(root) else None
 
 
 def _find(kind: str, name: str, entities: Mapping[str, T]) -> T:

@@ -11,6 +11,7 @@ from pathlib import Path
 from yaml import YAMLError
 
 from falcon_assets.base.texts import STARS, without_credentials
+from falcon_assets.catalog.yaml_files.definition_files import text_of
 from falcon_assets.catalog.yaml_files.documents import Document, Files, read_files
 from falcon_assets.catalog.yaml_files.file_text import sections
 from falcon_assets.catalog.yaml_files.secrets import may_hold_secrets, secret_properties, secret_values, spans_of
@@ -70,11 +71,6 @@ def key_of(document: Document) -> Key | None:
 
 def as_json(document: Document) -> str:
     return json.dumps(document.data, indent=2, ensure_ascii=False) + "\n"
-
-
-def text_of(raw: bytes) -> str:
-    """The file must have been read without problems."""
-    return raw.decode("utf-8-sig")
 
 
 def masked(text: str) -> str:

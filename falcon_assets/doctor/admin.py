@@ -23,7 +23,7 @@ from falcon_assets.history.database import revision
 from falcon_assets.history.overview import Overview, folded_up_to, overview
 from falcon_assets.model.store_url import canonical_url
 from falcon_assets.operations.acting import require_change
-from falcon_assets.operations.auditing import PlainRequest, audited
+from falcon_assets.operations.audit import PlainRequest, audited
 from falcon_assets.operations.data_roots import known_roots, roots_of
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Given, Operation, Result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +16,9 @@ from falcon_assets.errors import printable
 from falcon_assets.history.database import lock_in_transaction, parts, upsert
 from falcon_assets.history.tables import DEFINITION_TREES, DEFINITION_VERSIONS, ENTITY_STATUS
 from falcon_assets.model.entity import Key
+from falcon_assets.model.feed import Feed
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+from falcon_assets.planning.workloads import Workload
 
 if TYPE_CHECKING:
     from falcon_assets.catalog.definition_texts import DefinitionTexts
@@ -39,6 +42,7 @@ def version_for(nominal: datetime, scheduled_since: datetime | None, versions: S
 
 _LOCK = "falcon definition versions"
 _LOAD = "load"
+_WAITS = (InstanceState.WAITING, InstanceState.READY)
 
 
 @dataclass(frozen=True)
@@ -238,3 +242,27 @@ def versions_of(connection: Connection, entities: Collection[Key]) -> Mapping[Ke
             own = () if row.deleted else (VersionSince(row.version, row.since),)
             found[key] = EntityVersions((*before, *own), row.scheduled_since)
     return found
+
+
+def versions_for(connection: Connection, workloads: Iterable[Workload]) -> Mapping[Key, EntityVersions]:
+    """By kind and name; one statement."""
+    return versions_of(connection, sorted({(one.entity.kind, one.entity.name) for one in workloads}))
+
+
+def definition_of(
+    workload: Workload,
+    nominal: datetime,
+    record: InstanceRecord | None,
+    versions: Mapping[Key, EntityVersions],
+    *,
+    waits: bool = False,
+    use_latest: bool = False,
+) -> int | None:
+    """The version that an instance ran with last, or will run with where it waits; None: not recorded.
+
+    ``waits``: for a rerun, regardless of the record; ``use_latest``: that rerun takes the latest version.
+    """
+    if record is not None and not waits and record.state not in _WAITS:
+        return record.definition
+    known = versions.get((workload.entity.kind, workload.entity.name), EntityVersions())
+    return known.present if use_latest or isinstance(workload.entity, Feed) else known.of(nominal)

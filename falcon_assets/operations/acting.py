@@ -11,7 +11,7 @@ from typing import Protocol
 from falcon_assets.errors import DeniedError
 from falcon_assets.model.access import Principal, may_change, may_read
 from falcon_assets.model.shared import Acl
-from falcon_assets.operations.request_origin import present_actor
+from falcon_assets.operations.request_origin import ORIGIN
 from falcon_assets.settings import Settings
 
 _NAMED = 5
@@ -31,7 +31,7 @@ class Owned(Protocol):
 
 def acting(settings: Settings, actor: str | None = None) -> Principal:
     """``actor``, else the command line's, else the user; raises DeniedError where the user may not act for that one."""
-    actor = actor or present_actor()
+    actor = actor or ORIGIN.get().actor
     name = actor or settings.user
     if name != settings.user and settings.user not in settings.proxy_users:
         raise DeniedError(

@@ -5,33 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
-Origin: TypeAlias = Literal["cli", "api", "job"]
-_ORIGIN: ContextVar[Origin] = ContextVar("origin", default="api")
-_REFUSAL: ContextVar[str | None] = ContextVar("refusal", default=None)
-_ACTOR: ContextVar[str | None] = ContextVar("actor", default=None)
+Way: TypeAlias = Literal["cli", "api", "job"]
+
+
+class RequestOrigin(NamedTuple):
+    """The origin of requests in a context; ``refusal`` denies all, ``actor`` is for those that name none."""
+
+    way: Way = "api"
+    refusal: str | None = None
+    actor: str | None = None
+
+
+_OF_PROGRAMS = RequestOrigin()
+ORIGIN: ContextVar[RequestOrigin] = ContextVar("origin", default=_OF_PROGRAMS)
 
 
 @contextmanager
-def requests_from(origin: Origin, refusal: str | None = None, actor: str | None = None) -> Iterator[None]:
-    """Sets the origin of requests in this context; ``refusal`` denies all, ``actor`` is for those that name none."""
-    tokens = _ORIGIN.set(origin), _REFUSAL.set(refusal), _ACTOR.set(actor)
+def requests_from(way: Way, refusal: str | None = None, actor: str | None = None) -> Iterator[None]:
+    """Sets the origin of requests in this context."""
+    token = ORIGIN.set(RequestOrigin(way, refusal, actor))
     try:
         yield
     finally:
-        _ACTOR.reset(tokens[2])
-        _ORIGIN.reset(tokens[0])
-        _REFUSAL.reset(tokens[1])
-
-
-def present_origin() -> Origin:
-    return _ORIGIN.get()
-
-
-def present_actor() -> str | None:
-    return _ACTOR.get()
-
-
-def present_refusal() -> str | None:
-    return _REFUSAL.get()
+        ORIGIN.reset(token)

@@ -118,14 +118,12 @@ class ClusterStore:
         if ".." in steps or "\0" in relative:
             raise StorageError(f"cluster {self.cluster.name!r}: {relative!r} leaves the root {self._shown}")
         path = "/".join([self._root.rstrip("/"), *steps]) or "/"
-        if not self._contains(self.files.real(path)):
+        real = self.files.real(path)
+        if real != self._root and not real.startswith(self._root.rstrip("/") + "/"):
             raise StorageError(
                 f"cluster {self.cluster.name!r}: {relative!r} leaves the root {self._shown} by a symbolic link"
             )
         return path
-
-    def _contains(self, real: str) -> bool:
-        return real == self._root or real.startswith(self._root.rstrip("/") + "/")
 
     def url(self, relative: str) -> str:
         """Returns the URL for Spark (``file:///...``); the root may be away. Raises StorageError outside the root."""

@@ -29,7 +29,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from falcon_assets.operations.auditing import audited
+from falcon_assets.operations.audit import audited
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Change, Given, Operation, Result
 

@@ -118,6 +118,11 @@ def plain_content(path: Path) -> bytes:
     return raw
 
 
+def text_of(raw: bytes) -> str:
+    """Raises UnicodeDecodeError where the file was not read without problems."""
+    return raw.decode("utf-8-sig")
+
+
 def shown_path(path: Path) -> str:
     """Returns the path relative to the working directory if it is below it, else absolute; on one line, in UTF-8."""
     absolute = path.absolute()

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import yaml
 from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode, SequenceNode
 
-from falcon_assets.catalog.yaml_files.definition_files import definition_files, shown_path
+from falcon_assets.catalog.yaml_files.definition_files import definition_files, shown_path, text_of
 from falcon_assets.catalog.yaml_files.journal import read_between_changes
 from falcon_assets.catalog.yaml_files.secrets import (
     hide_secrets,
@@ -177,7 +177,7 @@ def read_file(path: Path, raw: bytes, files: Files) -> None:
     shown = shown_path(path)
     files.contents[path] = raw
     try:
-        text = raw.decode("utf-8-sig")
+        text = text_of(raw)
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         message = f"the file is not UTF-8: byte 0x{raw[error.start]:02x} is not legal there"

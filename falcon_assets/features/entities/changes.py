@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 from falcon_assets.base.texts import hidden
 from falcon_assets.catalog.additions import free_path, problems_of
 from falcon_assets.catalog.declared import parse_documents
-from falcon_assets.catalog.stored_tree import Stored, as_json, key_of, masked, text_of
-from falcon_assets.catalog.yaml_files.definition_files import MAX_BYTES, MAX_FILE_BYTES, MAX_FILES, shown_path
+from falcon_assets.catalog.stored_tree import Stored, as_json, key_of, masked
+from falcon_assets.catalog.yaml_files.definition_files import MAX_BYTES, MAX_FILE_BYTES, MAX_FILES, shown_path, text_of
 from falcon_assets.catalog.yaml_files.documents import Document, Files
 from falcon_assets.catalog.yaml_files.file_changes import AnyChange, FileChange, WorkflowChange
 from falcon_assets.catalog.yaml_files.file_text import UnwritableError, normalised, rewritten

@@ -31,7 +31,7 @@ from falcon_assets.features.entities.update_rules import require_allowed
 from falcon_assets.model.base import is_entity_name
 from falcon_assets.model.entity import KINDS
 from falcon_assets.operations.acting import require_change
-from falcon_assets.operations.auditing import Audit, audited
+from falcon_assets.operations.audit import Audit, audited
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.reload import reload_code_locations
 

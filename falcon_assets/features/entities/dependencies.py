@@ -10,7 +10,7 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.features.entities.listing import AnyEntity, any_named, declared_entities
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.process import Process
-from falcon_assets.operations.auditing import require_readable
+from falcon_assets.operations.audit import require_readable
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Result
 

@@ -16,7 +16,7 @@ from falcon_assets.features.entities.results import ANY_KIND, EntityChange, Requ
 from falcon_assets.model.base import LONGEST_NAME, is_entity_name
 from falcon_assets.model.entity import Key
 from falcon_assets.model.expression import nearest
-from falcon_assets.operations.auditing import require_readable
+from falcon_assets.operations.audit import require_readable
 from falcon_assets.operations.installation import Installation
 
 

@@ -22,7 +22,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from falcon_assets.model.secret_values import SECRET_KEY, is_secret
 from falcon_assets.operations.acting import acting
-from falcon_assets.operations.auditing import require_readable
+from falcon_assets.operations.audit import require_readable
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Result
 from falcon_assets.operations.paging import TAG, Fields, Page, Query, require_values, select

@@ -20,7 +20,7 @@ from falcon_assets.features.entities.versions import (
 )
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Change, Given
-from falcon_assets.operations.request_origin import present_origin
+from falcon_assets.operations.request_origin import ORIGIN
 
 
 class ChangeNamed(Change):
@@ -55,7 +55,7 @@ class ChangeDefinitions(Change):
     @property
     def request(self) -> Request:
         fields = (self.names, self.kind, self.actor, self.reason, self.dry_run, self.definitions)
-        return Request(*fields, takes_files=present_origin() != "job")
+        return Request(*fields, takes_files=ORIGIN.get().way != "job")
 
 
 class SubmitEntities(ChangeDefinitions):

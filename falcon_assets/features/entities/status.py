@@ -14,7 +14,7 @@ from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from falcon_assets.operations.acting import require_change
-from falcon_assets.operations.auditing import audited
+from falcon_assets.operations.audit import audited
 from falcon_assets.operations.installation import Installation
 
 

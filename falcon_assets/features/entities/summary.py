@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection
 
+from falcon_assets.entities.definition_versions import versions_for
 from falcon_assets.features.entities.listing import Entity, list_entities
 from falcon_assets.instances.store.instance_pages import FEED_ROWS, InstanceRows, Key
 from falcon_assets.instances.store.process_rows import PROCESS_ROWS
 from falcon_assets.instances.views.asked import asked_for
 from falcon_assets.instances.views.due import Asked
 from falcon_assets.instances.views.feed_listing import feed_instances
-from falcon_assets.instances.views.instance_definition import versions_for
 from falcon_assets.instances.views.listing import process_info, to_run_again
 from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
 from falcon_assets.operations.installation import Installation

@@ -32,7 +32,7 @@ from falcon_assets.features.entities.changes import Plan, plan_submit, plan_upda
 from falcon_assets.features.entities.changing import change
 from falcon_assets.features.entities.results import OperationResult, Request
 from falcon_assets.operations.acting import acting, require_read
-from falcon_assets.operations.auditing import require_readable
+from falcon_assets.operations.audit import require_readable
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Result
 from falcon_assets.operations.paging import Page

@@ -21,7 +21,7 @@ from falcon_assets.features.falcon_xml.feed_zones import plain_document, zone_wa
 from falcon_assets.features.falcon_xml.optional_keys import OptionalPart
 from falcon_assets.features.falcon_xml.rules import Warned
 from falcon_assets.features.falcon_xml.yaml_text import YamlText
-from falcon_assets.operations.auditing import PlainRequest, audited
+from falcon_assets.operations.audit import PlainRequest, audited
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Given, Operation, Result
 from falcon_assets.operations.reload import reload_code_locations

@@ -22,7 +22,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.operations.acting import require_read
-from falcon_assets.operations.auditing import PlainRequest, audited
+from falcon_assets.operations.audit import PlainRequest, audited
 from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Given, Operation

@@ -30,7 +30,7 @@ from falcon_assets.model.access import may_read
 from falcon_assets.model.feed import LifecycleStatus
 from falcon_assets.model.instant import Instant
 from falcon_assets.operations.acting import acting, require_change
-from falcon_assets.operations.auditing import AuditedRequest, audited
+from falcon_assets.operations.audit import AuditedRequest, audited
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Change, Given, Operation, Result
 from falcon_assets.planning.eviction import before as time_before

@@ -29,7 +29,7 @@ from falcon_assets.model.access import may_read
 from falcon_assets.model.feed import Feed, LifecycleStatus
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.acting import acting
-from falcon_assets.operations.auditing import AuditedRequest
+from falcon_assets.operations.audit import AuditedRequest
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Given, Operation, Result
 from falcon_assets.operations.paging import known_field, require_part

@@ -13,7 +13,7 @@ from falcon_assets.errors import UnknownEntityError, UnknownInstanceError, Usage
 from falcon_assets.features.lineage.store import versions_of_instance
 from falcon_assets.history.events.data_version import Version
 from falcon_assets.model.instant import Instant, format_instant, parse_instant
-from falcon_assets.operations.auditing import require_readable
+from falcon_assets.operations.audit import require_readable
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Given, Operation
 

@@ -18,7 +18,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.notification import EventKind
 from falcon_assets.model.process import Process
 from falcon_assets.operations.acting import acting
-from falcon_assets.operations.auditing import require_readable
+from falcon_assets.operations.audit import require_readable
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Given, Operation, Result
 from falcon_assets.operations.paging import ListOperation, Page, known_field, require_values

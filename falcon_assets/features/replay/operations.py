@@ -40,7 +40,7 @@ from falcon_assets.instances.store.newest_instances import newest_written
 from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.operations.acting import require_change, require_read
-from falcon_assets.operations.auditing import audited
+from falcon_assets.operations.audit import audited
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.machine import require_machine
 from falcon_assets.operations.operation import Given, Operation

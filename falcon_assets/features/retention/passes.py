@@ -14,7 +14,7 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.status import Status, statuses
 from falcon_assets.errors import FalconError, RootAwayError
 from falcon_assets.features.retention import store as evictions
-from falcon_assets.features.retention.copies import CopyVerdict, abandon_copies, remove_copies
+from falcon_assets.features.retention.copies import abandon_copies, remove_copies
 from falcon_assets.features.retention.events import EvictionEvents
 from falcon_assets.features.retention.plan import FeedPlan, RetentionPlanner, RetentionStores, is_in_table
 from falcon_assets.features.retention.store import Eviction
@@ -159,15 +159,13 @@ class RetentionPass:
             yield from self._done(ledger, feed, part, record)
 
     def _others(self, ledger: Ledger, plan: FeedPlan, record: Record) -> Iterator[tuple[str, str, FalconError | None]]:
-        for copy, error in self._copies(ledger, plan):
+        replications = self.store.replications_to(plan.feed.name, self.cluster.name)
+        files = self._stores.of(plan.feed.name)
+        for copy, error in remove_copies(ledger, replications, plan.feed, files, plan.copies):
             yield "copy", format_instant(copy.verdict.instance.nominal), error
         for version, error in self._versions(plan, record):
             kept = version.kept
             yield "version", f"{format_instant(kept.nominal)} version {kept.version}", error
-
-    def _copies(self, ledger: Ledger, plan: FeedPlan) -> Iterator[tuple[CopyVerdict, FalconError | None]]:
-        replications = self.store.replications_to(plan.feed.name, self.cluster.name)
-        return remove_copies(ledger, replications, plan.feed, self._stores.of(plan.feed.name), plan.copies)
 
     def _versions(self, plan: FeedPlan, record: Record) -> Iterator[tuple[VersionVerdict, FalconError | None]]:
         """Removes versions, then records it; after a kill in between they are planned again, as missing."""

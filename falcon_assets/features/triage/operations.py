@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from falcon_assets.catalog.store import EntityStore
+from falcon_assets.entities.definition_versions import definition_of, versions_for
 from falcon_assets.features.triage.answers import TriageAnswers
 from falcon_assets.features.triage.known import Data, Work
 from falcon_assets.features.triage.tree import Cause, by_reason, causes_of
@@ -18,9 +19,8 @@ from falcon_assets.features.triage.walk import Search
 from falcon_assets.features.triage.words import as_markdown
 from falcon_assets.history.platform.open_ledger import Ledger
 from falcon_assets.instances.views.details import find_subject
-from falcon_assets.instances.views.instance_definition import definition_of, versions_for
 from falcon_assets.model.instant import Instant, format_instant
-from falcon_assets.operations.auditing import require_readable
+from falcon_assets.operations.audit import require_readable
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Given, Operation
 from falcon_assets.planning.workloads import Workload

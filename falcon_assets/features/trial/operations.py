@@ -15,7 +15,7 @@ from falcon_assets.features.trial.run import Trial, Tried
 from falcon_assets.instances.runs.instance_run import InstanceRunner
 from falcon_assets.instances.views.details import find_subject
 from falcon_assets.model.instant import Instant
-from falcon_assets.operations.auditing import require_readable
+from falcon_assets.operations.audit import require_readable
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.machine import require_machine
 from falcon_assets.operations.operation import Given, Operation, Result

@@ -27,7 +27,7 @@ from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.operations.acting import require_change
-from falcon_assets.operations.auditing import audited, require_readable
+from falcon_assets.operations.audit import audited, require_readable
 from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Change, Given, Operation, Result

@@ -40,18 +40,24 @@ def has_tables(connection: sqlalchemy.Connection) -> bool:
     return names >= {"runs", "instance_info", "event_logs"} and not names.isdisjoint({"schedules", "jobs"})
 
 
-class _PooledRunStorage(PostgresRunStorage):
+class _Pooled:
+    """A storage on a given engine."""
+
     def __init__(self, engine: sqlalchemy.Engine, *, make_tables: bool) -> None:
-        super().__init__(_url(engine), should_autocreate_tables=make_tables)
+        url = engine.url.render_as_string(hide_password=False)
+        super().__init__(url, should_autocreate_tables=make_tables)  # type: ignore[call-arg]  # that of Dagster's class
         self._engine = engine
 
     def dispose(self) -> None:
         """Closes the connections: code servers open and dispose of an instance for every tick."""
-        super().dispose()
         self._engine.dispose()
 
 
-class _PooledScheduleStorage(PostgresScheduleStorage):
+class _PooledRunStorage(_Pooled, PostgresRunStorage):
+    pass
+
+
+class _PooledScheduleStorage(_Pooled, PostgresScheduleStorage):
     """Dagster's schedule storage on a pooled engine.
 
     Migrations once seen are remembered. Dagster's own storages of runs and events do so, but that of schedules asks up
@@ -63,8 +69,7 @@ class _PooledScheduleStorage(PostgresScheduleStorage):
 
     def __init__(self, engine: sqlalchemy.Engine, *, make_tables: bool) -> None:
         self._migrated: set[str] = set()
-        super().__init__(_url(engine), should_autocreate_tables=make_tables)
-        self._engine = engine
+        super().__init__(engine, make_tables=make_tables)
 
     def has_instigators_table(self) -> bool:
         return "instigators" in self._migrated or super().has_instigators_table()
@@ -105,7 +110,7 @@ def _without_future(state: InstigatorState) -> InstigatorState:
     return state.with_data(data._replace(**dict.fromkeys(ahead))) if data and ahead else state
 
 
-class _PooledEventLogStorage(PostgresEventLogStorage):
+class _PooledEventLogStorage(_Pooled, PostgresEventLogStorage):
     """Dagster's event log storage on a pooled engine, with the computed keys of some dynamic partitions.
 
     A runless evaluation of an asset check replaces the previous one of that partition: Dagster has a unique row for
@@ -113,13 +118,8 @@ class _PooledEventLogStorage(PostgresEventLogStorage):
     """
 
     def __init__(self, engine: sqlalchemy.Engine, computed: ComputedKeys, *, make_tables: bool) -> None:
-        super().__init__(_url(engine), should_autocreate_tables=make_tables)
-        self._engine = engine
+        super().__init__(engine, make_tables=make_tables)
         self._computed = computed
-
-    def dispose(self) -> None:
-        super().dispose()
-        self._engine.dispose()
 
     def _store_runless_asset_check_evaluation(self, event: Any, event_id: int | None) -> None:
         said, table = event.dagster_event.event_specific_data, AssetCheckExecutionsTable.c
@@ -183,10 +183,6 @@ def _target(one: AssetCheckPartitionInfo) -> int | None:
         return target
     is_of_no_run = one.latest_planned_run_id == RUNLESS_RUN_ID
     return newest if is_of_no_run or newest < one.latest_check_event_storage_id else None
-
-
-def _url(engine: sqlalchemy.Engine) -> str:
-    return engine.url.render_as_string(hide_password=False)
 
 
 class PooledStorage(DagsterStorage, ConfigurableClass):

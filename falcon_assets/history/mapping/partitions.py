@@ -67,12 +67,8 @@ def key_of(timeline: Timeline, instant: datetime) -> str:
     """Returns the partition key of an instance: ``2013-01-01T00:00Z``, or with the offset of a zone other than UTC."""
     cron = cron_of(timeline)
     if cron is None or cron.timezone == "UTC":
-        return key_of_instant(instant)
+        return format_instant(instant)
     return instant.astimezone(zone(cron.timezone)).strftime(_ZONED_KEY)
-
-
-def key_of_instant(instant: datetime) -> str:
-    return format_instant(instant)
 
 
 def instant_of_key(key: str) -> datetime | None:

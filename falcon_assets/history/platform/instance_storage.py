@@ -19,9 +19,10 @@ from falcon_assets.history.dagster_internals.partitions import partitions_exist_
 from falcon_assets.history.dagster_internals.quiet_daemon import tell_only_news
 from falcon_assets.history.dagster_internals.storage import PooledStorage, has_tables
 from falcon_assets.history.database import require_clock
-from falcon_assets.history.mapping.partitions import instant_of_key, key_of_instant, timeline_of_dynamic
+from falcon_assets.history.mapping.partitions import instant_of_key, timeline_of_dynamic
 from falcon_assets.history.platform.postgres import database_url, unreachable
 from falcon_assets.history.platform.reconnecting import wait_out_restarts
+from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.timeline import Timeline
 from falcon_assets.settings import load_settings
@@ -33,7 +34,7 @@ class _KeysUpToNow(Collection[str]):
     now: datetime
 
     def __iter__(self) -> Iterator[str]:
-        return map(key_of_instant, self.timeline.until(self.now))
+        return map(format_instant, self.timeline.until(self.now))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

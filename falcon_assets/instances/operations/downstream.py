@@ -8,12 +8,12 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
+from falcon_assets.entities.definition_versions import versions_for
 from falcon_assets.errors import ExpressionError, QueryError
 from falcon_assets.instances.operations.selection import Selected
 from falcon_assets.instances.rules.pending_reruns import FeedInstance, replaced_by
 from falcon_assets.instances.store.changed_inputs import late_readers
 from falcon_assets.instances.store.known_instances import known_instances
-from falcon_assets.instances.views.instance_definition import versions_for
 from falcon_assets.model.process import Input
 from falcon_assets.planning.input_windows import consumers
 from falcon_assets.planning.instance_record import InstanceState

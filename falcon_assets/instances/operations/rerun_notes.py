@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby, islice
 
 from sqlalchemy import Connection
 
-from falcon_assets.entities.status import Status, statuses
+from falcon_assets.entities.status import EntityStatus, Status, statuses
 from falcon_assets.errors import FalconError, count_of
 from falcon_assets.instances.coordination.cluster_reruns import ClusterReruns
 from falcon_assets.instances.coordination.cluster_snapshot import ClusterSnapshot
@@ -16,6 +16,7 @@ from falcon_assets.instances.operations.selection import Selected
 from falcon_assets.instances.rules.readiness import Readiness
 from falcon_assets.instances.rules.replaced_outputs import replaced_by
 from falcon_assets.instances.rules.waiting import InputEvicted, InputsMissing
+from falcon_assets.model.entity import Key
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.workloads import Workload
 
@@ -28,7 +29,7 @@ def rerun_notes(connection: Connection, again: Sequence[Selected], now: datetime
     notes = [note for (kind, name), one in status.items() if (note := _held(kind, name, one.status))]
     for workload, own in groupby(again, key=lambda one: one.workload):
         nominals = [one.nominal for one in islice(own, _CHECKED)]
-        notes += _in_vain(connection, workload, nominals, now)
+        notes += _in_vain(connection, workload, nominals, now, status)
     return notes
 
 
@@ -41,10 +42,15 @@ def _held(kind: str, name: str, status: Status) -> str | None:
     return None
 
 
-def _in_vain(connection: Connection, workload: Workload, nominals: Sequence[datetime], now: datetime) -> Iterator[str]:
+def _in_vain(
+    connection: Connection,
+    workload: Workload,
+    nominals: Sequence[datetime],
+    now: datetime,
+    status: Mapping[Key, EntityStatus],
+) -> Iterator[str]:
     try:
         readiness = Readiness(workload)
-        status = statuses(connection, [workload.entity], now)
         since = {workload.name: nominals[0]}
         nothing = ClusterReruns()
         snapshot = ClusterSnapshot(

@@ -35,7 +35,7 @@ from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
 from falcon_assets.model.entity import Key as Entity
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
-from falcon_assets.operations.auditing import audited
+from falcon_assets.operations.audit import audited
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.instance_record import RERUN, InstanceState, RerunRequest
 from falcon_assets.planning.process_instance import AskedProperties, require_usable, said_properties
@@ -49,11 +49,8 @@ def definition_notes(
     new: Mapping[Entity, int] = {}
     with suppress(InvalidDefinitionsError, DefinitionStoreError):  # validation says it
         new = unrecorded_versions(connection, root)
-    return [note for _, own in groupby(again, key=_process) for note in _notes(list(own), new, latest, now)]
-
-
-def _process(one: Selected) -> str:
-    return one.workload.entity.name
+    by_process = groupby(again, key=lambda one: one.workload.entity.name)
+    return [note for _, own in by_process for note in _notes(list(own), new, latest, now)]
 
 
 def _notes(own: Sequence[Selected], new: Mapping[Entity, int], latest: Collection[Key], now: datetime) -> Iterator[str]:
@@ -136,20 +133,21 @@ def rerun_instances(
     ledger, now = installation.ledger, installation.settings.now()
     query = _only_failed(request.query) if options.from_failed else request.query
     ledger.catch_up()
+    said = replace(request, reason=_why(options, request.reason))
     with (
-        audited(installation, operation_name(InstanceCommand.RERUN), _recorded(options, request)) as audit,
+        audited(installation, operation_name(InstanceCommand.RERUN), said) as audit,
         ledger.engine.begin() as connection,
     ):
         actor = audit.principal.name
         chosen, off = _on_timelines(select_instances(installation, connection, query, now), query)
         _require_late(options, chosen)
         _require_told(installation, options, chosen)
-        asked = {one.key: _request(one, options, actor, request.reason, now) for one in chosen}
+        asked = {one.key: _request(one, options, actor, said.reason, now) for one in chosen}
         again = [one for one in chosen if runs_again(one.record, one.request, asked[one.key], force=options.force)]
         if options.downstream:
             following = downstream_of(connection, installation.entities, again, now)
             way = RerunOptions(use_latest=options.use_latest)
-            asked |= {one.key: _request(one, way, actor, request.reason, now) for one in following}
+            asked |= {one.key: _request(one, way, actor, hidden(request.reason), now) for one in following}
             again += following
             chosen = list({one.key: one for one in (*chosen, *following)}.values())
         require_instances(audit, InstanceCommand.RERUN, chosen, again)
@@ -207,7 +205,8 @@ def _require_told(installation: Installation, options: RerunOptions, chosen: Seq
 
 
 def _request(one: Selected, options: RerunOptions, actor: str, reason: str, now: datetime) -> RerunRequest:
-    way = (options.late, options.use_latest, actor, _why(options, reason), options.asked)
+    """``reason``: without secrets."""
+    way = (options.late, options.use_latest, actor, reason, options.asked)
     again = RerunRequest(RERUN, one.record.attempt, one.record.failures, now, (), *way)
     # What late data asked for is run for that, too.
     return (
@@ -215,10 +214,6 @@ def _request(one: Selected, options: RerunOptions, actor: str, reason: str, now:
         if one.request and one.request.is_late
         else again
     )
-
-
-def _recorded(options: RerunOptions, request: InstanceRequest) -> InstanceRequest:
-    return replace(request, reason=_why(options, request.reason))
 
 
 def _why(options: RerunOptions, reason: str) -> str:

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.entities.definition_versions import EntityVersions
+from falcon_assets.entities.definition_versions import EntityVersions, versions_for
 from falcon_assets.errors import QueryError, UnknownInstanceError
 from falcon_assets.instances.operations.questions import WhichInstances
 from falcon_assets.instances.rules.instance_commands import InstanceCommand
@@ -19,13 +19,12 @@ from falcon_assets.instances.store.instance_pages import Key
 from falcon_assets.instances.store.process_rows import PROCESS_ROWS
 from falcon_assets.instances.views.asked import asked_for
 from falcon_assets.instances.views.due import Asked, without_rows
-from falcon_assets.instances.views.instance_definition import versions_for
 from falcon_assets.instances.views.listing import process_info, to_run_again
 from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
 from falcon_assets.model.entity import Key as Entity
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.acting import require_change
-from falcon_assets.operations.auditing import Audit
+from falcon_assets.operations.audit import Audit
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Change, Given, Result
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, RerunRequest

@@ -24,7 +24,7 @@ from falcon_assets.instances.operations.selection import (
 )
 from falcon_assets.instances.rules.instance_commands import AFTER, REASONS, InstanceCommand, stops_or_resumes
 from falcon_assets.instances.store.known_instances import known_instances
-from falcon_assets.operations.auditing import audited
+from falcon_assets.operations.audit import audited
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.reasons import Reason
 from falcon_assets.planning.workloads import Workload

@@ -23,7 +23,7 @@ from falcon_assets.instances.views.listing import instance_status
 from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import Instant, format_instant
-from falcon_assets.operations.auditing import require_readable
+from falcon_assets.operations.audit import require_readable
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Given, Operation
 from falcon_assets.planning.instance_record import LATE, FeedState, InstanceRecord, InstanceState

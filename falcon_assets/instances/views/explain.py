@@ -23,7 +23,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.model.process import Process
 from falcon_assets.model.secret_values import is_secret
-from falcon_assets.operations.auditing import require_readable
+from falcon_assets.operations.audit import require_readable
 from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Result

@@ -8,7 +8,7 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import UnknownEntityError
 from falcon_assets.instances.views.explain import ExplainedInput, ExplainedInstance, ExplainedOutput, Explanation
 from falcon_assets.model.instant import format_instant
-from falcon_assets.operations.auditing import require_readable
+from falcon_assets.operations.audit import require_readable
 from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.instance_paths import InstancePaths

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.entities.definition_versions import EntityVersions
+from falcon_assets.entities.definition_versions import EntityVersions, definition_of, versions_for
 from falcon_assets.errors import UnknownInstanceError
 from falcon_assets.instances.store.instance_pages import FEED_ROWS, InstanceRows, Key
 from falcon_assets.instances.store.process_rows import PROCESS_ROWS
@@ -20,7 +20,6 @@ from falcon_assets.instances.store.reruns import requests_at
 from falcon_assets.instances.views.asked import asked_for
 from falcon_assets.instances.views.due import Asked, counted, in_order, without_rows
 from falcon_assets.instances.views.feed_listing import feed_instances
-from falcon_assets.instances.views.instance_definition import definition_of, versions_for
 from falcon_assets.instances.views.query import InstanceInfo, InstancePage, InstanceQuery, State
 from falcon_assets.instances.views.waiting_reasons import waiting_reasons
 from falcon_assets.model.access import may_read
@@ -29,7 +28,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
 from falcon_assets.operations.acting import acting
-from falcon_assets.operations.auditing import require_readable
+from falcon_assets.operations.audit import require_readable
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Result
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, RerunRequest

@@ -13,7 +13,7 @@ from falcon_assets.features.lineage.searching import search_lineage
 from falcon_assets.features.lineage.subject import VersionQuery
 from falcon_assets.history.database import upsert
 from falcon_assets.history.tables import KEPT_VERSIONS
-from falcon_assets.operations.auditing import PlainRequest
+from falcon_assets.operations.audit import PlainRequest
 from falcon_assets.operations.installation import Installation
 from tests.builders import cluster_yaml
 from tests.features.lineage.lineage_rows import EDGES, ROWS, T, version_row, write_versions

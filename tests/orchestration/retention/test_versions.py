@@ -18,7 +18,7 @@ from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, F
 from falcon_assets.history.events.inputs import Consumption
 from falcon_assets.history.folding.kept_versions import kept_of
 from falcon_assets.model.feed import LifecycleStatus
-from falcon_assets.operations.auditing import PlainRequest
+from falcon_assets.operations.audit import PlainRequest
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.eviction import cadence
 from falcon_assets.storage.output_target import output_target

@@ -25,7 +25,7 @@ from falcon_assets.features.retention.operations import PlanRetention
 from falcon_assets.features.retention.passes import RetentionPass
 from falcon_assets.instances.runs.run_definitions import DefinitionRecording
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.operations.auditing import PlainRequest
+from falcon_assets.operations.audit import PlainRequest
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.planning.clock import Clock
 from falcon_assets.settings import Settings
