@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, and_, case, func, literal, select, true
+from sqlalchemy import Connection, and_, case, select, true
 
 from falcon_assets.history.database import rows_of
 from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, PROCESS_INSTANCES
