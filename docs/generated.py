@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from decimal import Decimal
 from html import escape
 from pathlib import Path
 from textwrap import wrap
@@ -28,6 +29,7 @@ from falcon_assets.features.falcon_xml.defaults import DEFAULTS, Default
 from falcon_assets.features.falcon_xml.rules import Rule
 from falcon_assets.model.base import EntityName, NonEmpty, key_meanings
 from falcon_assets.model.cluster import Cluster, EnvironmentValue, StorageOption
+from falcon_assets.model.completeness import Completeness, Percentage
 from falcon_assets.model.expression import InstanceExpression
 from falcon_assets.model.feed import Feed, Locations, Table
 from falcon_assets.model.frequency import Frequency, Step
@@ -49,6 +51,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "notification": Notification,
     "locations": Locations,
     "table": Table,
+    "completeness": Completeness,
 }
 """Name on a page -> model."""
 ENGINES: tuple[type[BaseModel], ...] = engines()
@@ -69,6 +72,7 @@ _LINKS: dict[Any, str] = {
     Notification: "[notification](#notification)",
     Locations: "[locations](#locations)",
     Table: "[table](#table)",
+    Completeness: "[completeness](#completeness)",
     **dict.fromkeys(ENGINES, "[workflow](#workflow)"),
     **dict.fromkeys(CHECKS, "[check](#checks)"),
 }
@@ -96,6 +100,8 @@ _WORDS: dict[Any, str] = {
     bool: "`true` `false`",
     int: "whole number",
     float: "number",
+    Decimal: "number",
+    Percentage: "number",
 }
 _REGION = re.compile(r"^<!-- (?!layers|end)(\w+)(?:: (\w+))? -->$.*?^<!-- end -->$", re.MULTILINE | re.DOTALL)
 _WIDTH = 110

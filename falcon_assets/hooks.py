@@ -105,6 +105,22 @@ class Hooks(Protocol):
         """At most ``limit`` new events on these clusters that stand in no log, of entities with receivers."""
 
     @_spec
+    def landing_gate(self, ledger: Ledger, store: EntityStore, cluster: Cluster, settings: Settings) -> Any:
+        """A :class:`.LandingGate` for one pass of the cluster's collector; None: the feature withholds nothing."""
+
+    @_spec
+    def feed_instance_details(
+        self, connection: Connection, keys: Sequence[tuple[str, str, datetime]]
+    ) -> Mapping[tuple[str, str, datetime], Mapping[str, Mapping[str, Any]]]:
+        """What lists show of feed instances (feed, cluster, instance), by name: data for JSON, with a ``text``."""
+
+    @_spec
+    def metric_values(
+        self, connection: Connection, store: EntityStore, now: datetime
+    ) -> Mapping[str, Mapping[tuple[str, ...], float]]:
+        """Values of metrics that ``features/metrics`` declares, by name, then by the values of their labels."""
+
+    @_spec
     def missing_reasons(
         self, connection: Connection, store: EntityStore, keys: Sequence[tuple[str, str, datetime]]
     ) -> Mapping[tuple[str, str, datetime], Reason]:

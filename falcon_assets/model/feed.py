@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, StrictBool, StringConstraints, model
 
 from falcon_assets.model.base import Declaration, EntityName, NonEmpty
 from falcon_assets.model.cluster import StorageOption
+from falcon_assets.model.completeness import Completeness
 from falcon_assets.model.frequency import Frequency, Step
 from falcon_assets.model.notification import Notification
 from falcon_assets.model.path_template import LegalFileName, PathTemplate
@@ -202,6 +203,8 @@ class Feed(Declaration):
     when it is read."""
     availability_flag: Annotated[str, StringConstraints(pattern=r"^[^/\s]+$"), LegalFileName] | None = None
     """Name of the file that says "complete"; omitted: an instance is available when its path exists."""
+    completeness: Completeness | None = None
+    """How much of what was sent has to be there; omitted: nobody counts."""
     late_arrival: LateArrival | None = None
     """How long data may still change; omitted: nothing of this feed counts as late."""
     sla: FeedSla | None = None

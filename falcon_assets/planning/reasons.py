@@ -170,6 +170,31 @@ class NotComplete(Reason):
         return f"was there without its availability flag {self.flag}" if self.flag else "was there incomplete"
 
 
+class RecordsMissing(Reason):
+    """Fewer records came than its feed asks for.
+
+    ``share`` and ``at_least`` are percent; ``expected`` and ``records`` None: not known; ``missing`` names parts of
+    which fewer came than were sent; ``since``: the last report or count.
+    """
+
+    expected: int | None
+    records: int | None
+    share: str | None
+    at_least: str
+    missing: tuple[str, ...]
+    since: datetime | None
+
+    def __str__(self) -> str:
+        since = f" since {format_instant(self.since)}" if self.since else ""
+        if self.expected is None:
+            return f"is not known to be complete: nobody has said how many records were sent{since}"
+        if self.records is None:
+            return f"has none of the {self.expected} records that were sent{since}"
+        several = len(self.missing) > 1 or any(one.startswith("parts") for one in self.missing)
+        missing = f", {', '.join(self.missing)} {'are' if several else 'is'} missing" if self.missing else ""
+        return f"has {self.share} % of {self.at_least} %{missing}{since}"
+
+
 class TakenBack(Reason, says="was there, and was taken back"):
     """An instance that was recorded, but that a reader found missing."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from falcon_assets.errors import StorageError
+from falcon_assets.history.events.record import Record
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.instance_paths import InstancePaths
@@ -15,6 +16,26 @@ from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.snapshots import snapshot_listing
 from falcon_assets.storage.kinds.storage_kind import StorageKind
+
+
+def _all(instance: datetime, path: str) -> bool:
+    return True
+
+
+class LandingGate(Protocol):
+    """Decides which instances from outside are taken that lie there with their flags, in one pass of a collector."""
+
+    def admits(self, kind: StorageKind, feed: Feed, instance: datetime, path: str) -> bool:
+        """Whether an instance that is not recorded yet is taken."""
+
+    def why_withheld(self, feed: Feed, instance: datetime) -> str:
+        """Why an instance was not admitted in this pass; empty: it was, or was not asked about."""
+
+    def records(self, kind: StorageKind, feed: Feed, instance: datetime, path: str) -> Sequence[Record]:
+        """What is recorded beside the version of an instance that is taken, or has changed since."""
+
+    def finish(self) -> Mapping[str, str]:
+        """Called once, at the end of the pass. Feed -> why its instances could not be decided on."""
 
 
 class Collected(NamedTuple):
@@ -34,6 +55,7 @@ def collect(
     known: Mapping[datetime, str | None],
     cut_off_from: datetime | None,
     incomplete: Callable[[datetime], None] = lambda instance: None,
+    admits: Callable[[datetime, str], bool] = _all,
 ) -> Iterator[Collected]:
     """Returns the complete instances of ``feed`` that are new or have changed, oldest first, each read on demand.
 
@@ -43,8 +65,9 @@ def collect(
     with links out of the root.
 
     ``windows`` are spans of nominal times, both ends included. ``known`` has signatures of recorded instances; one
-    without is read again. ``incomplete`` receives new instances that cannot be recorded as they are. If permission to
-    read one instance is missing, StorageError is raised after the others; else as by :class:`.StorageKind`.
+    without is read again. ``incomplete`` receives new instances that cannot be recorded as they are; ``admits`` says by
+    time and path which new ones, of those with their flag, can. If permission to read one instance is missing,
+    StorageError is raised after the others; else as by :class:`.StorageKind`.
     """
     with driver_explained(kind.store.cluster.name, "look for instances"):
         found = (
@@ -52,7 +75,7 @@ def collect(
             for one in kind.instances(feed, windows)
             if one[0] not in known or (cut_off_from is not None and one[0] >= cut_off_from)
         )
-        yield from read(kind, feed, found, known, incomplete)
+        yield from read(kind, feed, found, known, incomplete, admits)
 
 
 def collect_snapshot(
@@ -87,13 +110,14 @@ def read(
     found: Iterable[tuple[datetime, str]],
     known: Mapping[datetime, str | None],
     incomplete: Callable[[datetime], None],
+    admits: Callable[[datetime, str], bool] = _all,
 ) -> Iterator[Collected]:
     """Returns the complete, new or changed ones of the instances at these paths; arguments as of :func:`collect`."""
     refused: StorageError | None = None
     with driver_explained(kind.store.cluster.name, "look for instances"):
         for instance, path in kind.asked_together(found):
             try:
-                collected = _read(kind, feed, instance, path, known.get(instance))
+                collected = _read(kind, feed, instance, path, known.get(instance), admits)
             except StorageError as error:
                 if isinstance(error.__cause__, PermissionError):
                     refused = refused or error
@@ -109,9 +133,16 @@ def read(
         raise refused
 
 
-def _read(kind: StorageKind, feed: Feed, instance: datetime, path: str, seen: str | None) -> Collected | None:
+def _read(
+    kind: StorageKind,
+    feed: Feed,
+    instance: datetime,
+    path: str,
+    seen: str | None,
+    admits: Callable[[datetime, str], bool],
+) -> Collected | None:
     flag = feed.availability_flag
-    if seen is None and not kind.is_available(feed, path):
+    if seen is None and not (kind.is_available(feed, path) and admits(instance, path)):
         return None
     before = kind.listing(path, flag)
     if seen is not None and (before.signature == seen or not kind.is_available(feed, path)):

@@ -70,6 +70,8 @@ def test_the_dashboard_as_a_whole() -> None:
     assert len(cells) == len(set(cells)), "panels lie over each other"
     shown = set(re.findall(r"falcon_\w+", json.dumps(PANELS)))
     assert {one.name for one in METRICS} - shown == {
+        "falcon_feed_completeness_ratio",
+        "falcon_feed_watermark_timestamp_seconds",
         "falcon_up",
         "falcon_build_info",
         "falcon_feed_newest_instance_timestamp_seconds",

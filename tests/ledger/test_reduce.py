@@ -669,6 +669,8 @@ def expected_content(rows: Rows, cursor: int | None) -> dict[str, list[tuple[obj
         "fold": [] if cursor is None else [{"only": True, "event_id": cursor}],
         "progress": [],
         "totals": expected_totals(rows),
+        "completeness": [],
+        "reported_parts": [],  # of a feature, from facts of its own
     }
     return {
         name: sorted(

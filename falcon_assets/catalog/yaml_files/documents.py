@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import yaml
 from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode, SequenceNode
 
+from falcon_assets.base.texts import without_credentials
 from falcon_assets.catalog.yaml_files.definition_files import definition_files, shown_path, text_of
 from falcon_assets.catalog.yaml_files.journal import read_between_changes
 from falcon_assets.catalog.yaml_files.secrets import (
@@ -106,7 +107,7 @@ class Document:
     def problem(self, path: KeyPath, message: str, *, at_key: bool = False) -> Problem:
         """Returns a problem of the value at ``path``, with its line; secrets in the line are masked."""
         position = self.position(path, at_key=at_key)
-        return Problem(position, key_path_text(path), message, self._snippet(position))
+        return Problem(position, key_path_text(path), without_credentials(message), self._snippet(position))
 
     def problem_at(self, node: Node, message: str) -> Problem:
         position = Position(self.file, node.start_mark.line + 1, node.start_mark.column + 1)
@@ -114,7 +115,7 @@ class Document:
 
     def _snippet(self, position: Position) -> str:
         line = self.lines[position.line - 1] if position.line <= len(self.lines) else ""
-        return hide_secrets(line, position.line - 1, self._secrets)
+        return without_credentials(hide_secrets(line, position.line - 1, self._secrets))
 
     @cached_property
     def _secrets(self) -> tuple[ScalarNode, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import FalconError
 from falcon_assets.features.landing.circuit_breakers import Breakers
-from falcon_assets.features.landing.landing_events import Landings
+from falcon_assets.features.landing.landing_events import Landings, landings_on
 from falcon_assets.features.landing.pushes import Pushes
 from falcon_assets.features.landing.rules import horizon_of, missing_windows, watch_window
 from falcon_assets.features.landing.store import incomplete, set_incomplete
@@ -84,7 +84,7 @@ class Collector:
         with ledger.engine.connect() as connection:
             last_turns = queries.last_collected(connection, self.cluster.name)
             unfinished = incomplete(connection, self.cluster.name)
-        landings, record = Landings(self.settings.clock, now, last_turns), record_outside_runs(ledger.instance)
+        landings, record = self.landings(ledger, now, last_turns), record_outside_runs(ledger.instance)
         recorded = self._pushes.answer(ledger, landings, give_up)
         feeds = sorted(self.feeds.values(), key=lambda feed: self._turn(feed, last_turns))
         windows = {feed.name: self._windows(feed, now, last_turns.get(feed.name)) for feed in feeds}
@@ -101,12 +101,12 @@ class Collector:
                 if why := self.breakers.open_for(files.endpoint):
                     left_out[why] = left_out.get(why, 0) + 1
                     continue
-                found = self._found(
-                    kind_of(files), feed, windows[feed.name], known.get(feed.name, {}), (before, now), seen.add
-                )
+                kind = kind_of(files)
+                sought = (kind, feed, windows[feed.name], known.get(feed.name, {}))
+                found = self._found(*sought, (before, now), seen.add, landings.admits(kind, feed))
                 with self.breakers.watching(files.endpoint), Batches(record) as events:
                     if known.get(feed.name):
-                        kind_of(files).require_there()
+                        kind.require_there()
                     for one in found:
                         events.add(landings.event(files, feed, one))
                         landed.append(one.instance)
@@ -126,13 +126,23 @@ class Collector:
                 recorded += 1 if feed.snapshot else len(landed)
             if time.monotonic() > give_up:
                 break
+        problems = landings.finish() | problems
+        self._remember(ledger, done, (came, went), problems)
+        left = len(feeds) - len(done.keys() | problems) - sum(left_out.values())
+        return Collection(recorded, left, problems, left_out, frozenset(self.feeds.keys() - done.keys()))
+
+    def _remember(
+        self,
+        ledger: Ledger,
+        done: Mapping[str, datetime],
+        incomplete: tuple[set[tuple[str, datetime]], set[tuple[str, datetime]]],
+        failed: Iterable[str],
+    ) -> None:
         with ledger.engine.begin() as connection:
             queries.set_last_collected(connection, self.cluster.name, done)
-            set_incomplete(connection, self.cluster.name, came, went)
+            set_incomplete(connection, self.cluster.name, *incomplete)
         self._failed.clear()
-        self._failed.update(problems)
-        left = len(feeds) - len(done) - len(problems) - sum(left_out.values())
-        return Collection(recorded, left, problems, left_out, frozenset(self.feeds.keys() - done.keys()))
+        self._failed.update(failed)
 
     def _found(
         self,
@@ -142,13 +152,17 @@ class Collector:
         known: Mapping[datetime, str | None],
         turns: tuple[datetime, datetime],
         seen: Callable[[datetime], None],
+        admits: Callable[[datetime, str], bool],
     ) -> Iterator[Collected]:
         before, now = turns
         if feed.snapshot:
             return collect_snapshot(kind, feed, windows, known, self.settings.clock, now)
         cut_off = feed.late_arrival.cut_off.length if feed.late_arrival else None
         # Those whose cut-off passed since the last turn are checked once more.
-        return collect(kind, feed, windows, known, min(before, now) - cut_off if cut_off else None, seen)
+        return collect(kind, feed, windows, known, min(before, now) - cut_off if cut_off else None, seen, admits)
+
+    def landings(self, ledger: Ledger, now: datetime, last_turns: Mapping[str, datetime]) -> Landings:
+        return landings_on(ledger, self.store, self.cluster, self.settings, now, last_turns)
 
     def _turn(self, feed: Feed, last_turns: Mapping[str, datetime | None]) -> tuple[bool, bool, datetime | None]:
         return feed.name in self._failed, feed.name in last_turns, last_turns.get(feed.name)

@@ -52,11 +52,11 @@ class OldInstances:
         with ledger.engine.connect() as connection:
             stored = passes(connection, round_.cluster)
             round_.incomplete = incomplete(connection, round_.cluster)
-            round_.landings = Landings(
-                self.collector.settings.clock, round_.time, last_collected(connection, round_.cluster)
-            )
+            turns = last_collected(connection, round_.cluster)
+            round_.landings = self.collector.landings(ledger, round_.time, turns)
             self._ask_again(round_, connection)
             moved = self._go_on(round_, connection, stored)
+        round_.problems = round_.landings.finish() | round_.problems
         with ledger.engine.begin() as connection:
             set_passes(connection, round_.cluster, moved)
             set_incomplete(connection, round_.cluster, round_.came, round_.went)
@@ -188,7 +188,8 @@ class _Round:
         try:
             files = self.collector.files_of(feed)
             with Batches(record_outside_runs(self.ledger.instance)) as events:
-                for one in read(kind_of(files), feed, found, {}, seen.append):
+                kind = kind_of(files)
+                for one in read(kind, feed, found, {}, seen.append, self.landings.admits(kind, feed)):
                     events.add(self.landings.event(files, feed, one))
                     self.recorded += 1
                     self.went.add((feed.name, one.instance))

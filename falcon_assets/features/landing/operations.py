@@ -11,7 +11,7 @@ from pydantic import Field
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import StorageError, UnknownEntityError, UnknownInstanceError
-from falcon_assets.features.landing.landing_events import Landings
+from falcon_assets.features.landing.landing_events import landings_on
 from falcon_assets.features.landing.store import set_incomplete
 from falcon_assets.history import queries
 from falcon_assets.history.dagster_internals.events import Batches, record_outside_runs
@@ -170,10 +170,11 @@ def _collect(
     paths = InstancePaths(feed, cluster)
     with ledger.engine.connect() as connection:
         span = {(cluster.name, feed.name): (instances[0], instances[-1])}
-        landings = Landings(settings.clock, now, queries.last_collected(connection, cluster.name))
+        turns = queries.last_collected(connection, cluster.name)
         known = queries.signatures(connection, span).get((cluster.name, feed.name), {})
         newest = newest_recorded(connection, cluster.name, [feed.name] if feed.snapshot else [])
         known |= {one.instance: one.signature for one in newest.values()}
+    landings = landings_on(ledger, installation.entities, cluster, settings, now, turns)
     found: list[Collected] = []
     incomplete: set[datetime] = set()
     problem, missing = None, []
@@ -183,16 +184,19 @@ def _collect(
         there = (kind_of(files), feed, windows, known)
         snapshot = collect_snapshot(*there, settings.clock, now) if feed.snapshot else None
         with Batches(record_outside_runs(ledger.instance)) as events:
-            for one in snapshot or collect(*there, instances[0], incomplete.add):
+            admits = landings.admits(kind_of(files), feed)
+            for one in snapshot or collect(*there, instances[0], incomplete.add, admits):
                 events.add(landings.event(files, feed, one))
                 found.append(one)
         recorded = {one.instance for one in found} | set(known)
         for instance in instances:
             if instance not in recorded:
-                why = why_not_there(kind_of(files), feed, instance, paths.data(instance), settings.clock)[1]
+                why = landings.why_withheld(feed, instance)
+                why = why or why_not_there(kind_of(files), feed, instance, paths.data(instance), settings.clock)[1]
                 missing.append((instance, why))
     except StorageError as error:
         problem = str(error)
+    problem = problem or landings.finish().get(feed.name)
     with ledger.engine.begin() as connection:
         set_incomplete(
             connection,

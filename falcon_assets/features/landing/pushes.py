@@ -84,11 +84,13 @@ class Pushes:
         if self.breakers.open_for(files.endpoint):
             return None
         with self.breakers.watching(files.endpoint):
-            known = (kind_of(files), feed, instance, path, landings.clock)
+            kind = kind_of(files)
+            known = (kind, feed, instance, path, landings.clock)
             asked = [(instance, path)] if not feed.snapshot or is_there(*known) else []
-            for one in read(kind_of(files), feed, asked, {}, lambda instance: None):
+            for one in read(kind, feed, asked, {}, lambda instance: None, landings.admits(kind, feed)):
                 return landings.event(files, feed, one, push)
             is_begun, why = why_not_there(*known)
+            why = landings.why_withheld(feed, instance) or why
         if is_begun and not feed.snapshot:
             came.add((feed.name, instance))
         return refused(self.cluster.name, push, why, is_partition=True)

@@ -39,6 +39,18 @@ NEWEST = Metric(
     "Nominal time of the newest instance that is there.",
     ("feed", "cluster"),
 )
+WATERMARK = Metric(
+    "falcon_feed_watermark_timestamp_seconds",
+    _GAUGE,
+    "Nominal time before which all instances are there, of feeds that declare their completeness.",
+    ("feed", "cluster"),
+)
+COMPLETENESS = Metric(
+    "falcon_feed_completeness_ratio",
+    _GAUGE,
+    "Share of the records sent that have come, of the first instance that is not complete; 1: all are.",
+    ("feed", "cluster"),
+)
 OPEN_BREACHES = Metric("falcon_sla_open_breaches", _GAUGE, "Breaches of SLAs that are open.", (*_ENTITY, "severity"))
 BREACHES = Metric("falcon_sla_breaches_total", _COUNTER, "Breaches of SLAs ever recorded.", (*_ENTITY, "severity"))
 REPLICATED = Metric(
@@ -62,7 +74,8 @@ TICK_SUCCEEDED = Metric(
 )
 
 METRICS = (
-    *(UP, BUILD, BEHIND, INSTANCES, WAITING, LAG, NEWEST, OPEN_BREACHES, BREACHES, REPLICATED, EVICTED),
+    *(UP, BUILD, BEHIND, INSTANCES, WAITING, LAG, NEWEST, WATERMARK, COMPLETENESS),
+    *(OPEN_BREACHES, BREACHES, REPLICATED, EVICTED),
     *(TICK_DURATION, TICK_TIME, TICK_SUCCEEDED),
 )
 """The order is that of the output."""

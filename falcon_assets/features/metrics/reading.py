@@ -21,6 +21,7 @@ from falcon_assets.history.dagster_internals.tables import last_ticks, newest_ev
 from falcon_assets.history.folding.totals import FEEDS, PROCESSES, Total, breaches, open_breaches, totals
 from falcon_assets.history.overview import folded_up_to
 from falcon_assets.history.tables.ledger_rows import COPIED_BYTES, EVICTED_BYTES
+from falcon_assets.hooks import hooks
 from falcon_assets.instances.store.newest_instances import newest_available
 from falcon_assets.instances.store.process_rows import PROCESS_ROWS
 from falcon_assets.instances.views.asked import asked_for
@@ -71,6 +72,10 @@ def read_samples(connection: Connection, store: EntityStore, now: datetime) -> S
     for one in known.get(EVICTED_BYTES, ()):
         samples.put(declared.EVICTED, one.number, one.entity, one.cluster, one.label)
     _sla(samples, connection, store)
+    declared_by_name = {one.name: one for one in declared.METRICS}
+    for of_feature in hooks().metric_values(connection=connection, store=store, now=now):
+        for name, values in of_feature.items():
+            samples.values[declared_by_name[name]].update(values)
     for tick in last_ticks(connection):
         labels = (tick.location, tick.kind, tick.name)
         samples.put(declared.TICK_TIME, tick.began, *labels)

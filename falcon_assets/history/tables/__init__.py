@@ -7,6 +7,7 @@ of definitions is a projection of Dagster's history: ``falcon ledger rebuild`` m
 
 from __future__ import annotations
 
+from falcon_assets.history.tables.completeness import COMPLETENESS, REPORTED_PARTS
 from falcon_assets.history.tables.definitions import (
     AUDIT,
     DEFINITION_TREES,
@@ -57,6 +58,7 @@ __all__ = [
     "AUDIT",
     "CLOCK",
     "COLLECTED",
+    "COMPLETENESS",
     "CONSUMED",
     "DATA_ROOTS",
     "DATA_VERSIONS",
@@ -83,6 +85,7 @@ __all__ = [
     "PUSHED",
     "QUALITY_ATTEMPTS",
     "QUALITY_VERDICTS",
+    "REPORTED_PARTS",
     "RERUNS",
     "SCHEMA",
     "SLA_BREACHES",
@@ -109,4 +112,6 @@ PROJECTION = (
     PROGRESS,
     TOTALS,
     QUALITY_VERDICTS,
+    REPORTED_PARTS,
+    COMPLETENESS,
 )

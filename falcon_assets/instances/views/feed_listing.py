@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -55,6 +55,7 @@ class FeedInstanceInfo(InstanceInfo):
     Attributes:
         path: On the cluster, or a URL; a table: its URI. None: the definition leaves it open.
         stored: Its row; None: it has never been available.
+        details: What features know of it, by name: data for JSON, with a ``text`` for tables.
         expires: The first pass of retention that finds it older than its limit; None: no pass does, or it is evicted.
     """
 
@@ -62,6 +63,7 @@ class FeedInstanceInfo(InstanceInfo):
     stored: FeedInstanceRow | None = None
     expires: datetime | None = None
     replications: tuple[ReplicatedInstance, ...] = ()
+    details: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def as_data(self) -> dict[str, Any]:
         row = self.stored
@@ -78,7 +80,7 @@ class FeedInstanceInfo(InstanceInfo):
             "expires_at": _said(self.expires),
             "replications": [one.as_data() for one in self.replications],
         }
-        return {**super().as_data(), "feed": feed}
+        return {**super().as_data(), "feed": {**feed, **self.details}}
 
 
 def feed_instances(
@@ -98,6 +100,10 @@ def feed_instances(
     evictions: dict[Key, Reason] = merged(hooks().eviction_reasons(connection=connection, keys=gone))
     missing = _MissingReasons(connection, store, [key for key, row in found if row is None])
     taken_back = TakenBack().as_data()
+    details: dict[Key, dict[str, Mapping[str, Any]]] = {}
+    for known in hooks().feed_instance_details(connection=connection, keys=[key for key, _ in found]):
+        for key, more in known.items():
+            details.setdefault(key, {}).update(more)
 
     def replicated(one: ReplicationWorkload, instance: datetime) -> ReplicatedInstance:
         key = (one.name, one.cluster, instance)
@@ -141,6 +147,7 @@ def feed_instances(
             stored=row,
             expires=first_pass_over(feed, cluster, instance, now) if is_there and not off else None,
             replications=tuple(replicated(one, instance) for one in copies[key]),
+            details=details.get(key, {}),
         )
 
 

@@ -31,7 +31,8 @@ VALUES = ("started", "attempt")
 _WAITING = (*rules.TAKEN, *rules.NOT_READY, rules.NoFreeSlot, reasons.LaunchPending, reasons.NotScheduled)
 _OF_RUNS = (reasons.NewerIsWritten, rules.NewerIsReady, *rules.GIVEN_UP)
 _COMMANDED = (reasons.RerunRequested, reasons.Killed, reasons.Suspended, reasons.Resumed)
-_OF_FEEDS = (reasons.NotLanded, reasons.NotComplete, reasons.NotRefreshedSince, reasons.NotWritten, reasons.NotCopied)
+_OF_FEEDS = (reasons.NotLanded, reasons.NotComplete, reasons.RecordsMissing, reasons.NotRefreshedSince)
+_NOT_MADE = (reasons.NotWritten, reasons.NotCopied)
 _GONE = (reasons.RemovedByRetention, reasons.TakenBack)
 _OF_BOTH = (reasons.TimePending, reasons.OffTimeline, reasons.Undecidable)
 _IN_VAIN = (InstanceState.FAILED, InstanceState.TIMED_OUT, InstanceState.SKIPPED)
@@ -43,7 +44,7 @@ def _codes(*several: type[reasons.Reason]) -> tuple[str, ...]:
 
 REASONS: Mapping[str, Collection[str]] = {
     "process": (*_codes(*_WAITING, *_OF_RUNS, *_COMMANDED, *_OF_BOTH), *(one.value.lower() for one in _IN_VAIN)),
-    "feed": _codes(*_OF_FEEDS, *_GONE, *_OF_BOTH),
+    "feed": _codes(*_OF_FEEDS, *_NOT_MADE, *_GONE, *_OF_BOTH),
 }
 """The codes of the reasons that instances in lists have; one without data is named after its state."""
 CODES = tuple(sorted({code for codes in REASONS.values() for code in codes}))

@@ -28,6 +28,7 @@ COMMANDS = {
     "run": "Run all due instances in this process, until nothing more is ready.",
     "entity": "Manage clusters, feeds and processes: submit, update, schedule and more.",
     "instance": "List, rerun, kill, suspend and resume instances; find out why one is missing.",
+    "feed": "Report how complete instances of a feed are; show up to when it is complete.",
     "sla": "List instances that breach their SLA, or are about to.",
     "notification": "List notifications about instances, and send test messages.",
     "lineage": "Trace versions of data: what each was made from, and what was made from it.",

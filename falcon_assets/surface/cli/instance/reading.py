@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.table import Table
 
 from falcon_assets.instances.operations import questions
@@ -26,30 +28,29 @@ def _show_counts(found: Page[InstanceCounts]) -> None:
 
 
 def _show(page: InstancePage) -> None:
-    fields = (
-        ("files", "bytes", "landed", "expires", "replicated")
-        if any(isinstance(one, FeedInstanceInfo) for one in page.items)
-        else ("attempt", "started", "ended")
-    )
-    table = _table("cluster", "instance", "state", *fields)
+    of_feeds = [one for one in page.items if isinstance(one, FeedInstanceInfo)]
+    details = sorted({name for one in of_feeds for name in one.details})
+    fields = ("files", "bytes", "landed", "expires", "replicated") if of_feeds else ("attempt", "started", "ended")
+    table = _table("cluster", "instance", "state", *fields, *details)
     table.add_column("reason", overflow="fold")
     for one in page.items:
         reason = shown(one_line(one.reason["text"])) if one.reason else ""
         state, instant = colored(one.state.value), format_instant(one.instance)
-        table.add_row(shown(one.entity), one.cluster, instant, state, *_told(one), reason)
+        table.add_row(shown(one.entity), one.cluster, instant, state, *_told(one, details), reason)
     print_table(table, nothing="no instance fits")
     if page.next is not None:
         say_more(len(page.items), page.total, "instance")
 
 
-def _told(one: InstanceInfo) -> tuple[str, ...]:
+def _told(one: InstanceInfo, details: Sequence[str]) -> tuple[str, ...]:
     if not isinstance(one, FeedInstanceInfo):
         return str(one.attempt), moment(one.started), moment(one.ended)
     row = one.stored
     sizes = ("" if size is None else f"{size:,}" for size in ((row.files, row.bytes) if row else (None, None)))
     landed = moment(row.landed_at) if row and row.version else ""
     replicated = ", ".join(f"{copy.target}: {copy.state.value}" for copy in one.replications)
-    return *sizes, landed, moment(one.expires), replicated
+    more = (shown(one.details.get(name, {}).get("text", "")) for name in details)
+    return *sizes, landed, moment(one.expires), replicated, *more
 
 
 def _table(*columns: str) -> Table:

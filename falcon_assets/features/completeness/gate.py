@@ -1,0 +1,140 @@
+"""The gate of a collector: an instance that lies there is recorded when enough of what was sent is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from falcon_assets.errors import FalconError
+from falcon_assets.features.completeness.counting import can_count, count_records
+from falcon_assets.features.completeness.expected import ExpectedCounts, Slot
+from falcon_assets.features.completeness.records import CompletenessRecorded, ReportedPart
+from falcon_assets.features.completeness.reporting import record_parts
+from falcon_assets.features.completeness.rules import Admission, PartKey, admission
+from falcon_assets.features.completeness.store import (
+    KnownShare,
+    expected_parts,
+    known_shares,
+    set_withheld,
+    why_incomplete,
+)
+from falcon_assets.history.events.record import Record
+from falcon_assets.history.platform.open_ledger import Ledger
+from falcon_assets.history.tables.ledger_rows import FeedKey
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.completeness import Completeness, Expected
+from falcon_assets.model.feed import Feed
+from falcon_assets.planning.timeline import feed_timeline
+from falcon_assets.storage.kinds.storage_kind import StorageKind
+
+
+@dataclass
+class CompletenessGate:
+    """Decides about the instances of one cluster in one pass of its collector, at ``now`` on the falcon clock."""
+
+    ledger: Ledger
+    cluster: Cluster
+    counts: ExpectedCounts
+    now: datetime
+    problems: dict[str, str] = field(default_factory=dict)
+    _seen: dict[FeedKey, KnownShare] = field(default_factory=dict)
+    _withheld: set[FeedKey] = field(default_factory=set)
+
+    def admits(self, kind: StorageKind, feed: Feed, instance: datetime, path: str) -> bool:
+        rule = feed.completeness
+        if rule is None:
+            return True
+        key = self._key(feed, instance)
+        self._seen[key] = self._share(kind, feed, instance, path)
+        if admission(rule, self._seen[key], instance, self.now) is Admission.WAITS:
+            self._withheld.add(key)
+        return key not in self._withheld
+
+    def why_withheld(self, feed: Feed, instance: datetime) -> str:
+        key, rule = self._key(feed, instance), feed.completeness
+        if rule is None or key not in self._withheld:
+            return ""
+        with self.ledger.engine.begin() as connection:
+            set_withheld(connection, {key: self._seen[key]})
+            return str(why_incomplete(connection, {key: rule}).get(key, ""))
+
+    def records(self, kind: StorageKind, feed: Feed, instance: datetime, path: str) -> Sequence[Record]:
+        """What is recorded beside the version of an instance that is new or has changed."""
+        rule = feed.completeness
+        if rule is None:
+            return ()
+        key = self._key(feed, instance)
+        share = self._seen.get(key) or self._share(kind, feed, instance, path)
+        return [
+            CompletenessRecorded(
+                self.cluster.name,
+                feed.name,
+                instance,
+                self.now,
+                f"{rule.at_least:f}",
+                None if share.percent is None else float(share.percent),
+                share.expected,
+                share.records,
+                not share.reaches(rule.at_least),
+                share.counted is not None,
+                share.counted,
+            )
+        ]
+
+    def finish(self) -> Mapping[str, str]:
+        """Stores the shares of what was withheld; returns why it could not be asked how much of a feed was sent."""
+        with self.ledger.engine.begin() as connection:
+            set_withheld(connection, {key: self._seen[key] for key in self._withheld})
+        return self.problems
+
+    def _key(self, feed: Feed, instance: datetime) -> FeedKey:
+        return self.cluster.name, feed.name, instance
+
+    def _share(self, kind: StorageKind, feed: Feed, instance: datetime, path: str) -> KnownShare:
+        key, rule = self._key(feed, instance), feed.completeness
+        assert rule
+        with self.ledger.engine.connect() as connection:
+            share = known_shares(connection, [key]).get(key, KnownShare())
+        if isinstance(rule.expected, Expected):
+            share = self._asked(feed, rule, rule.expected, key, share)
+        if share.records is not None and share.counted is None:
+            return share
+        return self._counted(kind, feed, path, share)
+
+    def _asked(self, feed: Feed, rule: Completeness, expected: Expected, key: FeedKey, share: KnownShare) -> KnownShare:
+        """Asks for the number sent once the slot is over, and reports it: it is in the log, as what others report."""
+        line = feed_timeline(feed, self.cluster.name)
+        slot = Slot(key[2], line.instance(line.index_at_or_before(key[2]) + 1))
+        if self.now < slot.end:
+            return share
+        try:
+            with self.ledger.engine.connect() as connection:
+                found = self.counts.of(expected, slot, connection)
+        except FalconError as error:
+            self.problems[feed.name] = str(error)
+            return share
+        if found is None:
+            return share
+        return self._reported(feed, key, found, share)
+
+    def _reported(self, feed: Feed, key: FeedKey, found: Mapping[PartKey, int], share: KnownShare) -> KnownShare:
+        with self.ledger.engine.connect() as connection:
+            known = expected_parts(connection, key)
+        changed = {part: number for part, number in found.items() if known.get(part) != number}
+        if changed:
+            parts = [ReportedPart(source, part, expected=number) for (source, part), number in changed.items()]
+            record_parts(self.ledger, feed, self.cluster.name, key[2], parts, self.now)
+            self.ledger.catch_up()
+            with self.ledger.engine.connect() as connection:
+                return known_shares(connection, [key])[key]
+        return share
+
+    def _counted(self, kind: StorageKind, feed: Feed, path: str, share: KnownShare) -> KnownShare:
+        """Counts once for each version of the files."""
+        if not can_count(feed):
+            return share
+        signature = kind.listing(path, feed.availability_flag).signature
+        if share.counted == signature:
+            return share
+        return replace(share, records=count_records(kind, feed, path), changed_at=self.now, counted=signature)
