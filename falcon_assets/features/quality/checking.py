@@ -95,6 +95,11 @@ class InstanceChecker:
                 rows.end_attempts(connection, key)
                 return rows.verdict_about(connection, key, version)
 
+    def profile(self, feed: Feed, key: InstanceKey, version: str) -> Measured:
+        """Computes the profile of a version, and records nothing; raises as :meth:`check`."""
+        with ExitStack() as held:
+            return self._measuring(held, feed, key, version).measure((), profile=True)
+
     def _checked(self, feed: Feed, key: InstanceKey, version: str, *, full: bool) -> InstanceChecked:
         quick = [one for one in feed.checks if one.suite == "quick"]
         asked = list(feed.checks) if full or not quick else quick

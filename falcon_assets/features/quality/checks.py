@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.features.quality.events import InstanceChecked
+from falcon_assets.features.quality.events import InstanceChecked, InvalidAccepted
+from falcon_assets.features.quality.store import VerdictRow, present_version
 from falcon_assets.features.quality.verdict import QualityResult
 from falcon_assets.history.database import parts
+from falcon_assets.history.events.event_log import observation
 from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping.asset_checks import partitioned_check
 from falcon_assets.history.mapping.partitions import AssetPartitions, instant_of_key
 from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.model.feed import Feed
+from falcon_assets.model.instant import format_instant
 from falcon_assets.model.quality_check import QualityCheck
 from falcon_assets.planning.dagster_names import op_name
 from falcon_assets.settings import Settings
@@ -43,6 +47,19 @@ class QualityChecks:
         for one in found.checks:
             if one.name in declared:
                 yield _evaluation(names.asset_key(found.cluster, feed.name), partition, one, found.checked_version)
+
+    def accepted(
+        self, feed: Feed, row: VerdictRow, accepted: InvalidAccepted
+    ) -> Iterator[dg.AssetCheckEvaluation | dg.AssetObservation]:
+        """The events by which a person overrules a verdict: its failed checks, and last the record."""
+        key, partition = names.asset_key(row.cluster, row.feed), self.partition_of(feed, row.cluster, row.instance)
+        declared = {one.title for one in feed.checks}
+        said = f"accepted by {accepted.accepted_by}: {accepted.reason}"
+        for one in row.checks:
+            if one.is_error and one.name in declared:
+                yield _evaluation(key, partition, replace(one, passed=True, said=f"{said}; {one.said}"), row.version)
+        about = f"{feed.name} {format_instant(row.instance)} is {said}"
+        yield observation(key, partition, accepted, description=about)
 
     def definitions(self) -> Iterator[dg.AssetChecksDefinition]:
         """Yields ops of each cluster, which check the instances of partitions when a user executes a check."""
@@ -82,7 +99,6 @@ class QualityChecks:
     def _checked(self, ledger: Ledger, cluster: str, feed: Feed, partition: str) -> Sequence[QualityResult]:
         """Measures all checks of the feed anew; empty: there is nothing to check."""
         from falcon_assets.features.quality.checking import InstanceChecker  # noqa: PLC0415 - it needs Spark
-        from falcon_assets.features.quality.store import present_version  # noqa: PLC0415 - used here only
 
         instant = instant_of_key(partition)
         instance = None if instant is None else self._partitions.of_feed(feed, cluster).instance_of(instant)

@@ -17,6 +17,7 @@ from falcon_assets.history.database import among, parts
 from falcon_assets.history.events.event_log import Logged
 from falcon_assets.history.tables import FEED_INSTANCES, QUALITY_ATTEMPTS, QUALITY_VERDICTS
 from falcon_assets.model.quality_check import Figures
+from falcon_assets.operations.operation import Result
 from falcon_assets.planning.instance_record import FeedState
 
 InstanceKey: TypeAlias = tuple[str, str, datetime]
@@ -50,7 +51,9 @@ class VerdictRow:
 
 
 @dataclass(frozen=True)
-class Attempts:
+class Attempts(Result):
+    """Attempts to check a version; ``retry_at`` is in real time."""
+
     attempts: int
     retry_at: datetime
     problem: str

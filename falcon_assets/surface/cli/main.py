@@ -30,6 +30,7 @@ COMMANDS = {
     "instance": "List, rerun, kill, suspend and resume instances; find out why one is missing.",
     "feed": "Report how complete instances of a feed are; show up to when it is complete.",
     "sla": "List instances that breach their SLA, or are about to.",
+    "quality": "Show whether instances are valid, and what their data is like; check or accept them.",
     "notification": "List notifications about instances, and send test messages.",
     "lineage": "Trace versions of data: what each was made from, and what was made from it.",
     "retention": "Show what retention would delete or archive, and what it keeps.",
