@@ -27,7 +27,7 @@ from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.operations.acting import require_change, require_read
-from falcon_assets.operations.auditing import PlainRequest, audited, require_readable
+from falcon_assets.operations.audit import PlainRequest, audited, require_readable
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.machine import require_machine
 from falcon_assets.operations.operation import Change, Given, Operation, Result
