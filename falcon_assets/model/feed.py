@@ -278,6 +278,11 @@ class Feed(Declaration):
         entry = self.on(cluster)
         return (entry.sla if entry else None) or self.sla
 
+    @property
+    def is_taken_by_record(self) -> bool:
+        """Whether an instance is there only once it is recorded, however complete it looks in its store."""
+        return self.completeness is not None
+
     def table_on(self, cluster: str) -> Table | None:
         """The table on that cluster: its own where declared, else the feed's; None for file-system storage."""
         entry = self.on(cluster)

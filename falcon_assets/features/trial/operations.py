@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from pydantic import Field
@@ -13,6 +13,7 @@ from pydantic import Field
 from falcon_assets.errors import QueryError
 from falcon_assets.features.trial.run import Trial, Tried
 from falcon_assets.instances.runs.instance_run import InstanceRunner
+from falcon_assets.instances.store.known_instances import recorded_on
 from falcon_assets.instances.views.details import find_subject
 from falcon_assets.model.instant import Instant
 from falcon_assets.operations.audit import require_readable
@@ -77,6 +78,8 @@ class TryInstance(Operation):
         require_readable(installation, "try", [declared, *(entities.feeds[name] for name in sorted(feeds))])
         require_machine(settings.environ, settings.home)
         runner = InstanceRunner.of(declared, where, entities, settings, f"try-{uuid.uuid4().hex}")
+        if any(entities.feeds[one.feed].is_taken_by_record for one in declared.inputs):
+            runner = replace(runner, recorded=recorded_on(installation.tables_caught_up(), where.name))
         trial = Trial(runner, runner.prepare(self.instance), self.rows)
         try:
             yield trial

@@ -22,6 +22,7 @@ from falcon_assets.instances.runs.data_usage import FeedPlaces, require_declared
 from falcon_assets.instances.runs.instance_data import InstanceData, Publications, Readings
 from falcon_assets.instances.runs.kept_versions import kept_versions
 from falcon_assets.instances.runs.planned_inputs import Available, Evicted, PlannedInputs, nothing_evicted
+from falcon_assets.instances.store.known_instances import Recorded, all_recorded
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
@@ -91,7 +92,7 @@ class InstanceRunner:
 
     ``user`` is for processes without an owner. ``clock`` is
     :meth:`falcon_assets.catalog.store.EntityStore.landing_clock`. ``others`` are stores on other clusters, whose data
-    workflows may read undeclared.
+    workflows may read undeclared. ``recorded`` asks the ledger for feeds whose instances are taken by their record.
     """
 
     process: Process
@@ -104,6 +105,7 @@ class InstanceRunner:
     run_id: str
     clock: Callable[[Feed], Clock | None] = _real_clock
     others: Sequence[StoresOf] = ()
+    recorded: Recorded = all_recorded
 
     @classmethod
     def of(
@@ -212,7 +214,7 @@ class InstanceRunner:
 
     @cached_property
     def _inputs(self) -> PlannedInputs:
-        return PlannedInputs(self.store_of, self.clock)
+        return PlannedInputs(self.store_of, self.clock, self.recorded)
 
     @cached_property
     def _places(self) -> FeedPlaces:

@@ -15,6 +15,7 @@ from falcon_assets.history.events.inputs import Consumption
 from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping.partitions import key_of
 from falcon_assets.history.platform.open_ledger import Ledger
+from falcon_assets.instances.store.known_instances import Recorded, all_recorded
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Input
@@ -46,9 +47,12 @@ class PlannedInputs:
 
     store_of: StoresOf
     clock: Callable[[Feed], Clock | None]
+    recorded: Recorded = all_recorded
 
     def instances(self, feed: Feed) -> AvailableInstances:
-        return AvailableInstances(kind_of(self.store_of(feed)), feed, self.clock(feed))
+        return AvailableInstances(
+            kind_of(self.store_of(feed)), feed, self.clock(feed), lambda one: one in self.recorded(feed, [one])
+        )
 
     def is_there(self, feed: Feed, instance: datetime) -> bool:
         store = self.store_of(feed)
@@ -93,7 +97,9 @@ class PlannedInputs:
 
     def _available(self, one: InputPlan) -> list[tuple[datetime, str]]:
         kind, clock = kind_of(self.store_of(one.feed)), self.clock(one.feed)
-        asked = kind.asked_together(zip(one.instances, one.paths, strict=True))
+        recorded = self.recorded(one.feed, one.instances)
+        known = [(at, path) for at, path in zip(one.instances, one.paths, strict=True) if at in recorded]
+        asked = kind.asked_together(known)
         return [(instance, path) for instance, path in asked if is_there(kind, one.feed, instance, path, clock)]
 
     def _missing(self, one: InputPlan, available: Available) -> dict[datetime, str]:

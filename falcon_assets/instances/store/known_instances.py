@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
+from typing import TypeAlias
 
-from sqlalchemy import Connection, func, or_, select
+from sqlalchemy import Connection, Engine, func, or_, select
 
 from falcon_assets.history.folding.fold import instance_of, record_of
+from falcon_assets.history.queries import available
 from falcon_assets.history.tables import FEED_INSTANCES, OPEN, PROCESS_INSTANCES
 from falcon_assets.instances.store.instance_pages import FEED_ROWS, Key
 from falcon_assets.instances.store.process_rows import PROCESS_ROWS
 from falcon_assets.instances.store.reruns import requests_at
+from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instance_record import (
     FeedState,
     InstanceRecord,
@@ -27,6 +30,28 @@ def known_feed_instances(connection: Connection, keys: Collection[Key]) -> dict[
     found = FEED_ROWS.some(connection, keys)
     there = {key: row for key, row in found.items() if row.state is not FeedState.MISSING}
     return {key: KnownFeedInstance(row.state, row.evicted_at) for key, row in there.items()}
+
+
+Recorded: TypeAlias = Callable[[Feed, Sequence[datetime]], Collection[datetime]]
+"""Returns the instances of a feed, among some, that a reader may take if their store has them: those in the ledger if
+it is :attr:`taken by record <falcon_assets.model.feed.Feed.is_taken_by_record>`, else all."""
+
+
+def all_recorded(feed: Feed, instances: Sequence[datetime]) -> Collection[datetime]:
+    """For callers without a ledger."""
+    return instances
+
+
+def recorded_on(engine: Engine, cluster: str) -> Recorded:
+
+    def recorded(feed: Feed, instances: Sequence[datetime]) -> Collection[datetime]:
+        if not feed.is_taken_by_record or not instances:
+            return instances
+        place = (cluster, feed.name)
+        with engine.connect() as connection:
+            return available(connection, {place: (min(instances), max(instances))}).get(place, set())
+
+    return recorded
 
 
 def known_instances(connection: Connection, keys: Collection[Key]) -> dict[Key, KnownInstance]:

@@ -17,6 +17,7 @@ from falcon_assets.entities.definition_versions import EntityVersions, versions_
 from falcon_assets.errors import SettingsError, UnknownEntityError
 from falcon_assets.instances.rules.newer_versions import LastUse
 from falcon_assets.instances.store.consumed import last_used
+from falcon_assets.instances.store.known_instances import Recorded, all_recorded, recorded_on
 from falcon_assets.instances.store.reruns import requests_of
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
@@ -127,13 +128,16 @@ def explain(installation: Installation, process: str, instance: datetime, cluste
     files = StoresOf(where, settings.home, settings.environ, roots_of(settings))
     user = entity.acl.owner if entity.acl else settings.user
     clock_of = partial(entities.landing_clock, cluster_name=where.name, clock=settings.clock)
+    recorded = _recorded(installation, entities.feeds, entity, where.name)
     plan = plan_process_instance(
         entity,
         where,
         entities.feeds,
         instance,
         user=user,
-        available=lambda feed: AvailableInstances(kind_of(files(feed)), feed, clock_of(feed)),
+        available=lambda feed: AvailableInstances(
+            kind_of(files(feed)), feed, clock_of(feed), lambda one: one in recorded(feed, [one])
+        ),
     )
     used = _last_used(installation, entity, where.name)
     inputs = tuple(
@@ -142,7 +146,7 @@ def explain(installation: Installation, process: str, instance: datetime, cluste
             one.feed.name,
             one.optional,
             tuple(
-                _explained(files(one.feed), one.feed, at, path, clock_of(one.feed))
+                _explained(files(one.feed), one.feed, at, path, clock_of(one.feed), recorded)
                 for at, path in zip(one.instances, one.paths, strict=True)
             ),
             used.get(one.name),
@@ -161,12 +165,21 @@ def explain(installation: Installation, process: str, instance: datetime, cluste
 
 
 def _explained(
-    store: ClusterStore, feed: Feed, instance: datetime, path: str, clock: Clock | None
+    store: ClusterStore, feed: Feed, instance: datetime, path: str, clock: Clock | None, recorded: Recorded
 ) -> ExplainedInstance:
     asked = (kind_of(store), feed, instance, path, clock)
-    available = is_there(*asked)
-    why = why_not_there(*asked)[1] if feed.snapshot and not available else ""
+    there = is_there(*asked)
+    available = there and instance in recorded(feed, [instance])
+    why = why_not_there(*asked)[1] if feed.snapshot and not there else ""
+    why = "it is not recorded as complete" if there and not available else why
     return ExplainedInstance(instance, store.shown(path), available, why)
+
+
+def _recorded(installation: Installation, feeds: Mapping[str, Feed], process: Process, cluster: str) -> Recorded:
+    """The database is asked only where a feed needs it: the explanation works without."""
+    if any(feeds[one.feed].is_taken_by_record for one in process.inputs):
+        return recorded_on(installation.tables_caught_up(), cluster)
+    return all_recorded
 
 
 def _versions(installation: Installation, process: str) -> EntityVersions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -20,6 +20,8 @@ _ASKED_FOR = 16
 class AvailableInstances:
     """The available instances of ``feed``; without ``clock``, data of a snapshot feed counts, of any time.
 
+    ``admits`` says which of them a reader may take.
+
     The nearest ones are asked for one by one; after that folders are listed, in spans that grow. So the next one is
     found soon even decades away, and nothing beyond it is asked for.
     """
@@ -27,6 +29,7 @@ class AvailableInstances:
     kind: StorageKind
     feed: Feed
     clock: Clock | None = field(default_factory=Clock)
+    admits: Callable[[datetime], bool] = lambda instance: True
 
     def backwards(self, first: datetime, last: datetime) -> Iterator[datetime]:
         return self._found(first, last, newest_first=True)
@@ -51,7 +54,7 @@ class AvailableInstances:
             yield from (
                 instance
                 for instance, path in self.kind.asked_together(listed)
-                if self.kind.is_available(self.feed, path)
+                if self.kind.is_available(self.feed, path) and self.admits(instance)
             )
 
     def _of_snapshot(self, wanted: Sequence[datetime], path: str) -> Iterator[datetime]:

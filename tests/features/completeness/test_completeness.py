@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from itertools import count
 from pathlib import Path
@@ -17,11 +18,15 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import select
 
-from falcon_assets.errors import FalconError
+from falcon_assets.errors import FalconError, MissingInputsError
 from falcon_assets.features.completeness.operations import ReportedShare, report_parts
 from falcon_assets.features.completeness.records import ReportedPart
 from falcon_assets.features.landing.collector import Collection, Collector
+from falcon_assets.features.trial.operations import TryInstance
 from falcon_assets.history.tables import COMPLETENESS, REPORTED_PARTS
+from falcon_assets.instances.runs.instance_run import InstanceRunner
+from falcon_assets.instances.store.known_instances import recorded_on
+from falcon_assets.instances.views.explain import explain
 from falcon_assets.instances.views.listing import list_instances
 from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
 from falcon_assets.model.instant import parse_instant
@@ -319,3 +324,52 @@ def test_commands_say_how_complete_a_feed_is(
         assert collect(installation).recorded == 1
     assert json.loads(said("feed", "watermark", FEED, "--json"))["items"][0]["watermark"] == "2013-01-01T01:00Z"
     assert "100 %" in said("instance", "list", FEED, "--type", "feed")
+
+
+def test_a_run_takes_only_what_is_recorded(
+    open_at: OpenAt, write_entities: WriteEntities, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that was asked for by hand, and the newest instance of ``latest``."""
+    process = """
+---
+kind: process
+name: NAME
+frequency: hours(1)
+clusters:
+  - {name: primary, validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}}
+inputs: [{name: rows, feed: FEED, start: "WINDOW", end: "WINDOW"}]
+outputs: [{name: out, feed: FEED-NAME, instance: "now(0,0)"}]
+workflow: {engine: spark-sql, path: all.sql}
+---
+kind: feed
+name: FEED-NAME
+frequency: hours(1)
+locations: {data: "/FEED-NAME/${YEAR}-${MONTH}-${DAY}-${HOUR}"}
+clusters:
+  - {name: primary, validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}}
+"""
+    at_time, newest = process.replace("WINDOW", "now(0,0)"), process.replace("WINDOW", "latest(0)")
+    both = (at_time.replace("NAME", "at-time") + newest.replace("NAME", "newest")).replace("FEED", FEED)
+    write_entities({**entities("reported", others=both), "all.sql": "SELECT count(*) AS n FROM rows"})
+    with open_at("2013-01-01T02:30Z") as installation:
+        for hour in range(3):
+            write(installation.settings.home, hour, 10)
+            report(installation, ReportedPart(expected=10 if hour == 0 else 20), hour=hour)
+        assert collect(installation).recorded == 1
+        store = installation.entities
+        cluster, process_of = store.cluster("primary"), store.process
+        recorded = recorded_on(installation.tables_caught_up(), "primary")
+
+        def runner(name: str) -> InstanceRunner:
+            return replace(
+                InstanceRunner.of(process_of(name), cluster, store, installation.settings), recorded=recorded
+            )
+
+        with pytest.raises(MissingInputsError, match=f"rows: {FEED} 2013-01-01T02:00Z"):
+            runner("at-time").prepare(at(2))
+        ready = runner("newest").prepare(at(2))
+        assert [instance for instance, _ in ready.available["rows"]] == [at(0)]
+        said = explain(installation, "at-time", at(2)).inputs[0].instances[0]
+        assert (said.available, said.why) == (False, "it is not recorded as complete")
+        with pytest.raises(MissingInputsError), TryInstance(process="at-time", instance=at(2)).trial(installation):
+            pass
