@@ -30,7 +30,7 @@ from falcon_assets.planning.eviction import Verdict, VersionVerdict, cadence
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.eviction.evicting import evict, evict_versions, is_untouched, measure
+from falcon_assets.storage.eviction.evicting import Removals, evict, evict_versions, is_untouched
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS
 
@@ -186,11 +186,11 @@ class RetentionPass:
         entry = feed.on(self.cluster.name) if feed else None
         archive_cluster = entry.retention.archive_cluster if entry and entry.retention else None
         flag, now = feed.availability_flag if feed else None, self.settings.now()
-        files = self._stores.of(name)
+        removals = Removals(self._stores.of(name), flag)
         for verdict in verdicts:
             one = Eviction(self.cluster.name, name, verdict, flag, archive_cluster, 0, 0, run_id, now)
             try:
-                count, size = measure(files, verdict.instance, flag)
+                count, size = removals.measure(verdict.instance)
             except FalconError as error:
                 refused.append((one, error))
             else:

@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -49,7 +48,6 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.unfinished_copies import UnfinishedCopy, unfinished_copies
 from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.roots import RootGuard
 from falcon_assets.storage.tables.table_store import TableStore
 
 
@@ -63,21 +61,13 @@ class RetentionStores:
 
     @cached_property
     def of_declared(self) -> StoresOf:
-        return StoresOf(self.cluster, *self._where, self._roots)
-
-    @property
-    def _where(self) -> tuple[Path, Mapping[str, str]]:
-        return self.settings.home, self.settings.environ
-
-    @property
-    def _roots(self) -> RootGuard:
-        return roots_of(self.settings)
+        return StoresOf(self.cluster, self.settings.home, self.settings.environ, roots_of(self.settings))
 
     def of(self, feed: str) -> ClusterStore:
         declared = self.store.feeds.get(feed)
         if declared is not None and declared.on(self.cluster.name) is not None:
             return self.of_declared(declared)
-        return ClusterStore(self.cluster, *self._where, roots=self._roots)
+        return self._open(self.cluster)
 
     def where(self, one: Eviction) -> ClusterStore:
         """Returns the store of an instance to evict; its feed may be deleted, or have another place now."""
@@ -87,12 +77,17 @@ class RetentionStores:
         if isinstance(files, TableStore):
             return files
         uri = TableUri.parse(one.verdict.instance.locations[0].path)
-        return TableStore(self.cluster, *self._where, table=uri, roots=self._roots)
+        roots = roots_of(self.settings)
+        return TableStore(self.cluster, self.settings.home, self.settings.environ, table=uri, roots=roots)
 
     def archive(self, files: ClusterStore, cluster: str, root: str | None) -> ClusterStore:
         if cluster == self.cluster.name:
             return files.at(root)
-        return ClusterStore(self.store.cluster(cluster), *self._where, root=root, roots=self._roots)
+        return self._open(self.store.cluster(cluster), root)
+
+    def _open(self, cluster: Cluster, root: str | None = None) -> ClusterStore:
+        roots = roots_of(self.settings)
+        return ClusterStore(cluster, self.settings.home, self.settings.environ, root=root, roots=roots)
 
     def all(self) -> Iterator[ClusterStore]:
         """Yields every usable store of the cluster's feeds; unusable ones were reported before."""

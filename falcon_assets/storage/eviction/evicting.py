@@ -42,7 +42,7 @@ def evict(
     Only their locations are touched, and the folders between these and their fixed prefix. On file systems a location
     is moved aside in one step, so that no reader sees a part of it: call :meth:`StorageKind.purge` at the end.
     """
-    removals = _Removals(store, flag)
+    removals = Removals(store, flag)
     for verdict in verdicts:
         if verdict.action == "keep":
             continue
@@ -87,17 +87,6 @@ def evict_versions(
         except StorageError as refusal:
             error = refusal
         yield verdict, error
-
-
-def measure(store: ClusterStore, instance: StoredInstance, flag: str | None) -> tuple[int, int]:
-    """Returns files and bytes of an instance in all its locations, counted as :class:`Evicted` does."""
-    removals, files, size = _Removals(store, flag), 0, 0
-    for location in instance.locations:
-        _, removal = removals.of(location)
-        with explained(store.cluster.name, f"measure {location.place}"):
-            there = removal.measure(removal.place(location))
-        files, size = files + there[0], size + there[1]
-    return files, size
 
 
 def is_untouched(store: ClusterStore, instance: StoredInstance, flag: str | None) -> bool:
@@ -148,7 +137,9 @@ def _copy_target(store: ClusterStore, path: str, flag: str | None) -> CopyTarget
     return kind_of(store.without_tables).copy_target(OutputTarget(path, flag), TO_ARCHIVE, ARCHIVING)
 
 
-class _Removals:
+class Removals:
+    """The removals of the roots that instances of one feed lie in, each made once."""
+
     def __init__(self, store: ClusterStore, flag: str | None) -> None:
         self._store, self._flag = store, flag
         self._by_root: dict[str | None, tuple[ClusterStore, Removal]] = {}
@@ -158,3 +149,13 @@ class _Removals:
             own = self._store.at(location.root)
             self._by_root[location.root] = own, kind_of(own).removal(self._flag)
         return self._by_root[location.root]
+
+    def measure(self, instance: StoredInstance) -> tuple[int, int]:
+        """Returns files and bytes of an instance in all its locations, counted as :class:`Evicted` does."""
+        files, size = 0, 0
+        for location in instance.locations:
+            _, removal = self.of(location)
+            with explained(self._store.cluster.name, f"measure {location.place}"):
+                there = removal.measure(removal.place(location))
+            files, size = files + there[0], size + there[1]
+        return files, size

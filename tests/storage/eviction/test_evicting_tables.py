@@ -13,7 +13,7 @@ from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.table_uri import TableUri
 from falcon_assets.planning.eviction import StoredInstance, StoredLocation, Verdict
-from falcon_assets.storage.eviction.evicting import Evicted, evict, is_untouched, measure
+from falcon_assets.storage.eviction.evicting import Evicted, Removals, evict, is_untouched
 from falcon_assets.storage.feed_store import store_of
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.tables.version_folders import GRACE_SECONDS
@@ -93,7 +93,7 @@ def test_an_instance_is_all_its_partitions(tables: Evicting) -> None:
     assert [[location.path for location in one.locations] for one in found] == [
         [f"catalog:default:{tables.name}#ds={day};region=*"] for day in DAYS
     ]
-    files, size = measure(tables.opened, found[0], None)
+    files, size = Removals(tables.opened, None).measure(found[0])
     assert (files, size > 0) == (2, True)
 
 
