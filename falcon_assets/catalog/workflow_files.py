@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path, PurePosixPath
 
 from falcon_assets.catalog.yaml_files.definition_files import shown_path
@@ -84,15 +84,13 @@ def _files_in(folder: Path) -> Iterator[Path]:
 
 
 def _file(path: Path, name: str) -> WorkflowFile:
-    digest = sha256()
     try:
         if not path.is_file():  # a pipe would be waited for
             return WorkflowFile(name, None, "no file")
-        for part in parts_of(path):
-            digest.update(part)
+        with path.open("rb") as file:
+            return WorkflowFile(name, file_digest(file, "sha256").hexdigest())
     except OSError as error:
         return WorkflowFile(name, None, error.strerror or "unreadable")
-    return WorkflowFile(name, digest.hexdigest())
 
 
 def workflows(process: Process) -> Iterator[tuple[tuple[str | int, ...], Workflow]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -30,14 +30,6 @@ class VersionSince:
 
     number: int
     since: datetime
-
-
-def version_for(nominal: datetime, scheduled_since: datetime | None, versions: Sequence[VersionSince]) -> int:
-    """Returns the version at the nominal time or the first schedule, if later; without a schedule, the present one."""
-    if scheduled_since is None:
-        return versions[-1].number
-    at = max(nominal, scheduled_since)
-    return next((one.number for one in reversed(versions) if one.since <= at), versions[0].number)
 
 
 _LOCK = "falcon definition versions"
@@ -106,7 +98,7 @@ def record_definitions(engine: Engine, root: Path, now: datetime, recorder: Reco
             connection.execute(insert(DEFINITION_VERSIONS), [{**row, **by, "since": now} for row in mine])
         keep_workflows(connection, root, _files_of(connection, texts))
         if len(mine) == len(new):  # else somebody else writes down what is left: another command, or the next load
-            tree = {"root": _name_of(root), "fingerprint": texts.fingerprint, "workflows": list(texts.workflows)}
+            tree = {"root": printable(str(root)), "fingerprint": texts.fingerprint, "workflows": list(texts.workflows)}
             upsert(connection, DEFINITION_TREES, [{**tree, "entities": [list(key) for key in texts.by_key]}])
     return len(mine)
 
@@ -158,7 +150,7 @@ def recorded_kinds(connection: Connection, name: str) -> list[str]:
 
 def _is_recorded(connection: Connection, root: Path) -> bool:
     table = DEFINITION_TREES
-    known = select(table.c.fingerprint, table.c.workflows).where(table.c.root == _name_of(root))
+    known = select(table.c.fingerprint, table.c.workflows).where(table.c.root == printable(str(root)))
     row = connection.execute(known).one_or_none()
     if row is None or not root.is_dir():
         return False
@@ -167,10 +159,6 @@ def _is_recorded(connection: Connection, root: Path) -> bool:
     )
 
     return tree_fingerprint(root, row.workflows) == str(row.fingerprint)
-
-
-def _name_of(root: Path) -> str:
-    return printable(str(root))
 
 
 def _new_rows(
@@ -205,7 +193,7 @@ def _gone(connection: Connection, root: Path) -> set[Key]:
     before: set[Key] = set()
     elsewhere: set[Key] = set()
     for row in connection.execute(select(DEFINITION_TREES.c.root, DEFINITION_TREES.c.entities)):
-        (before if row.root == _name_of(root) else elsewhere).update((kind, name) for kind, name in row.entities)
+        (before if row.root == printable(str(root)) else elsewhere).update((kind, name) for kind, name in row.entities)
     return before - elsewhere
 
 
@@ -221,7 +209,11 @@ class EntityVersions:
         return self.versions[-1].number if self.versions else None
 
     def of(self, nominal: datetime) -> int | None:
-        return version_for(nominal, self.scheduled_since, self.versions) if self.versions else None
+        """Returns the version at the nominal time or the first schedule, if later; without one, the present version."""
+        if self.scheduled_since is None or not self.versions:
+            return self.present
+        at = max(nominal, self.scheduled_since)
+        return next((one.number for one in reversed(self.versions) if one.since <= at), self.versions[0].number)
 
     def at(self, moment: datetime) -> int | None:
         return next((one.number for one in reversed(self.versions) if one.since <= moment), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -30,25 +30,16 @@ def parse_template(text: str) -> tuple[Part, ...]:
     Raises:
         ExpressionError: a hole that is neither a name nor an expression, or one that is not closed.
     """
-    return tuple(_parts(text))
-
-
-def _parts(text: str) -> Iterator[Part]:
-    at = 0
-    for match in _HOLE.finditer(text):
-        if match.start() > at:
-            yield _literal(text, text[at : match.start()])
-        inner = match[1].strip()
-        yield Variable(inner) if _VARIABLE.fullmatch(inner) else parse_expression(inner)
-        at = match.end()
-    if at < len(text):
-        yield _literal(text, text[at:])
-
-
-def _literal(text: str, piece: str) -> str:
-    if "${" in piece:
-        raise ExpressionError(f"{text!r}: a '${{' is not closed")
-    return piece
+    parts: list[Part] = []
+    for number, piece in enumerate(_HOLE.split(text)):
+        inner = piece.strip()
+        if number % 2:  # what is in a hole
+            parts.append(Variable(inner) if _VARIABLE.fullmatch(inner) else parse_expression(inner))
+        elif "${" in piece:
+            raise ExpressionError(f"{text!r}: a '${{' is not closed")
+        elif piece:
+            parts.append(piece)
+    return tuple(parts)
 
 
 def value_of(text: str, variable: Variable, values: Mapping[str, str]) -> str:

@@ -73,6 +73,7 @@ class ClusterSnapshot:
         None: unknown.
         """
         self._connection, self._cluster, self._status, self._now, self._until = connection, cluster, status, now, until
+        self._horizon = min(now, until or now)
         self._progress = queries.progress(connection, cluster)
         workloads = [one.workload for one in members]
         self._producers = producers
@@ -195,10 +196,6 @@ class ClusterSnapshot:
         granted = {run.run_id: run_tags.slots_of(run.tags, 1) for run in self._runs.get(workload.name, ())}
         held = Counter(one.run or "" for one in records.values() if one.in_flight)
         return sum(min(count, granted.get(run_id, workload.parallel)) for run_id, count in held.items())
-
-    @property
-    def _horizon(self) -> datetime:
-        return min(self._now, self._until or self._now)
 
     def _earlier_spans(self, workloads: Collection[Workload]) -> dict[queries.Name, tuple[datetime, datetime]]:
         """For instances before the first open one that are pending again."""

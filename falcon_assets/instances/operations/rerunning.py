@@ -31,7 +31,7 @@ from falcon_assets.instances.operations.selection import (
 from falcon_assets.instances.rules.instance_commands import FAILED_STATES, InstanceCommand, runs_again
 from falcon_assets.instances.store import reruns
 from falcon_assets.instances.store.instance_pages import Key
-from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
+from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.entity import Key as Entity
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
@@ -39,7 +39,7 @@ from falcon_assets.operations.audit import audited
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.instance_record import RERUN, InstanceState, RerunRequest
 from falcon_assets.planning.process_instance import AskedProperties, require_usable, said_properties
-from falcon_assets.planning.reasons import OffTimeline, RerunRequested
+from falcon_assets.planning.reasons import OffTimeline
 
 
 def definition_notes(
@@ -163,7 +163,7 @@ def rerun_instances(
         audit.result(bool(again), connection)
     changed = {one.key for one in again}
     after = {} if request.dry_run else {key: asked[key] for key in changed}
-    items = tuple(Outcome(_info(one, after.get(one.key, one.request)), one.key in changed) for one in chosen)
+    items = tuple(Outcome(one.info(after.get(one.key, one.request)), one.key in changed) for one in chosen)
     left = sum(
         one.record.state is InstanceState.SUCCEEDED and one.key not in changed and not one.request for one in chosen
     )
@@ -221,9 +221,3 @@ def _why(options: RerunOptions, reason: str) -> str:
     reason = hidden(reason)
     properties = f"with {said_properties(options.asked)}" if options.properties else ""
     return f"{reason} ({properties})" if reason and properties else reason or properties
-
-
-def _info(one: Selected, request: RerunRequest | None) -> InstanceInfo:
-    if request is None:
-        return one.info()
-    return one.info(RerunRequested(request.by, request.reason, None), again=request)

@@ -28,7 +28,7 @@ from falcon_assets.operations.audit import Audit
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Change, Given, Result
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, RerunRequest
-from falcon_assets.planning.reasons import Reason
+from falcon_assets.planning.reasons import RerunRequested
 from falcon_assets.planning.workloads import Workload
 
 
@@ -127,10 +127,10 @@ class Selected:
     def key(self) -> Key:
         return self.workload.name, self.workload.cluster, self.nominal
 
-    def info(self, reason: Reason | None = None, *, again: RerunRequest | None = None) -> InstanceInfo:
-        """``reason`` None: as recorded; ``again`` None: the present request."""
-        said = reason.as_data() if reason else None
-        return process_info(self.workload, self.key, self.record, self.versions, said, again=again or self.request)
+    def info(self, again: RerunRequest | None = None) -> InstanceInfo:
+        """``again``: a request that is its reason to wait; None: the present one, and the reason is as recorded."""
+        reason = RerunRequested(again.by, again.reason, None).as_data() if again else None
+        return process_info(self.workload, self.key, self.record, self.versions, reason, again=again or self.request)
 
 
 def select_instances(

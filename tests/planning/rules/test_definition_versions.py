@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from falcon_assets.entities.definition_versions import VersionSince, version_for
+from falcon_assets.entities.definition_versions import EntityVersions, VersionSince
 from tests.hours import hour
 from tests.properties import examples
 
@@ -33,14 +33,16 @@ HISTORIES = st.lists(HOURS, min_size=1, max_size=6).map(
     ],
 )
 def test_examples(nominal: datetime, scheduled: datetime | None, expected: int) -> None:
-    assert version_for(nominal, scheduled, VERSIONS) == expected
+    assert EntityVersions(tuple(VERSIONS), scheduled).of(nominal) == expected
 
 
 @examples(200)
 @given(HISTORIES, HOURS, HOURS, st.none() | HOURS)
 def test_any_history(versions: list[VersionSince], first: datetime, second: datetime, since: datetime | None) -> None:
     earlier, later = sorted((first, second))
-    found = version_for(earlier, since, versions), version_for(later, since, versions)
+    known = EntityVersions(tuple(versions), since)
+    found = known.of(earlier), known.of(later)
+    assert found[0] is not None and found[1] is not None
     assert found[0] <= found[1]  # a later instance never has an earlier definition
     assert set(found) <= {one.number for one in versions}
     if since is None:
@@ -49,4 +51,4 @@ def test_any_history(versions: list[VersionSince], first: datetime, second: date
         held = next(one for one in versions if one.number == found[0]).since
         assert held <= max(earlier, since) or found[0] == versions[0].number
         new = [*versions, VersionSince(len(versions) + 1, max(later, since, versions[-1].since) + (hour(1) - hour(0)))]
-        assert version_for(later, since, new) == found[1]  # what comes afterwards changes nothing
+        assert EntityVersions(tuple(new), since).of(later) == found[1]  # what comes afterwards changes nothing
