@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
-from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
-from falcon_assets.base.cancellation import current_cancellation
 from falcon_assets.compute.executor import InProcessExecutor
-from falcon_assets.errors import MissingInputsError, StorageError
+from falcon_assets.errors import MissingInputsError
 from falcon_assets.features.compaction.readers import InstanceReaders
 from falcon_assets.history.events.event_log import materialization, observation
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, KeptVersion, RowsKept
@@ -34,21 +30,12 @@ from falcon_assets.planning.instance_record import InstanceState, LateChange
 from falcon_assets.planning.workloads import COMPACTED, CompactionWorkload
 from falcon_assets.settings import os_user
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.instances.data_files import is_hidden
-from falcon_assets.storage.instances.data_version import DataVersion, version_of
-from falcon_assets.storage.instances.publication import InstancePublication
+from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.snapshots import is_there_repaired
-from falcon_assets.storage.kinds.storage_kind import StorageKind
-from falcon_assets.storage.local_staging import LocalStaging
-from falcon_assets.storage.output_target import OutputTarget, output_target
 
 if TYPE_CHECKING:
-    from falcon_assets.features.compaction.engine import CompactedFiles, CompactionPlan, NewFiles
-    from falcon_assets.features.compaction.row_files import DataFile
-
-_OUTPUT = "compacted"
-_LOCAL = "file://"
+    from falcon_assets.features.compaction.replacing import Replaced
 
 
 @dataclass(frozen=True)
@@ -100,13 +87,6 @@ class CompactionWork:
     def subject(self, nominal: datetime) -> str:
         return f"{self.compaction.name} on {self.cluster.name} at {format_instant(nominal)}"
 
-    def output(self, instance: datetime, replaces: str) -> OutputTarget:
-        declared, table = self.feed.compact, self.feed.table_on(self.cluster.name)
-        output = replace(output_target(self.feed, instance, self.path(instance)), replaces=replaces)
-        if declared and declared.replaces:
-            output = replace(output, keeps=None)
-        return replace(output, format=self.feed.format) if table else output
-
 
 @dataclass(frozen=True)
 class _Compaction:
@@ -115,161 +95,74 @@ class _Compaction:
     late: tuple[LateChange, ...]
 
     def run(self) -> Done:
-        started, work, feed, path = time.monotonic(), self.work, self.work.feed, self.work.path(self.nominal)
-        kind, flag = kind_of(work.store), feed.availability_flag
-        # Before the first look at its files; at the end it must still be the same.
-        signature = kind.listing(path, flag).signature
-        staging = LocalStaging.of(work.store)
-        output = work.output(self.nominal, signature)
-        with kind.publish(work.subject(self.nominal), {_OUTPUT: output}, staging) as publication:
-            read = kind.version(path, flag)
-            with staging.folder() as spill:
-                done = self._written(kind, path, publication, spill)
-            if done is None:
-                return _Compacted(work, self.nominal, read, None, None, time.monotonic() - started, self.late)
-            work.readers.wait_for_none(self.nominal)
-            if kind.listing(path, flag).signature != signature:
-                raise StorageError(f"{work.subject(self.nominal)}: {path} was written meanwhile: nothing is published")
-            if (version := _version_to_be(work.store, publication)) is not None:
-                self._announce(read, version)
-            current_cancellation().make_final()  # what is half published is published
-            new = publication.commit(_OUTPUT)
+        from falcon_assets.features.compaction.replacing import compact_instance  # noqa: PLC0415 - loads numpy, pyarrow
+
+        started, work = time.monotonic(), self.work
+        done = compact_instance(
+            work.store, work.feed, self.nominal, work.subject(self.nominal), before=self._before_publication
+        )
         seconds = time.monotonic() - started
-        kept = kept_versions(work.store, feed, self.nominal)
-        signature = kind.listing(path, flag).signature
-        there = {file.name for file in _files(kind, path, flag)}
-        seen = signature if there == {*done.files} else None  # else somebody added to it: a collector has to look
-        return _Compacted(work, self.nominal, read, new, done, seconds, self.late, kept, seen)
+        kept = kept_versions(work.store, work.feed, self.nominal) if done.new else None
+        return _Compacted(work, self.nominal, done, seconds, self.late, kept)
 
-    def _written(
-        self, kind: StorageKind, path: str, publication: InstancePublication, spill: Path
-    ) -> CompactedFiles | None:
-        """None: there is nothing to gain."""
-        from falcon_assets.features.compaction.engine import compact  # noqa: PLC0415 - loads numpy and pyarrow
-
-        files = list(_files(kind, path, self.work.feed.availability_flag))
-        filled = [one for one in files if one.size]
-        folders = {one.folder for one in filled}
-        plan = _plan(self.work.feed)
-        if not filled or any(not one.name for one in filled) or (len(filled) == len(folders) and not plan.sort):
-            return None
-        return compact(files, plan, _new_files(self.work.store, publication), spill)
-
-    def _announce(self, read: DataVersion, version: str) -> None:
-        """Says what will be there, before it is: whoever sees it first knows that no row is new."""
+    def _before_publication(self, read: DataVersion, new: str | None) -> None:
+        """Waits for who is reading; says what will be there, so that whoever sees it first knows that no row is new."""
         work, cluster = self.work, self.work.cluster.name
-        kept = RowsKept(cluster, work.feed.name, self.nominal, version, read.version, work.now())
+        work.readers.wait_for_none(self.nominal)
+        if new is None:
+            return
+        kept = RowsKept(cluster, work.feed.name, self.nominal, new, read.version, work.now())
         key = names.asset_key(cluster, work.feed.name)
         said = f"{work.compaction.name} {format_instant(self.nominal)} is about to be published"
-        work.claims.ledger.instance.report_runless_asset_event(
-            observation(key, work.partition(self.nominal), kept, description=said)
-        )
+        event = observation(key, work.partition(self.nominal), kept, description=said)
+        work.claims.ledger.instance.report_runless_asset_event(event)
 
 
 @dataclass(frozen=True)
 class _Compacted:
-    """A compacted instance; ``version`` None: it was left as it is."""
-
     work: CompactionWork
     nominal: datetime
-    read: DataVersion
-    version: DataVersion | None
-    done: CompactedFiles | None
+    done: Replaced
     seconds: float
     late: tuple[LateChange, ...]
-    kept: tuple[KeptVersion, ...] | None = None
-    signature: str | None = None
+    kept: tuple[KeptVersion, ...] | None
 
     def events(self, partition: str, at: datetime, definition: int | None) -> Iterator[Event]:
         work, cluster, feed = self.work, self.work.cluster.name, self.work.feed.name
         name = work.compaction.name
         path = f"{work.store.root or ''}{work.path(self.nominal)}"
-        inputs = {COMPACTED: (Consumption(feed, self.nominal, self.read.version, path=path),)}
+        inputs = {COMPACTED: (Consumption(feed, self.nominal, self.done.read.version, path=path),)}
         instance = (name, cluster, self.nominal)
         succeeded = InstanceChanged(
             *instance, InstanceState.SUCCEEDED, at, inputs=inputs, late=self.late, definition=definition
         )
-        key, done = names.workload_keys(work.compaction)[0], WorkDone(round(self.seconds, 3))
+        key, took = names.workload_keys(work.compaction)[0], WorkDone(round(self.seconds, 3))
         what = f"{name} {format_instant(self.nominal)}"
-        if self.version is None or self.done is None:
-            yield materialization(key, partition, succeeded, done, description=f"{what}: there was nothing to gain")
+        new, written = self.done.new, self.done.files
+        if new is None or written is None:
+            yield materialization(key, partition, succeeded, took, description=f"{what}: there was nothing to gain")
             return
         available = FeedInstanceAvailable(
             cluster,
             feed,
             self.nominal,
-            self.version.version,
+            new.version,
             at,
-            self.version.bytes,
-            self.done.content.rows,
-            self.version.files,
+            new.bytes,
+            written.content.rows,
+            new.files,
             process=name,
             nominal=self.nominal,
             inputs=inputs,
             path=work.store.shown(work.path(self.nominal)),
             definition=definition,
             kept_versions=self.kept,
-            signature=self.signature,
-            same_rows_as=self.read.version,
+            signature=self.done.signature,
+            same_rows_as=self.done.read.version,
             made_by=os_user(),
             environment=run_environment(),
         )
-        files = f"{self.done.files_before} files became {len(self.done.files)}"
-        said = f"{what}: {files}, with the same {self.done.content.rows} rows ({self.done.content})"
+        files = f"{written.files_before} files became {len(written.files)}"
+        said = f"{what}: {files}, with the same {written.content.rows} rows ({written.content})"
         yield materialization(names.asset_key(cluster, feed), partition, available, description=said)
-        yield materialization(key, partition, succeeded, done, description=said)
-
-
-def _files(kind: StorageKind, path: str, flag: str | None) -> Iterator[DataFile]:
-    from falcon_assets.features.compaction.row_files import DataFile  # noqa: PLC0415 - loads pyarrow
-
-    found, fs = kind.source_files(path, flag, is_hidden), kind.store.fs
-    if found is None:
-        raise StorageError(f"there is nothing at {path} any more")
-    for name, file in found.files.items():
-        yield DataFile(name, file.size, partial(fs.open, found.path(name), "rb"))
-
-
-def _plan(feed: Feed) -> CompactionPlan:
-    from falcon_assets.features.compaction.engine import CompactionPlan  # noqa: PLC0415 - said above
-
-    assert feed.compact is not None
-    sort, size = feed.compact.sort, feed.compact.file_bytes
-    return CompactionPlan(feed.format, sort, size, feed.options, feed.schema_, feed.partitions)
-
-
-def _new_files(store: ClusterStore, publication: InstancePublication) -> NewFiles:
-    from falcon_assets.features.compaction.engine import NewFiles  # noqa: PLC0415 - said above
-
-    folder, is_local = publication.staging(_OUTPUT), publication.staging_url(_OUTPUT).startswith(_LOCAL)
-
-    def create(name: str) -> AbstractContextManager[IO[bytes]]:
-        place = f"{folder}/{name}"
-        parent = place.rpartition("/")[0]
-        if is_local:
-            Path(parent).mkdir(parents=True, exist_ok=True)
-            return Path(place).open("xb")
-        store.fs.makedirs(parent, exist_ok=True)
-        opened: AbstractContextManager[IO[bytes]] = store.fs.open(place, "wb")
-        return opened
-
-    def read(name: str) -> AbstractContextManager[IO[bytes]]:
-        place = f"{folder}/{name}"
-        if is_local:
-            return Path(place).open("rb")
-        opened: AbstractContextManager[IO[bytes]] = store.fs.open(place, "rb")
-        return opened
-
-    return NewFiles(create, read)
-
-
-def _version_to_be(store: ClusterStore, publication: InstancePublication) -> str | None:
-    """The version of what is staged, on file systems; None: only the store can tell, once it is there."""
-    folder = Path(publication.staging(_OUTPUT))
-    if kind_of(store).object_store is not None or not str(store.fs.unstrip_protocol("")).startswith(_LOCAL):
-        return None
-    contents = []
-    for path in (one for one in folder.rglob("*") if one.is_file()):
-        size, checksum = store.files.content(str(path), path.stat().st_size)
-        contents.append((str(path.relative_to(folder)).encode(), size, bytes.fromhex(checksum)))
-    return version_of(contents).version
+        yield materialization(key, partition, succeeded, took, description=said)
