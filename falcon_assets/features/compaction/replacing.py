@@ -73,13 +73,19 @@ def compact_instance(
         with staging.folder() as spill:
             done = compact(files, plan, _new_files(store, publication), spill)
         before(read, _version_to_be(kind, publication))
-        if kind.listing(path, flag).signature != signature:
+        if kind_of(store).listing(path, flag).signature != signature:
             raise StorageError(f"{key}: {path} was written meanwhile: nothing is published")
         current_cancellation().make_final()  # what is half published is published
         new = publication.commit(_OUTPUT)
+    kind = kind_of(store)  # each is for one look
     now = kind.listing(path, flag).signature
-    is_all = {file.name for file in _files(kind, path, flag)} == {*done.files}
-    return Replaced(read, new, done, now if is_all else None)
+    there = {_bare(file.name) for file in _files(kind, path, flag)}
+    is_ours = there == {*map(_bare, done.files)} or now == new.version  # a table may have named them
+    return Replaced(read, new, done, now if is_ours else None)
+
+
+def _bare(name: str) -> str:
+    return name.rpartition("/")[2]
 
 
 def _output(feed: Feed, instance: datetime, path: str, store: ClusterStore, signature: str) -> OutputTarget:
