@@ -10,11 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from falcon_assets.catalog.store import load_entities
+from falcon_assets.errors import StorageError
+from falcon_assets.features.compaction import run
 from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.instances.coordination.coordinator import Coordinator
 from falcon_assets.settings import Settings
 from tests.features.compaction.compaction_world import clicks, folder, land, names, row_of, stale, state, users
-from tests.orchestration.replication_world import ReplicationWorld
+from tests.orchestration.replication_world import ReplicationWorld, hour
 
 COMPACTION, COPY = "clicks compaction", "clicks from east"
 
@@ -88,12 +90,33 @@ def test_the_columns_that_only_some_files_have_are_kept(world: ReplicationWorld)
     ]
 
 
+def test_one_that_was_published_and_not_recorded_is_no_late_data(
+    world: ReplicationWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    land(world, 4, a=[2, 1])
+    world.step("04:00", "clicks", "west")
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "kept_versions", _fails)
+        coordinator = Coordinator(world.store, world.at("04:01"), world.chosen("clicks", "east"))
+        (planned,) = [one for one in coordinator.decide(world.ledger).runs if one.launch.nominals == (hour(4),)]
+        assert not world.execute(planned, "04:01").success
+    assert users(folder(world, 4)) == [1, 2]
+    world.collect("04:02")
+    assert stale(world) == []
+    assert world.step("04:20", "clicks") == ["clicks compaction on east, 2013-01-01T04:00Z, attempt 2"]
+    assert stale(world) == []
+
+
+def _fails(*given: object) -> None:
+    raise StorageError("the run ends here")
+
+
 def test_what_cannot_be_compacted_stays_and_says_why(world: ReplicationWorld) -> None:
     land(world, 3, a=[2])
     (folder(world, 3) / "b.parquet").write_text("damaged")
     world.collect("03:00")
     coordinator = Coordinator(world.store, world.at("03:00"), world.chosen("clicks", "east"))
-    (run,) = coordinator.decide(world.ledger).runs
-    assert not world.execute(run, "03:00").success
+    (planned,) = coordinator.decide(world.ledger).runs
+    assert not world.execute(planned, "03:00").success
     assert state(world, COMPACTION, 3) == ("FAILED", 1)
     assert names(folder(world, 3)) == ["a.parquet", "b.parquet"]
