@@ -27,9 +27,10 @@ def after(*facts: Fact) -> FeedInstanceRow:
     return rows.feeds[WHERE]
 
 
-@pytest.mark.parametrize(
-    "facts", [*permutations((ABOUT_TO, COLLECTED, COMPACTED)), (ABOUT_TO, COLLECTED), (COMPACTED,)]
-)
+ORDERS = [*permutations((ABOUT_TO, COLLECTED, COMPACTED)), (ABOUT_TO, COLLECTED), (COMPACTED,)]
+
+
+@pytest.mark.parametrize("facts", ORDERS)
 def test_what_is_compacted_has_the_rows_of_what_was_there(facts: tuple[Fact, ...]) -> None:
     row = after(LANDED, *facts)
     assert (row.version, row.same_rows, row.files) == ("v2", "v1", 1)

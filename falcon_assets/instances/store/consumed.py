@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, and_, case, select, true
+from sqlalchemy import Connection, and_, select, true
 
 from falcon_assets.history.database import rows_of
 from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, PROCESS_INSTANCES
-from falcon_assets.history.tables.instances import has_other_rows
 from falcon_assets.instances.rules.newer_versions import LastUse
 from falcon_assets.instances.store.instance_pages import Key
 from falcon_assets.model.instant import format_instant
@@ -78,9 +77,7 @@ def last_used(
     last = select(read.nominal, read.version).where(own, read.version.is_not(None))
     last_read = last.order_by(read.read_event.desc(), read.nominal.desc()).limit(1).lateral("last")
     is_there = there.state == FeedState.AVAILABLE.value
-    # One with the same rows, as compaction makes it, is no newer one.
-    version = case((has_other_rows(last_read.c.version), there.version), else_=last_read.c.version)
-    newest = select(version.label("version"), there.seen_at).where(
+    newest = select(there.version, there.seen_at).where(
         there.cluster == asked.c.input_cluster, there.feed == asked.c.feed, is_there
     )
     present = newest.order_by(there.instance.desc()).limit(1).lateral("present")
