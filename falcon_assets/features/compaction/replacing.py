@@ -30,7 +30,7 @@ _OUTPUT = "compacted"
 
 
 @dataclass(frozen=True)
-class Replaced:
+class CompactedInstance:
     """What was there, and what is there now.
 
     Attributes:
@@ -50,7 +50,7 @@ def compact_instance(
     instance: datetime,
     key: str,
     before: Callable[[DataVersion, str | None], object] = lambda read, new: None,
-) -> Replaced:
+) -> CompactedInstance:
     """Compacts an instance that is there.
 
     ``key`` names it in errors. ``before`` is called with the version that was read, and the one that is about to be
@@ -69,7 +69,7 @@ def compact_instance(
         read = kind.version(path, flag)
         files, plan = list(_files(kind, path, flag)), _plan(feed)
         if not _is_worth_it(files, plan):
-            return Replaced(read)
+            return CompactedInstance(read)
         with staging.folder() as spill:
             done = compact(files, plan, _new_files(store, publication), spill)
         before(read, _version_to_be(kind, publication))
@@ -81,7 +81,7 @@ def compact_instance(
     now = kind.listing(path, flag).signature
     there = {_bare(file.name) for file in _files(kind, path, flag)}
     is_ours = there == {*map(_bare, done.files)} or now == new.version  # a table may have named them
-    return Replaced(read, new, done, now if is_ours else None)
+    return CompactedInstance(read, new, done, now if is_ours else None)
 
 
 def _bare(name: str) -> str:

@@ -35,7 +35,7 @@ from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.snapshots import is_there_repaired
 
 if TYPE_CHECKING:
-    from falcon_assets.features.compaction.replacing import Replaced
+    from falcon_assets.features.compaction.replacing import CompactedInstance
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class _Compaction:
 class _Compacted:
     work: CompactionWork
     nominal: datetime
-    done: Replaced
+    done: CompactedInstance
     seconds: float
     late: tuple[LateChange, ...]
     kept: tuple[KeptVersion, ...] | None

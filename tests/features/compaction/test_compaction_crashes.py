@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from falcon_assets.errors import BeingWrittenError, StorageError
-from falcon_assets.features.compaction.replacing import Replaced, compact_instance
+from falcon_assets.features.compaction.replacing import CompactedInstance, compact_instance
 from falcon_assets.model.feed import Compaction, Feed, VersionRetention
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.storage.cluster_store import ClusterStore
@@ -74,7 +74,7 @@ def begin(home: Path, files: int = 3) -> list[int]:
     return sorted([*range(files), *range(1, files + 1)])
 
 
-def compact(home: Path, feed: Feed = FEED, before: Callable[..., object] = lambda read, new: None) -> Replaced:
+def compact(home: Path, feed: Feed = FEED, before: Callable[..., object] = lambda read, new: None) -> CompactedInstance:
     return compact_instance(store_at(home), feed, FIRST, "numbers", before)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from falcon_assets.errors import StorageError
-from falcon_assets.features.compaction.replacing import Replaced, compact_instance
+from falcon_assets.features.compaction.replacing import CompactedInstance, compact_instance
 from falcon_assets.model.feed import Compaction, VersionRetention
 from falcon_assets.storage.kinds.reading import ReadableInstance
 from tests.s3_server import s3_server
@@ -38,7 +38,7 @@ def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Sample:
     return replace(found, feed=found.feed.model_copy(update=more))
 
 
-def compacted(stored: Sample, before: Any = lambda read, new: None) -> Replaced:
+def compacted(stored: Sample, before: Any = lambda read, new: None) -> CompactedInstance:
     return compact_instance(stored.store, stored.feed, stored.day(1), "numbers of the first day", before)
 
 
