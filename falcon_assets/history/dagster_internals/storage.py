@@ -50,6 +50,7 @@ class _Pooled:
 
     def dispose(self) -> None:
         """Closes the connections: code servers open and dispose of an instance for every tick."""
+        super().dispose()  # type: ignore[misc]  # as above
         self._engine.dispose()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -74,6 +75,15 @@ def test_what_migrations_brought_is_asked_once(engine: sqlalchemy.Engine) -> Non
     )  # two
     migrations = [statement for statement in asked if "FROM secondary_indexes" in statement]
     assert len(migrations) == 1, "Dagster looks for its migrations otherwise: has_built_index is not all that asks"
+
+
+def test_closing_it_ends_what_watches_runs(engine: sqlalchemy.Engine) -> None:
+    """Such as the thread of the webserver that shows the log of a run."""
+    before, storage = {*threading.enumerate()}, stored(engine)
+    storage.event_log_storage.watch("0", None, lambda *_: None)
+    assert {*threading.enumerate()} - before
+    storage.dispose()
+    assert not {*threading.enumerate()} - before
 
 
 def test_computed_keys_of_dynamic_partitions_are_what_dagster_finds(storage: PooledStorage) -> None:
