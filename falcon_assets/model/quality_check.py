@@ -98,7 +98,7 @@ class QualityCheck(Declaration):
     def judge(self, found: Figures, nominal: datetime, past: Sequence[Figures]) -> Judgement:
         """``past`` are the figures of the last valid instances before it, the newest first."""
         violations = found["violations"]
-        said = f"{violations:,} of {found['rows']:,} rows: {self.wrong}" if violations else f"no row: {self.wrong}"
+        said = f"{f'{violations:,}' if violations else 'none'} of {found['rows']:,} rows: {self.wrong}"
         return Judgement(not violations, said, found)
 
     @property

@@ -46,6 +46,10 @@ _GIVEN_UP_AFTER = 3
 """Attempts to read data that Spark cannot read; then the instance is invalid."""
 
 
+class OtherVersionError(StorageError):
+    """The version is not there any more; the present one may not have been collected yet."""
+
+
 @dataclass(frozen=True)
 class InstanceChecker:
     """Checks instances on one cluster; the session stays open, so further ones are faster."""
@@ -64,7 +68,7 @@ class InstanceChecker:
 
         Raises:
             WorkflowError: Spark does not work, or the data cannot be read.
-            StorageError: the version is not there any more, or its store fails.
+            StorageError: its store fails; OtherVersionError: the version is not there any more.
         """
         subject = f"{feed.name} {format_instant(key[2])}"
         with all_taken(self.ledger.engine, [f"quality {' '.join(key[:2])} {format_instant(key[2])}"]) as is_ours:
@@ -120,7 +124,7 @@ class InstanceChecker:
                 results += judged(rest, measuring.measure(rest), key[2], past)
                 asked = list(feed.checks)
         if kind.listing(path, feed.availability_flag).signature != listed.signature:
-            raise StorageError(f"{subject} was replaced while it was checked")
+            raise OtherVersionError(f"{subject} was replaced while it was checked")
         suite = "full" if len(asked) == len(feed.checks) else "quick"
         return self._said(key, version, feed.checks, results, suite, measured)
 
@@ -158,12 +162,12 @@ class InstanceChecker:
         executor.require_reachable()
         others = [self.store.feed(name) for check in feed.checks for _, name in check.feeds_read()]
         access = SparkAccess(executor, self._store, [self._stores(one) for one in (feed, *others)])
+        found = self._found(held, access, feed, key[2])
+        if found.version.version != version:
+            raise OtherVersionError(f"{feed.name} {format_instant(key[2])} is another version by now than {version}")
         held.enter_context(in_utc())
         spark = held.enter_context(isolated(executor.session()))
         apply_settings(spark, access.settings, feed.name)
-        found = self._found(held, access, feed, key[2])
-        if found.version.version != version:
-            raise StorageError(f"{feed.name} {format_instant(key[2])} is another version by now than {version}")
 
         def other(name: str) -> DataFrame:
             return self._other(held, spark, access, self.store.feed(name), key)

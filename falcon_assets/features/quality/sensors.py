@@ -53,12 +53,15 @@ class CheckingPass:
 
     def run(self, ledger: Ledger) -> tuple[int, list[str]]:
         """Returns the number of checked versions, and problems; without effect while another process does the same."""
-        from falcon_assets.features.quality.checking import InstanceChecker  # noqa: PLC0415 - it needs Spark
+        from falcon_assets.features.quality.checking import (  # noqa: PLC0415 - it needs Spark
+            InstanceChecker,
+            OtherVersionError,
+        )
 
         checker = InstanceChecker(self.store, self.cluster, self.settings, ledger)
-        done, problems = 0, list[str]()
+        done, left, problems = 0, 0, list[str]()
         with all_taken(ledger.engine, [self.lock]) as is_ours:
-            while is_ours and done + len(problems) < _AT_ONCE:
+            while is_ours and done + left + len(problems) < _AT_ONCE:
                 ledger.catch_up()
                 found = self.pending(ledger, 1)
                 if not found:
@@ -69,6 +72,8 @@ class CheckingPass:
                     if row is None:  # a person checks it just now
                         break
                     done += 1
+                except OtherVersionError:  # the present one has its turn when it is in the ledger
+                    left += 1
                 except FalconError as error:
                     problems.append(f"{name} {format_instant(instance)}: {error}")
         return done, problems

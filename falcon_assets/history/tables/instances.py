@@ -17,6 +17,7 @@ FEED_INSTANCES = Table(
     *columns_of(FeedInstanceRow),
 )
 Index("ix_feed_instances_event", FEED_INSTANCES.c.event_id)
+Index("ix_feed_instances_seen", FEED_INSTANCES.c.cluster, FEED_INSTANCES.c.feed, FEED_INSTANCES.c.seen_at)
 Index(
     "ix_feed_instances_state",
     FEED_INSTANCES.c.cluster,

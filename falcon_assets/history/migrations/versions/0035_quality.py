@@ -43,9 +43,11 @@ def upgrade() -> None:
         sa.Column("problem", sa.Text, nullable=False, comment="why the last one failed; empty: it has not ended"),
         schema=SCHEMA,
     )
+    op.create_index("ix_feed_instances_seen", "feed_instances", ["cluster", "feed", "seen_at"], schema=SCHEMA)
 
 
 def downgrade() -> None:
     """Takes them away; the events in Dagster's log stay."""
+    op.drop_index("ix_feed_instances_seen", "feed_instances", schema=SCHEMA)
     op.drop_table("quality_attempts", schema=SCHEMA)
     op.drop_table("quality_verdicts", schema=SCHEMA)
