@@ -30,11 +30,12 @@ from falcon_assets.features.falcon_xml.rules import Rule
 from falcon_assets.model.base import EntityName, NonEmpty, key_meanings
 from falcon_assets.model.cluster import Cluster, EnvironmentValue, StorageOption
 from falcon_assets.model.completeness import Completeness, Percentage
+from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.expression import InstanceExpression
 from falcon_assets.model.feed import Feed, Locations, Table
 from falcon_assets.model.frequency import Frequency, Step
 from falcon_assets.model.instant import Instant
-from falcon_assets.model.notification import EventKind, Notification, UrlVariable
+from falcon_assets.model.notification import Notification, UrlVariable
 from falcon_assets.model.path_template import LegalFolder, LegalPath, PathTemplate
 from falcon_assets.model.process import Process
 from falcon_assets.model.quality_rules import RULES, Bound, Value

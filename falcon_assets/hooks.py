@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from falcon_assets.history.events.record import Record
     from falcon_assets.history.platform.open_ledger import Ledger
     from falcon_assets.model.cluster import Cluster
-    from falcon_assets.model.notification import EventKind
+    from falcon_assets.model.event_kind import EventKind
     from falcon_assets.planning.reasons import Reason
     from falcon_assets.planning.reasons_to_keep import ProtectedVersions
     from falcon_assets.planning.workloads import Workload
@@ -49,19 +49,21 @@ class EventReceiver(Protocol):
     """A program that receives events of instances.
 
     Attributes:
-        name: Of the environment variable that says where it is.
+        name: Of the environment variable that says where it is, or of what declares it.
         at_once: How many events are sent in one go.
-        of_workloads: Which events of processes and replications it receives.
-        of_feeds: And which of feeds.
+        clusters: Events of instances on these are kept for it.
+        events: Which of them.
+        never_gives_up: Whether events wait for it for as long as it is there; else for three days.
     """
 
     name: str
     at_once: int
-    of_workloads: Collection[EventKind]
-    of_feeds: Collection[EventKind]
+    clusters: Collection[str]
+    events: Collection[EventKind]
+    never_gives_up: bool
 
-    def takes(self, event: InstanceEvent) -> bool:
-        """Whether it receives that one."""
+    def takes(self, event: InstanceEvent, entity: str) -> bool:
+        """Whether it receives that one, of the feed or process of that name."""
 
     def send(self, connection: Connection, notices: Sequence[Notice]) -> Sent:
         """Sends them, up to the first that does not come through; what is sent again is known as the same there."""
@@ -139,8 +141,8 @@ class Hooks(Protocol):
         """Feed -> which of its instances and versions on the cluster retention must leave, and why."""
 
     @_spec
-    def event_receivers(self, store: EntityStore, settings: Settings) -> EventReceiver | None:
-        """A program that receives events of all instances, whatever entities declare; None: none is set up."""
+    def event_receivers(self, store: EntityStore, settings: Settings) -> Sequence[EventReceiver]:
+        """Programs that receive events of all instances, whatever entities declare; empty: none is set up."""
 
     @_spec
     def timeout_causes(

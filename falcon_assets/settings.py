@@ -13,8 +13,9 @@ from typing import Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
 from falcon_assets.errors import ExpressionError, SettingsError
+from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.frequency import Frequency
-from falcon_assets.model.notification import USUAL, EventKind, Notification, Receiver, UrlVariable
+from falcon_assets.model.notification import USUAL, Notification, Receiver, UrlVariable
 from falcon_assets.planning.clock import Clock
 from falcon_assets.shared_clock import home_clock, shared_start
 

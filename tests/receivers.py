@@ -116,6 +116,69 @@ def lineage_collector() -> Iterator[Collected]:
         yield collected
 
 
+@dataclass
+class Subscribed:
+    """What a service that takes CloudEvents by HTTP was sent, and how it answers.
+
+    Attributes:
+        requests: Headers and body of each.
+        answers: By which it answers next, and then with 202.
+        released: While it is not set, nothing is answered.
+        port: Where it listens.
+    """
+
+    requests: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
+    answers: list[int] = field(default_factory=list)
+    released: threading.Event = field(default_factory=threading.Event)
+    port: int = 0
+
+    @property
+    def bodies(self) -> list[bytes]:
+        return [body for _, body in self.requests]
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return [json.loads(body) for body in self.bodies]
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/events"
+
+
+@contextmanager
+def subscriber() -> Iterator[Subscribed]:
+    """A service that takes CloudEvents by HTTP; it keeps those that it accepts."""
+    subscribed = Subscribed()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            subscribed.released.wait()
+            status = subscribed.answers.pop(0) if subscribed.answers else 202
+            if status == 202:
+                subscribed.requests.append((dict(self.headers.items()), body))
+            self._say(status)
+
+        def do_OPTIONS(self) -> None:
+            self._say(subscribed.answers.pop(0) if subscribed.answers else 405)
+
+        def _say(self, status: int) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    subscribed.released.set()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    with _serving(server, subscribed):
+        yield subscribed
+
+
 @contextmanager
 def mail_box() -> Iterator[Received]:
     """A receiver of ``mailto://``: as much of SMTP as smtplib speaks."""
@@ -156,7 +219,7 @@ def mail_box() -> Iterator[Received]:
 
 
 @contextmanager
-def _serving(server: socketserver.TCPServer, received: Received | Collected) -> Iterator[None]:
+def _serving(server: socketserver.TCPServer, received: Received | Collected | Subscribed) -> Iterator[None]:
     received.port = server.server_address[1]
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()

@@ -70,6 +70,7 @@ CHECKS: Mapping[str, Check] = {
     "webserver": webserver.check_webserver,
     "jobs": webserver.check_jobs,
     "openlineage": lineage.check_openlineage,
+    "messaging": receivers.check_messaging,
 }
 """Name -> check, in the order of the report: those that others depend on are first."""
 _NEEDED = (

@@ -1,10 +1,13 @@
-"""Checks of receivers of notifications and of lineage: whether they can be used; nothing is sent."""
+"""Checks of receivers of notifications, lineage and events: whether they can be used; nothing is sent."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, ok, problem, warning
+from falcon_assets.doctor.side_by_side import side_by_side
+from falcon_assets.model.cluster import MessagingInterface
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 
@@ -44,6 +47,38 @@ def judge_receivers(named: Mapping[str, str], environ: Mapping[str, str]) -> Ite
         )
     if len(declared) > len(unknown):
         yield ok(f"apprise knows the URLs of: {', '.join(name for name in declared if name not in unknown)}")
+
+
+def check_messaging(context: CheckContext) -> Iterator[Diagnosis]:
+    """Whether the brokers that clusters publish to answer; nothing is published."""
+    store = context.entities_if_sound()
+    declared = {one.name: one.interfaces.messaging for one in store.clusters.values()} if store else {}
+    asked = {name: partial(_why_away, one, context) for name, one in declared.items() if one is not None}
+    if not asked:
+        yield ok("no cluster names a broker")
+        return
+    answers = side_by_side(asked, ANSWER_SECONDS)
+    for name in asked:
+        why = answers.get(name, f"no answer within {ANSWER_SECONDS:g} s")
+        where = f"cluster {name!r}: {asked[name].args[0].endpoint}"
+        if why:
+            yield warning(f"{where}: {why}: its events wait", "start it, or fix interfaces.messaging of the cluster")
+        else:
+            yield ok(f"{where} answers")
+
+
+def _why_away(messaging: MessagingInterface, context: CheckContext) -> str:
+    """Empty where it answers."""
+    from falcon_assets.features.messaging.broker import (  # noqa: PLC0415 - only where there is one
+        NotPublishedError,
+        broker_of,
+    )
+
+    try:
+        broker_of(messaging, context.environ).probe()
+    except NotPublishedError as error:
+        return str(error)
+    return ""
 
 
 ANSWER_SECONDS = 8.0

@@ -7,11 +7,18 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt, model_validator
 
+from falcon_assets.base.texts import without_credentials
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.base import Declaration, EntityName, NonEmpty
+from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.path_template import LegalFolder, LegalPath, is_within
 from falcon_assets.model.shared import Acl, Properties, Tags
 
+_MESSAGING = re.compile(
+    r"kafka://(?P<brokers>[^\s/@,:]+:\d+(,[^\s/@,:]+:\d+)*)/(?P<topic>[\w.-]{1,249})"
+    r"|amqps?://(?P<host>[^\s/@:]+)(:(?P<port>\d+))?/(?P<vhost>[^\s/]+)/(?P<exchange>[^\s/]+)"
+    r"|https?://[^\s/@]+(/\S*)?"
+)
 _EXECUTE = re.compile(r"local|local\[(\d+|\*)\]|spark://[^\s/:]+:\d+(,[^\s/:]+:\d+)*|yarn|k8s://\S+|sc://\S+")
 
 
@@ -19,6 +26,15 @@ def _known_execute(endpoint: str) -> str:
     if not _EXECUTE.fullmatch(endpoint):
         raise ExpressionError(
             f"{endpoint!r} is not an execute endpoint: write local[N], spark://host:port, yarn, k8s://... or sc://host:port"
+        )
+    return endpoint
+
+
+def _known_messaging(endpoint: str) -> str:
+    if not _MESSAGING.fullmatch(endpoint):
+        raise ExpressionError(
+            f"{without_credentials(endpoint)!r} is not a messaging endpoint: write kafka://host:port/topic, "
+            "amqp://host/vhost/exchange, amqps://... or https://...; user and password are options"
         )
     return endpoint
 
@@ -60,19 +76,35 @@ class ExecuteInterface(Declaration):
         return cores if threads == "*" else int(threads)
 
 
-class ServiceInterface(Declaration):
-    """A service, by URL."""
-
-    endpoint: NonEmpty
-    """As the registry says; any URL for messaging."""
-
-
-class RegistryInterface(ServiceInterface):
+class RegistryInterface(Declaration):
     """A catalog of tables, by URL."""
 
+    endpoint: NonEmpty
+    """As the registry says."""
     storage_options: dict[str, _PlainOption] = Field(default_factory=dict)
     """For Iceberg's REST services, handed to PyIceberg: ``credential`` or ``token``, ``oauth2-server-uri``, ``scope``
     and so on; ``{env: NAME}`` is read when it is used and never printed."""
+
+
+class MessagingInterface(Declaration):
+    """A broker that every transition of the cluster's instances is published to, as CloudEvents."""
+
+    endpoint: Annotated[str, AfterValidator(_known_messaging)]
+    """``kafka://host:port[,host:port]/topic``, ``amqp://host[:port]/vhost/exchange`` (or ``amqps://``; ``%2F`` is the
+    vhost ``/``) or ``https://...``."""
+    options: dict[str, _PlainOption] = Field(default_factory=dict)
+    """Kafka: settings of librdkafka (``sasl.password``); AMQP: ``username`` and ``password``; HTTP: headers.
+    ``{env: NAME}`` is read when it is used and never printed."""
+    on: tuple[EventKind, ...] = ()
+    """The [transitions](cloudevents.md#transitions) that are published; omitted: all."""
+    entities: tuple[EntityName, ...] = ()
+    """The feeds and processes whose instances are published; omitted: all."""
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """The named parts of the endpoint that are there."""
+        found = _MESSAGING.fullmatch(self.endpoint)
+        return {name: value for name, value in found.groupdict().items() if value} if found else {}
 
 
 class Interfaces(Declaration):
@@ -87,8 +119,8 @@ class Interfaces(Declaration):
     registry: RegistryInterface | None = None
     """The catalog of table feeds: ``thrift://host:port`` (a Hive Metastore), ``iceberg+postgresql://user@host/db#name``
     (an Iceberg catalog in a database) or ``iceberg+https://host/path#warehouse`` (an Iceberg REST service)."""
-    messaging: ServiceInterface | None = None
-    """Where notifications go."""
+    messaging: MessagingInterface | None = None
+    """Where transitions of instances are published: a broker, or an HTTP service."""
 
     def storage(self, *, readonly: bool = False) -> StorageInterface:
         """Where the data is written, or what it is only read from."""

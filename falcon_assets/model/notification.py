@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
 from falcon_assets.model.base import Declaration
 from falcon_assets.model.cluster import EnvironmentValue
-
-
-class EventKind(str, Enum):
-    """Events that notifications can be about."""
-
-    FAILED = "FAILED"
-    TIMED_OUT = "TIMED_OUT"
-    SLA = "SLA"
-    LATE = "LATE"
-    EVICTED = "EVICTED"
-    SUCCEEDED = "SUCCEEDED"
-    KILLED = "KILLED"
-    RESTORED = "RESTORED"
-
+from falcon_assets.model.event_kind import EventKind
 
 USUAL = (EventKind.FAILED, EventKind.TIMED_OUT, EventKind.SLA)
 """Events of notifications that name none."""
@@ -49,6 +35,6 @@ class Notification(Declaration):
     on: Annotated[tuple[EventKind, ...], Field(min_length=1)] = USUAL
     """``FAILED`` and ``TIMED_OUT`` (for good: no retry follows), ``SLA`` (breached, and met after all), ``LATE`` (run
     again for late data), ``EVICTED``, ``SUCCEEDED``, ``KILLED`` (somebody stopped it), ``RESTORED`` (somebody brought a
-    version back)."""
+    version back), or any other [transition](cloudevents.md#transitions)."""
     to: Annotated[tuple[Receiver, ...], Field(min_length=1)]
     """The receivers, one at least."""

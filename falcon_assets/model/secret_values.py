@@ -41,6 +41,8 @@ def secrets_of(cluster: Cluster, environ: Mapping[str, str]) -> Iterator[str]:
     yield from option_values(cluster.storage_options, environ)
     if cluster.interfaces.registry:
         yield from option_values(cluster.interfaces.registry.storage_options, environ)
+    if cluster.interfaces.messaging:
+        yield from option_values(cluster.interfaces.messaging.options, environ)
     if cluster.interfaces.execute:
         yield from _TOKEN.findall(cluster.interfaces.execute.endpoint)
 

@@ -279,7 +279,8 @@ CASES = {
         "notification:\n  on: [FAILD]\n  to: []",
         [
             "feeds.yaml:5: notification.on[0]: 'FAILD' is not legal (did you mean 'FAILED'?); legal: FAILED, "
-            "TIMED_OUT, SLA, LATE, EVICTED, SUCCEEDED, KILLED, RESTORED",
+            "TIMED_OUT, SLA, LATE, EVICTED, SUCCEEDED, KILLED, RESTORED, STARTED, SKIPPED, SUSPENDED, RESUMED, "
+            "INTERRUPTED, TOO_LATE, LANDED, REPLICATED, WITHDRAWN",
             "feeds.yaml:6: notification.to: must not be empty",
         ],
     ),

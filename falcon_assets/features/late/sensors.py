@@ -26,8 +26,8 @@ from falcon_assets.history.tables.ledger_rows import ProcessKey
 from falcon_assets.hooks import hooks
 from falcon_assets.instances.coordination.coordinator import pipelines
 from falcon_assets.instances.store import changed_inputs, reruns
+from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.instant import format_instant
-from falcon_assets.model.notification import EventKind
 from falcon_assets.planning.dagster_names import op_name
 from falcon_assets.planning.instance_record import LATE, LateChange, RerunRequest
 from falcon_assets.planning.late_inputs import late_inputs

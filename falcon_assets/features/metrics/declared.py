@@ -53,6 +53,9 @@ COMPLETENESS = Metric(
 )
 OPEN_BREACHES = Metric("falcon_sla_open_breaches", _GAUGE, "Breaches of SLAs that are open.", (*_ENTITY, "severity"))
 BREACHES = Metric("falcon_sla_breaches_total", _COUNTER, "Breaches of SLAs ever recorded.", (*_ENTITY, "severity"))
+WAITING_EVENTS = Metric(
+    "falcon_waiting_events", _GAUGE, "Events that wait to be sent to a receiver or published.", ("receiver",)
+)
 REPLICATED = Metric(
     "falcon_replicated_bytes_total", _COUNTER, "Bytes that replications copied.", ("replication", "cluster")
 )
@@ -75,7 +78,7 @@ TICK_SUCCEEDED = Metric(
 
 METRICS = (
     *(UP, BUILD, BEHIND, INSTANCES, WAITING, LAG, NEWEST, WATERMARK, COMPLETENESS),
-    *(OPEN_BREACHES, BREACHES, REPLICATED, EVICTED),
+    *(OPEN_BREACHES, BREACHES, WAITING_EVENTS, REPLICATED, EVICTED),
     *(TICK_DURATION, TICK_TIME, TICK_SUCCEEDED),
 )
 """The order is that of the output."""

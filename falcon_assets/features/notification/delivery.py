@@ -143,7 +143,8 @@ class Delivery:
     def deliver(self, ledger: Ledger) -> list[Delivered]:
         """Sends one message to each receiver that is due; deliveries over the time limit continue in the background."""
         with ledger.engine.begin() as connection:
-            notifications.clean_up(connection, self._clusters, self._now())
+            lasting = [one.name for one in self._programs.values() if one.never_gives_up]
+            notifications.clean_up(connection, self._clusters, lasting, self._now())
             waiting = notifications.waiting(connection, self._clusters)
             due = [one for one in waiting if is_due(one, self._now(), self._interval(one.receiver))]
         queue, done = SimpleQueue[str](), SimpleQueue[Delivered]()
@@ -175,7 +176,7 @@ class Delivery:
                 found = Delivered(receiver, 0, f"the ledger does not answer: {type(error).__name__}", None)
             if found is not None:
                 done.put(found)
-                if found.events == self._at_once(receiver) and receiver in self._programs and not found.problem:
+                if receiver in self._programs and not found.problem:
                     queue.put(receiver)  # there may be more
 
     def _deliver(self, engine: sqlalchemy.Engine, receiver: str) -> Delivered | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -24,6 +24,14 @@ def instances_changed(connection: Connection, events: Sequence[InstanceEvent]) -
     from falcon_assets.features.notification.store import note
 
     note(connection, events)
+
+
+@hookimpl
+def metric_values(connection: Connection, store: EntityStore) -> Mapping[str, Mapping[tuple[str, ...], float]]:
+    from falcon_assets.features.notification.store import waiting_events
+
+    waiting = waiting_events(connection, store.clusters)
+    return {"falcon_waiting_events": {(receiver,): number for receiver, number in waiting.items()}}
 
 
 @hookimpl

@@ -13,9 +13,9 @@ from falcon_assets.features.notification.lists import NotificationRow, listed_no
 from falcon_assets.features.notification.rules import Message
 from falcon_assets.features.notification.store import NotificationState
 from falcon_assets.model.access import may_read
+from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed
-from falcon_assets.model.notification import EventKind
 from falcon_assets.model.process import Process
 from falcon_assets.operations.acting import acting
 from falcon_assets.operations.audit import require_readable

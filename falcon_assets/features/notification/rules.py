@@ -9,15 +9,18 @@ from datetime import datetime, timedelta
 
 from falcon_assets.errors import count_of, printable
 from falcon_assets.history.events.instance_event import Notice
+from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.instant import format_instant
-from falcon_assets.model.notification import EventKind, Notification
+from falcon_assets.model.notification import Notification
 
 INTERVAL = timedelta(minutes=5)
 """Between two messages to a receiver: events of the meantime form one message."""
 GIVEN_UP_AFTER = timedelta(days=3)
 KEPT_FOR = timedelta(days=7)
-CALM = frozenset((EventKind.EVICTED, EventKind.SUCCEEDED))
-"""Events without need to act: they wait for one interval, so that a pass of retention becomes one message."""
+URGENT = frozenset(
+    (EventKind.FAILED, EventKind.TIMED_OUT, EventKind.SLA, EventKind.LATE, EventKind.KILLED, EventKind.RESTORED)
+)
+"""Others need no action: they wait for one interval, so that a pass of retention becomes one message."""
 
 _FIRST_WAIT, _LONGEST_WAIT = timedelta(minutes=1), timedelta(minutes=15)
 
@@ -28,7 +31,7 @@ class WaitingReceiver:
 
     Attributes:
         receiver: The variable with the URL.
-        is_urgent: Whether an event is not in :data:`CALM`.
+        is_urgent: Whether an event is in :data:`URGENT`.
         is_interrupted: Whether a begun message may or may not have been sent.
         retry_at: After a failure; None: the last message did not fail.
     """

@@ -22,8 +22,9 @@ from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.history.tables.ledger_rows import ProcessKey
 from falcon_assets.hooks import EventReceiver, hooks
 from falcon_assets.instances.store import reruns
+from falcon_assets.model.event_kind import OF_FEEDS, EventKind
 from falcon_assets.model.feed import Feed
-from falcon_assets.model.notification import EventKind, Notification
+from falcon_assets.model.notification import Notification
 from falcon_assets.model.process import Process
 from falcon_assets.planning.dagster_names import op_name
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, RerunRequest
@@ -42,20 +43,21 @@ class NotificationRecording:
     def __init__(self, store: EntityStore, settings: Settings) -> None:
         self.clusters = tuple(store.clusters)
         self._settings, self.store = settings, store
-        self.programs: list[EventReceiver] = hooks().event_receivers(store=store, settings=settings)
+        found = hooks().event_receivers(store=store, settings=settings)
+        self.programs: list[EventReceiver] = [program for several in found for program in several]
         self.wanted: Mapping[Subject, set[EventKind]] = dict(self._wanted())
 
     def _wanted(self) -> Iterator[tuple[Subject, set[EventKind]]]:
+        for cluster in self.clusters:
+            if events := set[EventKind]().union(*(one.events for one in self.programs if cluster in one.clusters)):
+                yield notification_events.whole(cluster), events
         for workload in self.store.active_workloads:
-            if events := self._events(workload.entity).union(*(one.of_workloads for one in self.programs)):
+            if events := self._events(workload.entity):
                 yield ("process", workload.name, workload.cluster), events
         for feed in self.store.feeds.values():
-            for cluster, _ in self.store.feed_clusters(feed):
-                if not self.store.includes(cluster.name, feed.name):
-                    continue
-                subscribed = self._events(feed) & {EventKind.EVICTED, EventKind.RESTORED, EventKind.SLA}
-                if events := subscribed.union(*(one.of_feeds for one in self.programs)):
-                    yield ("feed", feed.name, cluster.name), events
+            for on, _ in self.store.feed_clusters(feed):
+                if self.store.includes(on.name, feed.name) and (events := self._events(feed) & OF_FEEDS):
+                    yield ("feed", feed.name, on.name), events
 
     def _events(self, entity: Feed | Process) -> set[EventKind]:
         notification = self._notification(entity)
@@ -91,7 +93,7 @@ class NotificationRecording:
             if entity is None:
                 continue  # it was deleted meanwhile
             for program in self.programs:
-                if program.takes(one):
+                if one.cluster in program.clusters and program.takes(one, entity.name):
                     yield Notice(program.name, entity.kind, entity.name, one)
             if workload is not None and one.event in _FAILURES:
                 is_scheduled = status[entity.kind, entity.name].status is not Status.SUBMITTED

@@ -12,32 +12,41 @@ from typing import Any, TypeAlias
 from sqlalchemy import Connection, delete, func, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
-from falcon_assets.features.notification.rules import CALM, GIVEN_UP_AFTER, KEPT_FOR, WaitingReceiver, retry_after
+from falcon_assets.features.notification.rules import GIVEN_UP_AFTER, KEPT_FOR, URGENT, WaitingReceiver, retry_after
 from falcon_assets.history.database import among, of_row, parts, upsert
 from falcon_assets.history.events.instance_event import InstanceEvent, Notice
 from falcon_assets.history.tables import FOLD, NOTIFICATION_EVENTS, NOTIFICATION_RECEIVERS, NOTIFICATIONS, NOTIFIED
-from falcon_assets.model.notification import EventKind
+from falcon_assets.model.event_kind import EventKind
 
 Subject: TypeAlias = tuple[str, str, str]
-"""Kind (``process`` of processes and replications, else ``feed``), name, cluster."""
+"""Kind (``process`` of processes and replications, ``feed``, or ``cluster``: all of its instances), name, cluster."""
 
 _SEEN_EVERY, _STALE_AFTER = timedelta(hours=1), timedelta(days=3)
 _SUBJECT = (NOTIFIED.c.kind, NOTIFIED.c.name, NOTIFIED.c.cluster)
 
 
+def whole(cluster: str) -> Subject:
+    return "cluster", cluster, cluster
+
+
 def note(connection: Connection, happened: Sequence[InstanceEvent]) -> None:
     declared: dict[Subject, Any] = {}
-    for part in parts({(one.kind, one.name, one.cluster) for one in happened}):
+    subjects = {(one.kind, one.name, one.cluster) for one in happened}
+    for part in parts(subjects | {whole(one.cluster) for one in happened}):
         for row in connection.execute(select(NOTIFIED).where(among(_SUBJECT, part))):
             declared[row.kind, row.name, row.cluster] = row
     rows = []
     for one in happened:
-        wanted = declared.get((one.kind, one.name, one.cluster))
-        is_new = wanted is not None and (one.event_id is None or one.event_id > wanted.since_event)
-        if wanted is not None and is_new and one.event.value in wanted.events:
+        of_both = (declared.get((one.kind, one.name, one.cluster)), declared.get(whole(one.cluster)))
+        if any(wanted is not None and _is_wanted(one, wanted) for wanted in of_both):
             rows.append({**asdict(one), "event": one.event.value, "key": one.key})
     if rows:
         connection.execute(insert(NOTIFICATION_EVENTS).on_conflict_do_nothing(), rows)
+
+
+def _is_wanted(one: InstanceEvent, wanted: Any) -> bool:
+    is_new = one.event_id is None or one.event_id > wanted.since_event
+    return is_new and one.event.value in wanted.events
 
 
 def listen(
@@ -137,12 +146,12 @@ def add(connection: Connection, notices: Sequence[Notice], now: datetime) -> int
 
 def waiting(connection: Connection, clusters: Collection[str]) -> list[WaitingReceiver]:
     """Returns receivers with waiting events, the longest waiting first."""
-    calm = [one.value for one in CALM]
+    urgent = [one.value for one in URGENT]
     statement = (
         select(
             _TABLE.receiver,
             func.min(_TABLE.noted_at).label("oldest"),
-            func.bool_or(_TABLE.event.not_in(calm)).label("is_urgent"),
+            func.bool_or(_TABLE.event.in_(urgent)).label("is_urgent"),
             func.bool_or(_TABLE.state == NotificationState.SENDING.value).label("is_interrupted"),
             func.max(_RECEIVERS.sent_at).label("sent_at"),
             func.max(_RECEIVERS.retry_at).label("retry_at"),
@@ -153,6 +162,12 @@ def waiting(connection: Connection, clusters: Collection[str]) -> list[WaitingRe
         .order_by(func.min(_TABLE.noted_at), _TABLE.receiver)
     )
     return [WaitingReceiver(**row._mapping) for row in connection.execute(statement)]
+
+
+def waiting_events(connection: Connection, clusters: Collection[str]) -> dict[str, int]:
+    """Returns receiver -> the number of events that wait for it."""
+    own = select(_TABLE.receiver, func.count()).where(_IS_OPEN, _TABLE.cluster.in_(clusters))
+    return {row[0]: row[1] for row in connection.execute(own.group_by(_TABLE.receiver))}
 
 
 def begin(connection: Connection, receiver: str, clusters: Collection[str], limit: int) -> tuple[str, list[Notice]]:
@@ -200,9 +215,13 @@ def settle(connection: Connection, notices: Sequence[Notice], state: Notificatio
     connection.execute(update(NOTIFICATIONS).values(gone).where(tuple_(_TABLE.receiver, _TABLE.key).in_(own)))
 
 
-def clean_up(connection: Connection, clusters: Collection[str], now: datetime) -> int:
-    """Gives up events undelivered for days, and deletes old settled ones; returns the number given up."""
-    old = (_TABLE.cluster.in_(clusters), _IS_OPEN, _TABLE.noted_at < now - GIVEN_UP_AFTER)
+def clean_up(connection: Connection, clusters: Collection[str], lasting: Collection[str], now: datetime) -> int:
+    """Gives up events undelivered for days, and deletes old settled ones; returns the number given up.
+
+    ``lasting`` are receivers whose events are not given up.
+    """
+    is_old = _TABLE.noted_at < now - GIVEN_UP_AFTER
+    old = (_TABLE.cluster.in_(clusters), _IS_OPEN, is_old, _TABLE.receiver.not_in(lasting))
     gone = {"state": NotificationState.GIVEN_UP.value, "settled_at": now}
     given_up = connection.execute(update(NOTIFICATIONS).values(gone).where(*old)).rowcount
     settled = select(_TABLE.id).where(_TABLE.settled_at < now - KEPT_FOR).limit(_DELETED_AT_ONCE)

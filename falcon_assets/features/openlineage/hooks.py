@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @hookimpl
-def event_receivers(store: EntityStore, settings: Settings) -> LineageSending | None:
+def event_receivers(store: EntityStore, settings: Settings) -> list[LineageSending]:
     from falcon_assets.features.openlineage.sensors import LineageSending
 
-    return LineageSending(store, settings) if settings.openlineage_url is not None else None
+    return [LineageSending(store, settings)] if settings.openlineage_url is not None else []

@@ -14,7 +14,7 @@ from falcon_assets.features.lineage.recorded_runs import RunEnd, RunRecords
 from falcon_assets.features.lineage.store import versions_of_instance
 from falcon_assets.history.events.data_version import Version
 from falcon_assets.history.events.instance_event import InstanceEvent, Notice, Sent
-from falcon_assets.model.notification import EventKind
+from falcon_assets.model.event_kind import EventKind
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.planning.version_columns import VersionStatus
 from falcon_assets.settings import Settings
@@ -33,13 +33,14 @@ class LineageSending:
     name = "FALCON_OPENLINEAGE_URL"
     at_once = 50  # who collects lineage takes one event after the other: so many runs are sent again if one fails
     of_workloads = frozenset((EventKind.SUCCEEDED, EventKind.FAILED, *_WITHOUT_RUN))
-    of_feeds = frozenset((EventKind.EVICTED, EventKind.RESTORED))
+    events = of_workloads | {EventKind.EVICTED, EventKind.RESTORED}
+    never_gives_up = False
 
     def __init__(self, store: EntityStore, settings: Settings) -> None:
-        self._store, self._settings = store, settings
+        self._store, self._settings, self.clusters = store, settings, tuple(store.clusters)
 
-    def takes(self, event: InstanceEvent) -> bool:
-        known = event.event in self.of_workloads | self.of_feeds and event.run is not None
+    def takes(self, event: InstanceEvent, _entity: str) -> bool:
+        known = event.event in self.events and event.run is not None
         return event.event in _WITHOUT_RUN or known
 
     def send(self, connection: Connection, notices: Sequence[Notice]) -> Sent:

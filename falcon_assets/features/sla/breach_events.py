@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import Connection, and_, select, text, update
+from sqlalchemy import Connection, and_, func, or_, select, text, update
 
 from falcon_assets.history.database import among, parts
 from falcon_assets.history.events.instance_event import InstanceEvent
 from falcon_assets.history.tables.notifications import NOTIFIED
 from falcon_assets.history.tables.sla import SLA_BREACHES
-from falcon_assets.model.notification import EventKind
+from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.sla import SlaLevel
 
 
@@ -19,12 +19,11 @@ def take_breaches(connection: Connection, clusters: Collection[str], limit: int)
     """Takes breaches with subscribers that are new or met since the last call; each state once."""
     table = SLA_BREACHES.c
     key = (table.kind, table.entity, table.cluster, table.level, table.instance)
+    of_entity = and_(NOTIFIED.c.kind == table.kind, NOTIFIED.c.name == table.entity)
+    subscribed = NOTIFIED.c.events.has_key(EventKind.SLA.value) & or_(of_entity, NOTIFIED.c.kind == "cluster")
+    since = select(func.min(NOTIFIED.c.since)).where(subscribed, NOTIFIED.c.cluster == table.cluster)
     changed = (
-        select(SLA_BREACHES, NOTIFIED.c.since)
-        .outerjoin(
-            NOTIFIED,
-            and_(table.kind == NOTIFIED.c.kind, table.entity == NOTIFIED.c.name, table.cluster == NOTIFIED.c.cluster),
-        )
+        select(SLA_BREACHES, since.scalar_subquery().label("since"))
         .where(table.cluster.in_(clusters), text("notified IS DISTINCT FROM state"))
         .order_by(table.deadline, *key)
         .limit(limit)

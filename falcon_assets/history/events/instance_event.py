@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any
 
+from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.instant import format_instant
-from falcon_assets.model.notification import EventKind
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import zip_longest
-from typing import Any
+from typing import Any, TypeAlias
 
 from falcon_assets.history.events.event_log import Logged
 from falcon_assets.history.events.feed_instances import (
@@ -34,16 +35,23 @@ from falcon_assets.history.tables.ledger_rows import (
     PushKey,
     TotalKey,
 )
-from falcon_assets.model.notification import EventKind
+from falcon_assets.model.event_kind import EventKind
+from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
 
+_FeedFact: TypeAlias = FeedInstanceAvailable | FeedInstanceEvicted | FeedInstanceWithdrawn
 _FAILING = (InstanceState.FAILED, InstanceState.TIMED_OUT)
-_NOTIFIED = {
+_TRANSITIONS = {
+    InstanceState.RUNNING: EventKind.STARTED,
     InstanceState.FAILED: EventKind.FAILED,
     InstanceState.TIMED_OUT: EventKind.TIMED_OUT,
     InstanceState.SUCCEEDED: EventKind.SUCCEEDED,
     InstanceState.KILLED: EventKind.KILLED,
+    InstanceState.SKIPPED: EventKind.SKIPPED,
+    InstanceState.SUSPENDED: EventKind.SUSPENDED,
 }
+_TO_WAITING = {InstanceState.SUSPENDED: EventKind.RESUMED, InstanceState.RUNNING: EventKind.INTERRUPTED}
+"""State before -> the transition to WAITING; from other states it is none."""
 
 
 @dataclass
@@ -87,7 +95,7 @@ class Rows:
             elif isinstance(fact, InstanceChanged):
                 self._changed(fact, event_id, run_id)
             elif isinstance(fact, CameTooLate):
-                self._came_too_late(fact)
+                self._came_too_late(fact, event_id)
             elif run_id is not None and isinstance(fact, RunQueued):
                 self._queued(fact, event_id, run_id)
             elif run_id is not None and isinstance(fact, RunEnded):
@@ -141,6 +149,11 @@ class Rows:
                 # Nothing new came: readers of the one have read the other.
                 came = {name: getattr(row, name) for name in _CAME}
                 new = replace(new, **came, same_rows=" ".join(sorted({*known, row.version} - {fact.version})))
+        if fact.restored_by is None and new.version_event == event_id:
+            kind = EventKind.LANDED if fact.source_versions is None else EventKind.REPLICATED
+            made = {"process": fact.process, "records": fact.records, "bytes": fact.bytes, "files": fact.files}
+            run = {"id": run_id, "version": fact.version, "previous_version": before or None, **made}
+            self._feed_event(kind, fact, fact.seen_at, event_id, run)
         self.feeds[key] = new
 
     def _rows_kept(self, fact: RowsKept) -> None:
@@ -151,10 +164,15 @@ class Rows:
 
     def _restored(self, fact: FeedInstanceAvailable, event_id: int) -> None:
         at = self.versions.known[fact.cluster, fact.feed, fact.instance, fact.version].seen_at or fact.seen_at
-        come = (EventKind.RESTORED, "feed", fact.feed, fact.cluster, fact.instance, at)
         run = {"id": None, "version": fact.version, "restored_by": fact.restored_by}
         said = f"version {fact.version} by {fact.restored_by}"
-        self.happened.append(InstanceEvent(*come, str(event_id), said, event_id=event_id, run=run))
+        self._feed_event(EventKind.RESTORED, fact, at, event_id, run, said)
+
+    def _feed_event(
+        self, kind: EventKind, fact: _FeedFact, at: datetime, event_id: int, run: dict[str, Any], reason: str = ""
+    ) -> None:
+        what = (kind, "feed", fact.feed, fact.cluster, fact.instance, at, str(event_id), reason)
+        self.happened.append(InstanceEvent(*what, event_id=event_id, run=run))
 
     def _attempt(self, fact: FeedInstanceAvailable, run_id: str | None) -> int | None:
         if fact.process is None or fact.nominal is None:
@@ -180,6 +198,8 @@ class Rows:
                 self.kept[key] = {version: one for version, one in rest if version != fact.version_evicted}
         elif row is not None and row.state is FeedState.AVAILABLE:
             self.feeds[key] = replace(row, state=FeedState.MISSING, event_id=event_id)
+            run = {"id": run_id, "version": row.version}
+            self._feed_event(EventKind.WITHDRAWN, fact, fact.at, event_id, run, fact.withdrawn)
 
     def _evicted(self, fact: FeedInstanceEvicted, event_id: int, run_id: str | None) -> None:
         key = (fact.cluster, fact.feed, fact.instance)
@@ -196,9 +216,8 @@ class Rows:
             evicted_bytes=fact.bytes,
             event_id=event_id,
         )
-        gone = (EventKind.EVICTED, "feed", fact.feed, fact.cluster, fact.instance, fact.at)
         run = {"id": run_id, "version": row.version, "archived_to": fact.archived_to}
-        self.happened.append(InstanceEvent(*gone, str(event_id), fact.reason, event_id=event_id, run=run))
+        self._feed_event(EventKind.EVICTED, fact, fact.at, event_id, run, fact.reason)
 
     def _changed(self, fact: InstanceChanged, event_id: int, run_id: str | None) -> None:
         key = (fact.process, fact.cluster, fact.nominal)
@@ -256,7 +275,7 @@ class Rows:
                     row = replace(row, state=InstanceState.WAITING, reason="", reason_data=None)
                 self._put(key, row, event_id)
 
-    def _came_too_late(self, fact: CameTooLate) -> None:
+    def _came_too_late(self, fact: CameTooLate, event_id: int) -> None:
         key = (fact.process, fact.cluster, fact.nominal)
         about = (fact.feed, fact.instance)
         if key in self.consumed:
@@ -264,6 +283,9 @@ class Rows:
                 replace(one, too_late=fact.too_late) if (one.feed, one.instance) == about else one
                 for one in self.consumed[key]
             )
+            said = f"version {fact.too_late} of {fact.feed} {format_instant(fact.instance)} came after the cut-off"
+            what = (EventKind.TOO_LATE, "process", *key, fact.at, str(event_id), said)
+            self.happened.append(InstanceEvent(*what, event_id=event_id))
 
     def _ended(self, fact: RunEnded, event_id: int, run_id: str) -> None:
         began = any(row.run_id == run_id for row in self.processes.values())
@@ -275,9 +297,11 @@ class Rows:
 
     def _put(self, key: ProcessKey, row: InstanceRecord, event_id: int, run_id: str | None = None) -> None:
         """``run_id``: the run that ended without starting the instance, if there is one."""
-        before, kind = self.processes.get(key), _NOTIFIED.get(row.state)
-        if kind and row.ended and (before is None or (before.state, before.failures) != (row.state, row.failures)):
-            what = (kind, "process", *key, row.ended, str(event_id), row.reason)
+        before = self.processes.get(key)
+        kind = _transition(before, row)
+        at = row.started if kind is EventKind.STARTED else row.ended
+        if kind and at and not (before and _is_repeated(before, row)):
+            what = (kind, "process", *key, at, str(event_id), row.reason)
             run = _run(row, run_id or row.run_id)
             self.happened.append(InstanceEvent(*what, row.attempt, row.failures, event_id, run))
         self.processes[key] = row
@@ -295,13 +319,24 @@ def _same_rows(row: FeedInstanceRow, version: str, same_rows_as: str | None) -> 
     return " ".join(sorted(known - {row.version})) or None
 
 
+def _transition(before: InstanceRecord | None, row: InstanceRecord) -> EventKind | None:
+    if row.state is InstanceState.WAITING:
+        return _TO_WAITING.get(before.state) if before else None
+    return _TRANSITIONS.get(row.state)
+
+
+def _is_repeated(before: InstanceRecord, row: InstanceRecord) -> bool:
+    is_another_run = row.state is InstanceState.RUNNING and before.run_id != row.run_id
+    return (before.state, before.failures) == (row.state, row.failures) and not is_another_run
+
+
 def _was_seen_before(row: FeedInstanceRow, fact: FeedInstanceAvailable) -> bool:
     return fact.signature is not None and fact.signature == row.signature
 
 
 def _run(row: InstanceRecord, run_id: str | None) -> dict[str, str | int | None] | None:
-    """The run of an instance that is over, as JSON; None: it had no run when it timed out, or was killed."""
-    if run_id is None or row.state is InstanceState.TIMED_OUT:
+    """The run of an instance, as JSON; None: it had no run when it timed out, was skipped or killed."""
+    if run_id is None or row.state in (InstanceState.TIMED_OUT, InstanceState.SKIPPED):
         return None
     if row.state is InstanceState.KILLED and row.started is None:
         return None

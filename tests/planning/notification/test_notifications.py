@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.features.notification.rules import (
-    CALM,
     INTERVAL,
+    URGENT,
     WaitingReceiver,
     is_due,
     message_of,
@@ -21,7 +21,8 @@ from falcon_assets.features.notification.rules import (
     retry_after,
 )
 from falcon_assets.history.events.instance_event import InstanceEvent, Notice
-from falcon_assets.model.notification import EventKind, Notification
+from falcon_assets.model.event_kind import EventKind
+from falcon_assets.model.notification import Notification
 from falcon_assets.planning.instance_record import LATE, InstanceRecord, InstanceState, RerunRequest
 from falcon_assets.planning.retries import is_final
 from tests.builders import make_process
@@ -64,7 +65,7 @@ def test_a_simulated_receiver_is_told_everything_once_and_by_the_rules(
         waiting = WaitingReceiver(
             "A",
             START + pending[0][0] * MINUTE,
-            any(event not in CALM for _, event in pending),
+            any(event in URGENT for _, event in pending),
             sent_at=sent_at,
             retry_at=retry_at,
         )
@@ -98,7 +99,7 @@ def naively_due(
     if told and minute - told[-1][0] < 5:
         return False
     return (
-        any(event not in (EventKind.EVICTED, EventKind.SUCCEEDED) for _, event in pending)
+        any(event.value in ["FAILED", "TIMED_OUT", "SLA", "LATE", "KILLED", "RESTORED"] for _, event in pending)
         or minute - pending[0][0] >= 5
     )
 

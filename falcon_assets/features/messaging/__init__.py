@@ -1,0 +1,1 @@
+"""Messaging: transitions of instances as CloudEvents to the broker of their cluster."""

@@ -1,0 +1,41 @@
+"""Kinds of events of instances: the transitions that receivers can be told of."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class EventKind(str, Enum):
+    """Transitions of instances; a feature that has more adds them here, and returns them from its ``fold``."""
+
+    FAILED = "FAILED"
+    TIMED_OUT = "TIMED_OUT"
+    SLA = "SLA"
+    """A level of an SLA was missed, or met after all."""
+    LATE = "LATE"
+    """Late data arrived, and the instance runs again."""
+    EVICTED = "EVICTED"
+    SUCCEEDED = "SUCCEEDED"
+    KILLED = "KILLED"
+    RESTORED = "RESTORED"
+    STARTED = "STARTED"
+    SKIPPED = "SKIPPED"
+    """``order: LAST_ONLY`` passed it over."""
+    SUSPENDED = "SUSPENDED"
+    RESUMED = "RESUMED"
+    INTERRUPTED = "INTERRUPTED"
+    """Its run ended without its fault: it waits, and runs again."""
+    TOO_LATE = "TOO_LATE"
+    """Late data arrived after its cut-off: the instance does not run again."""
+    LANDED = "LANDED"
+    """A version is available: the first, or another one."""
+    REPLICATED = "REPLICATED"
+    """A replication copied a version."""
+    WITHDRAWN = "WITHDRAWN"
+    """An available instance vanished, and retention did not evict it."""
+
+
+OF_FEEDS = frozenset(
+    (EventKind.LANDED, EventKind.REPLICATED, EventKind.RESTORED, EventKind.EVICTED, EventKind.WITHDRAWN, EventKind.SLA)
+)
+"""Transitions of instances of feeds; SLA is of processes, too."""
