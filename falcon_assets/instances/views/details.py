@@ -10,7 +10,7 @@ from typing import Any
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import UnknownEntityError
 from falcon_assets.instances.views.explain import Explanation, explain
-from falcon_assets.instances.views.explained_replication import explain_replication
+from falcon_assets.instances.views.explained_feed_workloads import explain_compaction, explain_replication
 from falcon_assets.instances.views.listing import instance_status
 from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
 from falcon_assets.model.expression import nearest
@@ -70,8 +70,9 @@ def instance_details(
         StorageError: a store cannot be used.
     """
     entities = installation.entities
-    is_replication = name not in entities.processes and (name in entities.feeds or entities.workloads_named(name))
-    how = explain_replication if is_replication else explain
+    kinds = {one.kind for one in entities.workloads_named(name) if one.name == name}
+    is_replication = name not in entities.processes and (name in entities.feeds or "replication" in kinds)
+    how = explain_compaction if "compaction" in kinds else explain_replication if is_replication else explain
     explanation = how(installation, name, instance, cluster)
     query = InstanceQuery(explanation.process, start=explanation.instance, cluster=explanation.cluster)
     return InstanceDetails(instance_status(installation, query).items[0], explanation)

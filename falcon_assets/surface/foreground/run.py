@@ -46,7 +46,11 @@ class RunReady(Operation):
     command = "run"
     until: Instant | None = Field(None, description="Leave out instances after this time (YYYY-MM-DDTHH:MMZ).")
     pipeline: Annotated[str | None, Given(metavar="NAME")] = Field(
-        None, description="Only this pipeline; replications to CLUSTER are the pipeline CLUSTER.replication."
+        None,
+        description=(
+            "Only this pipeline; replications to CLUSTER are the pipeline CLUSTER.replication, compactions there "
+            "CLUSTER.compaction."
+        ),
     )
     process: Annotated[str | None, Given(metavar="NAME")] = Field(None, description="Only this process.")
 

@@ -12,8 +12,13 @@ import pytest
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.errors import StorageError
 from falcon_assets.features.compaction import run
+from falcon_assets.features.triage.operations import triage
 from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.instances.coordination.coordinator import Coordinator
+from falcon_assets.instances.views.details import instance_details
+from falcon_assets.instances.views.listing import list_instances
+from falcon_assets.instances.views.query import InstanceQuery
+from falcon_assets.operations.installation import open_installation
 from falcon_assets.settings import Settings
 from tests.features.compaction.compaction_world import clicks, folder, land, names, row_of, stale, state, users
 from tests.orchestration.replication_world import ReplicationWorld, hour
@@ -109,6 +114,22 @@ def test_one_that_was_published_and_not_recorded_is_no_late_data(
 
 def _fails(*given: object) -> None:
     raise StorageError("the run ends here")
+
+
+def test_it_is_listed_explained_and_searched_for_causes(world: ReplicationWorld) -> None:
+    with open_installation(world.at("05:30")) as installation:
+        query = InstanceQuery(COMPACTION, start=hour(1), end=hour(2), cluster="east")
+        found = {one.instance.hour: (one.kind, one.state.value) for one in list_instances(installation, query).items}
+        assert found == {1: ("compaction", "SUCCEEDED"), 2: ("compaction", "SUCCEEDED")}
+        details = instance_details(installation, COMPACTION, hour(1)).explanation
+        assert details.inputs[0].instances[0].available
+        assert details.properties["sort"] == "user_id"
+        causes = triage(installation, COMPACTION, hour(5)).as_data()
+        assert (causes["kind"], causes["state"]) == ("compaction", "WAITING")
+        (cause,) = causes["causes"]
+        assert (cause["entity"], cause["kind"]) == ("clicks", "feed")
+        page = list_instances(installation, InstanceQuery("clicks", start=hour(1), end=hour(1), type="feed"))
+        assert [one.state.value for one in page.items if one.cluster == "east"] == ["AVAILABLE"]
 
 
 def test_what_cannot_be_compacted_stays_and_says_why(world: ReplicationWorld) -> None:

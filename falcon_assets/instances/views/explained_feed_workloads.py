@@ -1,4 +1,4 @@
-"""One instance of a replication: source, target and options of the copy."""
+"""One instance of a replication or compaction: where it reads and writes, and how."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.replication import contributions, replication_options
-from falcon_assets.planning.workloads import ReplicationWorkload
+from falcon_assets.planning.workloads import COMPACTED, ReplicationWorkload, feed_of_workload
 from falcon_assets.storage.feed_store import store_of
 from falcon_assets.storage.kinds.kind_of import kind_of
 
@@ -57,6 +57,30 @@ def explain_replication(
         (ExplainedOutput("target", feed.name, instance, here.shown(to)),),
         properties,
     )
+
+
+def explain_compaction(
+    installation: Installation, name: str, instance: datetime, cluster: str | None = None
+) -> Explanation:
+    """As :func:`explain`; the properties are how it is compacted. Raises as :func:`explain_replication`."""
+    settings, entities = installation.settings, installation.entities
+    of_name = [one for one in entities.compactions_of(feed_of_workload(name)) if cluster in (None, one.cluster)]
+    if len(of_name) != 1:
+        where = ", ".join(one.cluster for one in of_name)
+        known = f"is on several clusters: say which one with --cluster ({where})" if where else "is not there"
+        raise UnknownEntityError(f"{name!r} {known}")
+    (found,) = of_name
+    require_readable(installation, "explain", [found.entity])
+    found.timeline.require(instance, f"{found.name!r} on cluster {found.cluster!r}")
+    feed, on = found.entity, entities.clusters[found.cluster]
+    store = store_of(feed, on, settings.home, settings.environ, roots=roots_of(settings))
+    path = InstancePaths(feed, on).data(instance)
+    read = ExplainedInstance(instance, store.shown(path), kind_of(store).is_available(feed, path))
+    declared = feed.compact.model_dump(exclude={"parallel"}) if feed.compact else {}
+    properties = {key: ", ".join(said) if isinstance(said, tuple) else str(said) for key, said in declared.items()}
+    outputs = (ExplainedOutput(COMPACTED, feed.name, instance, read.path),)
+    inputs = (ExplainedInput(COMPACTED, feed.name, False, (read,)),)
+    return Explanation(found.name, found.cluster, instance, inputs, outputs, properties)
 
 
 def _replication(entities: EntityStore, name: str, instance: datetime, cluster: str | None) -> ReplicationWorkload:
