@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Engine, create_engine
 
 from falcon_assets.features.versions.operations import find_feed_instance
-from falcon_assets.history.database import upgrade, upsert
+from falcon_assets.history.database import upgrade
 from falcon_assets.history.tables import (
     AUDIT,
     DEFINITION_VERSIONS,
@@ -31,7 +31,7 @@ from falcon_assets.storage.instances.data_version import version_of
 from falcon_assets.storage.output_target import output_target
 from tests.features.entities.trees import BACKUP, DELAYS, HOURLY, PRIMARY, RAW, content, written
 from tests.ledger.histories import empty
-from tests.operations.ledger_rows import process_row
+from tests.operations.rows import process_row, write
 from tests.three_ways import Case, Outcome, by_api, by_command, by_job, column, in_job, rows
 
 OTHERS = "acl: {owner: nobody, permission: '0700'}\n"
@@ -177,10 +177,9 @@ def outcome(
         (root / "hourly.sql").write_text("SELECT 1")
         instance.wipe()
         empty(engine)
-        with engine.begin() as connection:
-            upsert(connection, PROCESS_INSTANCES, INSTANCES)
         shutil.rmtree(settings.home / "data", ignore_errors=True)
         with open_installation() as installation:
+            write(installation, *INSTANCES)
             kept = find_feed_instance(installation.entities, settings, "kept", parse_instant(DAY), None)
             for text in (b"one", b"second"):
                 target = output_target(kept.feed, kept.instance, kept.path)

@@ -19,7 +19,7 @@ from falcon_assets.operations.installation import open_installation
 from falcon_assets.settings import Settings
 from tests.features.triage.test_triage import ENTITIES
 from tests.hours import hour
-from tests.operations.ledger_rows import feed_row, process_row, write
+from tests.operations.rows import feed_row, process_row, write
 from tests.processes import FALCON, falcon_here
 
 ASKED = ("instance", "triage", "sum-up", "2013-01-01T20:00Z")

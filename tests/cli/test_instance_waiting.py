@@ -12,12 +12,10 @@ from pathlib import Path
 import pytest
 import sqlalchemy
 
-from falcon_assets.history.database import upsert
-from falcon_assets.history.tables import PROCESS_INSTANCES
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.settings import Settings
 from tests.operations.entities import RETAINED
-from tests.operations.ledger_rows import process_row
+from tests.operations.rows import process_row, write
 from tests.processes import FALCON, falcon_here
 from tests.waiting import wait_until
 
@@ -30,8 +28,8 @@ def environ(settings: Settings, write_entities: Callable[[dict[str, str]], Path]
     environ = {**os.environ, "FALCON_CLOCK": CLOCK}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FALCON_CLOCK", CLOCK)
-        with open_installation() as installation, installation.ledger.engine.begin() as connection:
-            upsert(connection, PROCESS_INSTANCES, [process_row("reader", 1, "SUCCEEDED")])
+        with open_installation() as installation:
+            write(installation, process_row("reader", 1, "SUCCEEDED"))
     return environ
 
 

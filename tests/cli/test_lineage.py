@@ -17,7 +17,7 @@ from falcon_assets.settings import Settings
 from tests.features.lineage.lineage_rows import EDGES, FOREIGN, ROWS, T, made_row, version_row, write_versions
 from tests.features.openlineage.schemas import assert_valid
 from tests.features.triage.test_triage import ENTITIES
-from tests.operations.ledger_rows import process_row, write
+from tests.operations.rows import process_row, write
 from tests.processes import falcon_here
 
 AT = "2013-01-01T00:00Z"

@@ -21,7 +21,7 @@ from falcon_assets.operations.installation import open_installation
 from falcon_assets.settings import Settings
 from tests.hours import hour
 from tests.operations.entities import RETAINED
-from tests.operations.ledger_rows import process_row, write
+from tests.operations.rows import process_row, write
 from tests.orchestration.platform.test_run_launcher import ENTITIES, Project
 
 pytestmark = pytest.mark.soak

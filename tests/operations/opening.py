@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -49,3 +49,17 @@ def installed(opened: Installation, write_entities: Callable[[dict[str, str]], P
         return opened
 
     return install
+
+
+def installation_of(files: dict[str, str], at: str, *, emptied: bool = True) -> Callable[..., Any]:
+    """A fixture: these definitions at that time; the ledger is empty, or as the last test left it."""
+
+    @pytest.fixture
+    def installation(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Path]) -> Iterator[Installation]:
+        write_entities(files)
+        with open_at(at) as found:
+            if emptied:
+                empty(found.ledger.engine)
+            yield found
+
+    return installation

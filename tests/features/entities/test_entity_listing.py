@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from falcon_assets.features.entities.lookup import lookup
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.paging import Query
 from tests.builders import make_cluster, make_feed, make_process
-from tests.operations.opening import OpenAt
+from tests.operations.opening import installation_of
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}"
 ENTITIES = f"""\
@@ -71,11 +71,7 @@ clusters: [{{name: primary, {SPAN}}}]
 """
 
 
-@pytest.fixture
-def installation(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Path]) -> Iterator[Installation]:
-    write_entities({"all.yaml": ENTITIES, "a.sql": "SELECT 1"})
-    with open_at("2013-01-03T06:00Z") as opened:
-        yield opened
+installation = installation_of({"all.yaml": ENTITIES, "a.sql": "SELECT 1"}, "2013-01-03T06:00Z", emptied=False)
 
 
 FILTERS: dict[str, tuple[list[tuple[str, str]], list[str]]] = {

@@ -1,21 +1,18 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from sqlalchemy import delete
 
 from falcon_assets.errors import FalconError
 from falcon_assets.features.entities.results import EntityState, OperationResult, Request
 from falcon_assets.features.entities.status import entity_states, resume_entities, schedule_entities, suspend_entities
-from falcon_assets.history.tables import ENTITY_STATUS
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
 from tests.features.entities.trees import request
-from tests.operations.opening import OpenAt
+from tests.operations.opening import OpenAt, installation_of
 
 SIX = "2013-01-03T06:00Z"
 SPAN = "clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}}]"
@@ -44,14 +41,7 @@ workflow: {{engine: spark-sql, path: a.sql}}
 """
 
 
-@pytest.fixture
-def installation(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Path]) -> Iterator[Installation]:
-    """At six o'clock; nothing was commanded yet."""
-    write_entities({"all.yaml": ENTITIES, "a.sql": "SELECT 1"})
-    with open_at(SIX) as opened:
-        with opened.ledger.engine.begin() as connection:
-            connection.execute(delete(ENTITY_STATUS))
-        yield opened
+installation = installation_of({"all.yaml": ENTITIES, "a.sql": "SELECT 1"}, SIX)
 
 
 Command: TypeAlias = Callable[[Installation, Request], OperationResult]

@@ -12,13 +12,12 @@ from sqlalchemy import event
 
 from falcon_assets.errors import QueryError, UnknownEntityError
 from falcon_assets.features.entities.summary import summarize_entities
-from falcon_assets.history.tables import FEED_INSTANCES, PROCESS_INSTANCES
 from falcon_assets.instances.views.listing import list_instances
 from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.paging import Query
 from falcon_assets.planning.instance_record import InstanceState
-from tests.operations.rows import NOW, feed_row, fill, process_row
+from tests.operations.rows import NOW, feed_row, process_row, write
 
 SPAN = "validity: {start: 2013-04-01T00:00Z, end: 2014-01-01T00:00Z}"
 CLUSTERS = "".join(
@@ -76,10 +75,10 @@ def test_it_is_the_end_of_each_list(installation: Installation, seed: int) -> No
                 at = NOW.replace(minute=0) - timedelta(hours=number)
                 if chance.random() < 0.5:
                     state = chance.choice(["AVAILABLE", "EVICTED"])
-                    fill(installation, FEED_INSTANCES, feed_row(f"feed{n}", cluster, at, state=state))
+                    write(installation, feed_row(f"feed{n}", at, cluster, state=state))
                 if chance.random() < 0.5:
                     state = chance.choice([state.value for state in InstanceState])
-                    fill(installation, PROCESS_INSTANCES, process_row(f"process{n}", cluster, at, state))
+                    write(installation, process_row(f"process{n}", at, state, cluster))
     for limit in (1, 4, 30):
         items = summarize_entities(installation, Query(), limit).items
         assert len(items) == 7

@@ -31,7 +31,7 @@ from tests.features.entities.trees import (
 )
 from tests.hours import hour
 from tests.ledger.histories import empty
-from tests.operations.rows import feed_row, fill
+from tests.operations.rows import feed_row, write
 
 START = "start: 2013-01-01T00:00Z"
 LATER = HOURLY.replace(START, "start: 2013-02-01T00:00Z")
@@ -92,7 +92,7 @@ def test_what_names_instances_cannot_change_once_there_are_some(
     assert old in RAW
     asked = given(tmp_path, RAW.replace(old, new), dry_run=True)
     assert update(falcon, asked).changed  # it has no instance
-    fill(falcon, FEED_INSTANCES, feed_row("raw", "primary", hour(0)))
+    write(falcon, feed_row("raw", 0))
     with pytest.raises(DefinitionStoreError) as caught:
         update(falcon, asked)
     assert str(caught.value) == (

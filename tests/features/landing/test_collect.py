@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from datetime import datetime
-from pathlib import Path
 
 import pytest
 
@@ -15,14 +13,11 @@ from falcon_assets.operations.audit import read_audit
 from falcon_assets.operations.installation import Installation
 from falcon_assets.settings import Settings
 from tests.operations.entities import COLLECTED as ENTITIES
-from tests.operations.opening import OpenAt
+from tests.operations.opening import installation_of
 
-
-@pytest.fixture
-def installation(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Path]) -> Iterator[Installation]:
-    write_entities({"all.yaml": ENTITIES, "all.sql": "SELECT * FROM rows"})
-    with open_at("2013-01-01T05:30Z") as opened:
-        yield opened
+installation = installation_of(
+    {"all.yaml": ENTITIES, "all.sql": "SELECT * FROM rows"}, "2013-01-01T05:30Z", emptied=False
+)
 
 
 def land(settings: Settings, hour: int, text: str = "a,1\n", *, complete: bool = True) -> str:

@@ -26,7 +26,7 @@ from falcon_assets.planning.version_columns import OutputColumn, OutputColumns
 from tests.features.lineage.lineage_rows import PLAN, T, made_row, version_row, write_versions
 from tests.features.openlineage.schemas import assert_valid
 from tests.hours import HOUR
-from tests.operations.ledger_rows import process_row, write
+from tests.operations.rows import process_row, write
 
 RUN, OLD, BROKEN, KILLED = (f"{number}0000000-0000-4000-8000-000000000000" for number in (1, 2, 3, 4))
 CLUSTERS = """

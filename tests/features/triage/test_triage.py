@@ -35,8 +35,8 @@ from falcon_assets.planning.instance_record import RerunRequest
 from falcon_assets.settings import load_settings
 from tests.hours import hour
 from tests.ledger.histories import empty
-from tests.operations.ledger_rows import feed_row, process_row, write
 from tests.operations.opening import OpenAt
+from tests.operations.rows import feed_row, process_row, write
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}"
 HERE = f"{{name: primary, {SPAN}}}"

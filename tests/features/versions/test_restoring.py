@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import dagster as dg
@@ -21,18 +20,11 @@ from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
 from tests.ledger.histories import content
-from tests.operations.opening import OpenAt
+from tests.operations.opening import installation_of
 from tests.records import read_record
 from tests.versioned import HOUR, TREE, kept, place, present, publish, without_versions
 
-
-@pytest.fixture
-def installation(
-    open_at: OpenAt, write_entities: Callable[[dict[str, str]], Path], instance: dg.DagsterInstance
-) -> Iterator[Installation]:
-    write_entities(TREE)
-    with open_at("2013-01-01T05:30Z") as opened:
-        yield opened
+installation = installation_of(TREE, "2013-01-01T05:30Z", emptied=False)
 
 
 def restored(installation: Installation, version: str, hour: str = "03", **told: object) -> RestoreResult:

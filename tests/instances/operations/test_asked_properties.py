@@ -18,8 +18,8 @@ from falcon_assets.instances.views.query import InstanceQuery
 from tests.hours import hour
 from tests.ledger.histories import empty
 from tests.operations.entities import RETAINED
-from tests.operations.ledger_rows import process_row, write
 from tests.operations.opening import OpenAt
+from tests.operations.rows import process_row, write
 
 FAILED = InstanceRequest(InstanceQuery("reader", start=hour(1)), reason="why token=hush")
 TOLD = {"factor": "${cluster.name}", "api_token": "{env: HUSH}"}

@@ -10,8 +10,7 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import select
 
-from falcon_assets.history.database import upsert
-from falcon_assets.history.tables import FEED_INSTANCES, FOLD, PROCESS_INSTANCES, RERUNS
+from falcon_assets.history.tables import FOLD, RERUNS
 from falcon_assets.instances.coordination.coordinator import Coordinator
 from falcon_assets.instances.operations.rerunning import RerunOptions, rerun_instances
 from falcon_assets.instances.operations.selection import CommandResult, InstanceRequest
@@ -21,6 +20,7 @@ from falcon_assets.surface.cli.instance import instance as commands
 from tests.hours import hour
 from tests.ledger.histories import empty
 from tests.operations.opening import OpenAt
+from tests.operations.rows import feed_row, process_row, write
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}"
 FEED = """---
@@ -87,24 +87,10 @@ def installation(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Pat
     write_entities({"all.yaml": ENTITIES, "a.sql": "SELECT 1"})
     with open_at("2013-01-02T12:00Z") as opened:
         opened.ledger.catch_up()
-        unset = {column.name: None for column in PROCESS_INSTANCES.c}
-        told = {"reason": "", "attempt": 1, "failures": 9, "deaths": 0, "event_id": 1}
-        rows: list[dict[str, Any]] = [
-            {**unset, **told, "process": name, "cluster": cluster, "nominal": hour(number), "state": state}
-            for name, cluster, number, state in ROWS
-        ]
-        there = {"state": "AVAILABLE", "version": "v", "changes": 0, "event_id": 1, "version_event": 1, "late": False}
-        nothing = {column.name: None for column in FEED_INSTANCES.c}
-        places = [("primary", "raw"), ("primary", "made"), ("backup", "made")]
-        feeds: list[dict[str, Any]] = [
-            {**nothing, **there, "cluster": cluster, "feed": feed, "instance": at, "landed_at": at, "seen_at": at}
-            for cluster, feed in places
-            for at in map(hour, range(24))
-        ]
         empty(opened.ledger.engine, FOLD)  # what other tests said is not folded once more
-        with opened.ledger.engine.begin() as connection:
-            upsert(connection, PROCESS_INSTANCES, rows)
-            upsert(connection, FEED_INSTANCES, feeds)
+        write(opened, *(process_row(name, number, state, on, failures=9) for name, on, number, state in ROWS))
+        places = [("primary", "raw"), ("primary", "made"), ("backup", "made")]
+        write(opened, *(feed_row(feed, number, cluster) for cluster, feed in places for number in range(24)))
         yield opened
 
 

@@ -18,9 +18,8 @@ from sqlalchemy.engine import Engine
 
 from falcon_assets.entities.status import Status, command
 from falcon_assets.errors import DeniedError, QueryError, UnknownInstanceError
-from falcon_assets.history.database import upsert
 from falcon_assets.history.mapping import run_tags
-from falcon_assets.history.tables import AUDIT, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, RERUNS
+from falcon_assets.history.tables import AUDIT, FOLD, RERUNS
 from falcon_assets.instances.coordination.coordinator import Coordinator, Outlook
 from falcon_assets.instances.operations.rerunning import RerunOptions, rerun_instances
 from falcon_assets.instances.operations.selection import CommandResult, InstanceRequest
@@ -33,6 +32,7 @@ from falcon_assets.settings import load_settings
 from tests.hours import START, hour
 from tests.ledger.histories import content, empty
 from tests.operations.opening import OpenAt
+from tests.operations.rows import feed_row, process_row, write
 from tests.processes import forked
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}"
@@ -102,36 +102,12 @@ def installation(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Pat
     with open_at("2013-01-01T09:30Z") as opened:
         opened.ledger.catch_up()
         empty(opened.ledger.engine, FOLD)  # what other tests said is not folded once more
-        fill(opened, *(row(number, **state) for number, state in enumerate(STATES.values())))
+        write(opened, *(row(number, **state) for number, state in enumerate(STATES.values())))
         yield opened
 
 
-def row(number: int, **more: Any) -> dict[str, Any]:
-    told = {"process": "make", "cluster": "primary", "nominal": hour(number), "event_id": 1, "attempt": 1, **more}
-    empty = {column.name: None for column in PROCESS_INSTANCES.c}
-    return {
-        **empty,
-        "reason": "",
-        "failures": 0,
-        "deaths": 0,
-        "ended": None if told.get("queued_run") else hour(9),
-        **told,
-    }
-
-
-def fill(installation: Installation, *rows: dict[str, Any]) -> None:
-    with installation.ledger.engine.begin() as connection:
-        upsert(connection, PROCESS_INSTANCES, rows)
-
-
-def land(installation: Installation, number: int, **more: Any) -> None:
-    """Instances of the feed that are there."""
-    there = {"state": "AVAILABLE", "version": "v", "changes": 0, "event_id": 1, "version_event": 1, "late": False}
-    empty = {column.name: None for column in FEED_INSTANCES.c}
-    key = {"cluster": "primary", "feed": "raw", "instance": hour(number)}
-    with installation.ledger.engine.begin() as connection:
-        seen = {"landed_at": hour(number), "seen_at": hour(number)}
-        upsert(connection, FEED_INSTANCES, [{**empty, **there, **key, **seen, **more}])
+def row(number: int, state: str, **more: Any) -> dict[str, Any]:
+    return process_row("make", number, state, ended=None if more.get("queued_run") else hour(9), **more)
 
 
 def asked(query: InstanceQuery = ALL, **more: Any) -> InstanceRequest:
@@ -249,7 +225,7 @@ def test_lists_count_and_find_what_is_to_run_again_as_waiting(installation: Inst
 
 def test_coordinators_launch_what_is_asked_for(installation: Installation) -> None:
     for number in range(len(NAMES)):
-        land(installation, number)
+        write(installation, feed_row("raw", number))
     rerun_instances(installation, asked(), RerunOptions(force=True, use_latest=True))
     rerun_instances(installation, asked(InstanceQuery("make", start=hour(5))), RerunOptions(late=True))
     runs = decided(installation).runs
@@ -273,7 +249,7 @@ def test_a_rerun_is_waited_for_until_its_entity_runs(installation: Installation)
 
 
 def test_who_asks_is_told_that_inputs_were_evicted_and_what_succeeded(installation: Installation) -> None:
-    land(installation, 1, state="EVICTED", evicted_at=hour(8))
+    write(installation, feed_row("raw", 1, state="EVICTED", evicted_at=hour(8)))
     result = rerun_instances(installation, asked(InstanceQuery("make", start=hour(0), end=hour(1))))
     assert result.notes == (
         "1 instance of make on primary will not run, the first 2013-01-01T01:00Z: rows: raw 2013-01-01T01:00Z "
@@ -293,7 +269,7 @@ def test_a_kill_ends_a_rerun_that_waits(installation: Installation) -> None:
 
 
 def test_a_rerun_that_is_suspended_goes_on_when_it_is_resumed(installation: Installation) -> None:
-    land(installation, 1)
+    write(installation, feed_row("raw", 1))
     one = asked(InstanceQuery("make", start=hour(1)))
     rerun_instances(installation, one)
     suspend_instances(installation, one)
@@ -324,7 +300,7 @@ def test_a_resumed_instance_times_out_from_then_on(installation: Installation, o
 def test_an_instance_that_is_yet_to_come(installation: Installation, open_at: OpenAt) -> None:
     query = InstanceQuery("make", start=hour(20))
     kill_instances(installation, asked(query))
-    land(installation, 20)
+    write(installation, feed_row("raw", 20))
     with open_at("2013-01-01T21:30Z") as later:
         assert not decided(later).runs
         (one,) = list_instances(later, query).items
@@ -399,7 +375,7 @@ def requests(installation: Installation) -> int:
 def test_a_rerun_by_the_thousand_that_is_killed_has_asked_for_all_or_none(
     installation: Installation, open_at: OpenAt
 ) -> None:
-    fill(installation, *(row(number, state="TIMED_OUT", failures=1) for number in range(THOUSANDS)))
+    write(installation, *(row(number, state="TIMED_OUT", failures=1) for number in range(THOUSANDS)))
     query = InstanceQuery("make", filters=(("state", "TIMED_OUT"),))
     for step in count(1):
         was_killed = killed_before_statement(step, open_at, lambda opened: rerun_instances(opened, asked(query)))
@@ -411,7 +387,7 @@ def test_a_rerun_by_the_thousand_that_is_killed_has_asked_for_all_or_none(
 
 
 def test_reruns_by_the_thousand_while_coordinators_decide(installation: Installation, open_at: OpenAt) -> None:
-    fill(installation, *(row(number, state="TIMED_OUT", failures=1) for number in range(THOUSANDS)))
+    write(installation, *(row(number, state="TIMED_OUT", failures=1) for number in range(THOUSANDS)))
     over, problems = Event(), list[object]()
 
     def coordinate(opened: Installation) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,9 +15,8 @@ from falcon_assets.instances.store.reruns import request
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.instance_record import LATE, RerunRequest
 from tests.hours import hour
-from tests.ledger.histories import empty
-from tests.operations.ledger_rows import feed_row, process_row, write
-from tests.operations.opening import OpenAt
+from tests.operations.opening import installation_of
+from tests.operations.rows import feed_row, process_row, write
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}"
 FEED = """---
@@ -59,12 +57,7 @@ COPY = "raw from primary"
 NOW = timedelta(0)
 
 
-@pytest.fixture
-def installation(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Path]) -> Iterator[Installation]:
-    write_entities({"all.yaml": ENTITIES, "a.sql": "SELECT 1"})
-    with open_at("2013-01-01T05:30Z") as opened:
-        empty(opened.ledger.engine)
-        yield opened
+installation = installation_of({"all.yaml": ENTITIES, "a.sql": "SELECT 1"}, "2013-01-01T05:30Z")
 
 
 @pytest.fixture

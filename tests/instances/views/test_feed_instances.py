@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 from falcon_assets.errors import QueryError, UnknownEntityError, UnknownInstanceError
 from falcon_assets.features.landing.store import set_incomplete
-from falcon_assets.history.tables import CONSUMED, EVICTIONS, FEED_INSTANCES, PROCESS_INSTANCES
+from falcon_assets.history.tables import CONSUMED, EVICTIONS
 from falcon_assets.instances.views.listing import instance_status, latest, list_instances, summarize_instances
 from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.instance_record import FeedState
-from tests.operations.rows import NOW, feed_row, fill, process_row
+from tests.operations.rows import NOW, feed_row, fill, process_row, write
 from tests.properties import examples
 
 START = parse_instant("2013-04-02T00:00Z")
@@ -77,8 +77,8 @@ def listed(installation: Installation, **query: Any) -> list[dict[str, Any]]:
 
 def test_what_is_there_is_told(installed: Callable[[str], Installation]) -> None:
     installation = installed(ENTITIES)
-    fill(installation, FEED_INSTANCES, feed_row("raw", "primary", hour(1), bytes=7, files=2, records=3, run_id="run-1"))
-    fill(installation, PROCESS_INSTANCES, process_row(COPY, "backup", hour(1), "SUCCEEDED"))
+    write(installation, feed_row("raw", hour(1), bytes=7, files=2, records=3, run_id="run-1"))
+    write(installation, process_row(COPY, hour(1), "SUCCEEDED", "backup"))
     read = {"process": COPY, "cluster": "backup", "nominal": hour(1), "input": "source", "feed": "raw"}
     seen = {"instance": hour(1), "version": "u", "read_event": 1, "stale": True, "input_cluster": "primary"}
     fill(installation, CONSUMED, {**read, **seen})
@@ -115,7 +115,7 @@ def test_why_it_is_not_there(installed: Callable[[str], Installation]) -> None:
     installation = installed(ENTITIES)
     with installation.ledger.engine.begin() as connection:
         set_incomplete(connection, "primary", [("raw", hour(2))], [])
-    fill(installation, PROCESS_INSTANCES, process_row("make", "primary", hour(2), "FAILED"))
+    write(installation, process_row("make", hour(2), "FAILED"))
     found = {(one["entity"], one["cluster"], one["instance"][11:13]): one["reason"] for one in listed(installation)}
     assert found["raw", "primary", "01"] == {"kind": "not_landed", "text": "has not landed"}
     assert found["raw", "primary", "02"]["text"] == "was there without its availability flag _DONE"
@@ -133,7 +133,7 @@ def test_why_it_is_not_there(installed: Callable[[str], Installation]) -> None:
 def test_what_was_evicted_says_how(installed: Callable[[str], Installation]) -> None:
     installation = installed(ENTITIES)
     gone = {"state": "EVICTED", "evicted_at": hour(5), "evicted_by": "run-9", "run_id": "run-1"}
-    fill(installation, FEED_INSTANCES, *(feed_row("raw", "primary", hour(number), **gone) for number in (0, 1)))
+    write(installation, *(feed_row("raw", hour(number), **gone) for number in (0, 1)))
     decided = {"cluster": "primary", "feed": "raw", "locations": [], "files": 1, "bytes": 1, "run_id": "run-9"}
     why = {"action": "archive", "reason": "older than hours(3)", "archive_root": "s3://old", "archive_to": "/raw/00"}
     fill(installation, EVICTIONS, {**decided, **why, "instance": hour(0), "decided_at": hour(5)})
@@ -244,7 +244,7 @@ def test_lists_are_what_counting_through_everything_gives(
             instances[name, cluster, at] = data.draw(st.sampled_from(["AVAILABLE", "EVICTED"]))
     installation = installed(CLUSTERS + "---\n" + yaml.safe_dump_all(feeds))
     there = [(key, state) for key, state in instances.items() if state != "MISSING"]
-    fill(installation, FEED_INSTANCES, *(feed_row(name, where, at, state=state) for (name, where, at), state in there))
+    write(installation, *(feed_row(name, at, where, state=state) for (name, where, at), state in there))
     event(f"{len(instances)} instances"[:1])
 
     states = data.draw(st.lists(st.sampled_from(["AVAILABLE", "EVICTED", "MISSING"]), unique=True))
@@ -281,7 +281,7 @@ def test_lists_are_what_counting_through_everything_gives(
 
 def test_the_latest_of_a_feed(installed: Callable[[str], Installation]) -> None:
     installation = installed(ENTITIES)
-    fill(installation, FEED_INSTANCES, feed_row("made", "primary", hour(4)))
+    write(installation, feed_row("made", hour(4)))
     found = instance_status(installation, latest(InstanceQuery("made", "feed", limit=2))).items
     assert [(one.instance, one.state.value) for one in found] == [(hour(5), "MISSING"), (hour(4), "AVAILABLE")]
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from falcon_assets.errors import UnknownEntityError, UnknownInstanceError
-from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, PROCESS_INSTANCES
+from falcon_assets.history.tables import CONSUMED
 from falcon_assets.instances.views.details import instance_details
 from falcon_assets.instances.views.feed_dependencies import feed_instance_dependencies
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.input_windows import input_instances
 from falcon_assets.planning.timeline import feed_timeline
-from tests.operations.rows import feed_row, fill, process_row
+from tests.operations.rows import feed_row, fill, process_row, write
 
 START = parse_instant("2013-04-02T00:00Z")
 SPAN = "validity: {start: 2013-04-02T00:00Z, end: 2013-04-05T00:00Z}"
@@ -145,7 +145,7 @@ def test_what_is_no_replication(
 
 
 def test_who_deals_with_an_instance_of_a_feed(installation: Installation) -> None:
-    fill(installation, FEED_INSTANCES, feed_row("raw", "primary", hour(5)))
+    write(installation, feed_row("raw", hour(5)))
     fill(installation, CONSUMED, read("hour", "primary", hour(5), "v"), read(COPY, "backup", hour(5), "u", stale=True))
     found = feed_instance_dependencies(installation, "raw", hour(5), "primary").as_data()
     assert (found["entity"], found["kind"], found["state"], found["written_by"]) == ("raw", "feed", "AVAILABLE", [])
@@ -183,7 +183,7 @@ def test_whoever_has_it_in_a_window_will_read_it(installation: Installation, at:
 
 
 def test_who_writes_it(installation: Installation) -> None:
-    fill(installation, PROCESS_INSTANCES, process_row("make", "primary", hour(6), "FAILED"))
+    write(installation, process_row("make", hour(6), "FAILED"))
     (writer,) = feed_instance_dependencies(installation, "made", hour(5)).as_data()["written_by"]
     about = {"entity": "make", "kind": "process", "cluster": "primary"}
     assert writer == {**about, "instance": "2013-04-02T06:00Z", "state": "FAILED"}

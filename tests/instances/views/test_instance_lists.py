@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta
-from pathlib import Path
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from sqlalchemy import event
 
 from falcon_assets.errors import QueryError, UnknownEntityError, UnknownInstanceError
 from falcon_assets.history.database import upsert
-from falcon_assets.history.tables import DEFINITION_VERSIONS, ENTITY_STATUS, FEED_INSTANCES, PROCESS_INSTANCES
+from falcon_assets.history.tables import DEFINITION_VERSIONS, ENTITY_STATUS
 from falcon_assets.instances.operations.questions import ListInstances
 from falcon_assets.instances.rules import waiting as rules
 from falcon_assets.instances.views.listing import instance_status, latest, list_instances, summarize_instances
@@ -25,8 +24,8 @@ from falcon_assets.planning import reasons as planned
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.planning.reasons import Reason
 from tests.hours import START, hour
-from tests.ledger.histories import empty
-from tests.operations.opening import OpenAt
+from tests.operations.opening import OpenAt, installation_of
+from tests.operations.rows import feed_row, process_row, write
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}"
 ENTITIES = f"""
@@ -73,44 +72,7 @@ workflow: {{engine: spark-sql, path: a.sql}}
 COPY = "raw from primary"
 
 
-@pytest.fixture
-def installation(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Path]) -> Iterator[Installation]:
-    """At half past five, nothing happened yet."""
-    write_entities({"all.yaml": ENTITIES, "a.sql": "SELECT 1"})
-    with open_at("2013-01-01T05:30Z") as opened:
-        empty(opened.ledger.engine)
-        yield opened
-
-
-def row(process: str, cluster: str, nominal: datetime, state: str, **more: Any) -> dict[str, Any]:
-    told = {"process": process, "cluster": cluster, "nominal": nominal, "state": state, "event_id": 1, **more}
-    return {
-        **{column.name: None for column in PROCESS_INSTANCES.c},
-        "reason": "",
-        "attempt": 1,
-        "failures": 0,
-        "deaths": 0,
-        **told,
-    }
-
-
-def fill(installation: Installation, *rows: dict[str, Any]) -> None:
-    with installation.ledger.engine.begin() as connection:
-        upsert(connection, PROCESS_INSTANCES, rows)
-
-
-def land(installation: Installation, *hours: int) -> None:
-    """Instances of the feed that are there."""
-    there = {"state": "AVAILABLE", "version": "v", "changes": 0, "event_id": 1, "version_event": 1, "late": False}
-    empty = {column.name: None for column in FEED_INSTANCES.c}
-    with installation.ledger.engine.begin() as connection:
-        for number in hours:
-            key = {"cluster": "primary", "feed": "raw", "instance": hour(number)}
-            upsert(
-                connection,
-                FEED_INSTANCES,
-                [{**empty, **there, **key, "landed_at": hour(number), "seen_at": hour(number)}],
-            )
+installation = installation_of({"all.yaml": ENTITIES, "a.sql": "SELECT 1"}, "2013-01-01T05:30Z")
 
 
 def said(items: tuple[InstanceInfo, ...]) -> list[tuple[str, str, int, str]]:
@@ -118,12 +80,12 @@ def said(items: tuple[InstanceInfo, ...]) -> list[tuple[str, str, int, str]]:
 
 
 def test_what_is_due_and_was_given_no_run_waits_with_its_reason(installation: Installation) -> None:
-    land(installation, 0, 1, 2, 3)
-    fill(
+    write(installation, *(feed_row("raw", number) for number in (0, 1, 2, 3)))
+    write(
         installation,
-        row("make", "primary", hour(0), "SUCCEEDED", run_id="run-0", started=hour(1), ended=hour(2)),
-        row("make", "primary", hour(1), "TIMED_OUT", reason="gave up", reason_data={"kind": "own", "text": "gave up"}),
-        row("make", "primary", hour(2), "RUNNING", run_id="run-2", started=hour(3)),
+        process_row("make", 0, "SUCCEEDED", run_id="run-0", started=hour(1), ended=hour(2)),
+        process_row("make", 1, "TIMED_OUT", reason="gave up", reason_data={"kind": "own", "text": "gave up"}),
+        process_row("make", 2, "RUNNING", run_id="run-2", started=hour(3)),
     )
     page = list_instances(installation, InstanceQuery("make"))
     data = page.as_data()
@@ -160,13 +122,13 @@ def test_what_is_due_and_was_given_no_run_waits_with_its_reason(installation: In
 
 
 def test_lists_by_reason(installation: Installation) -> None:
-    land(installation, 0, 1, 3)
+    write(installation, *(feed_row("raw", number) for number in (0, 1, 3)))
     failed = {"reason": "no space", "run_id": "run-1", "started": hour(2), "ended": hour(3)}
-    fill(
+    write(
         installation,
-        row("make", "primary", hour(0), "SUCCEEDED", run_id="run-0", started=hour(1), ended=hour(2)),
-        row("make", "primary", hour(1), "FAILED", failures=9, **failed),
-        row("make", "primary", hour(3), "KILLED", reason_data={"kind": "killed", "text": "killed by ann"}),
+        process_row("make", 0, "SUCCEEDED", run_id="run-0", started=hour(1), ended=hour(2)),
+        process_row("make", 1, "FAILED", failures=9, **failed),
+        process_row("make", 3, "KILLED", reason_data={"kind": "killed", "text": "killed by ann"}),
     )
 
     def found(*reasons: str, **more: Any) -> list[list[int]]:
@@ -215,7 +177,7 @@ def leaves(kind: type[Reason]) -> Iterator[type[Reason]]:
 
 
 def test_what_is_ready_is_launched_next(installation: Installation) -> None:
-    land(installation, 0)
+    write(installation, feed_row("raw", 0))
     (one,) = list_instances(installation, InstanceQuery("make", limit=1)).items
     assert one.reason and one.reason["kind"] == "launch_pending"
 
@@ -238,13 +200,13 @@ def test_one_instance_that_there_is_not(installation: Installation) -> None:
 
 
 def test_a_status_without_a_time_shows_the_latest(installation: Installation) -> None:
-    fill(installation, row("make", "primary", hour(5), "RUNNING"))
+    write(installation, process_row("make", 5, "RUNNING"))
     found = instance_status(installation, latest(InstanceQuery("make", limit=2))).items
     assert said(found) == [("make", "primary", 5, "RUNNING"), ("make", "primary", 4, "WAITING")]
 
 
 def test_a_feed_stands_for_its_replications(installation: Installation) -> None:
-    fill(installation, row(COPY, "backup", hour(0), "SUCCEEDED"))
+    write(installation, process_row(COPY, 0, "SUCCEEDED", "backup"))
     found = list_instances(installation, InstanceQuery("raw", end=hour(1))).items
     assert said(found) == [(COPY, "backup", 0, "SUCCEEDED"), (COPY, "backup", 1, "WAITING")]
     assert {one.kind for one in found} == {"replication"}
@@ -281,10 +243,10 @@ def test_parts_hold_everything_once_and_in_order(installation: Installation, see
     rows |= {("idle", "primary", 7): "FAILED", ("idle", "backup", 3): "SUCCEEDED"}
     started = {key: chance.choice([None, hour(20), hour(21)]) for key in rows}
     attempts = {key: chance.choice([0, 1, 3]) for key in rows}
-    fill(
+    write(
         installation,
         *(
-            row(*key[:2], hour(key[2]), state, started=started[key], attempt=attempts[key])
+            process_row(key[0], key[2], state, key[1], started=started[key], attempt=attempts[key])
             for key, state in rows.items()
         ),
     )
@@ -329,7 +291,7 @@ def test_a_part_of_a_list_asks_as_often_however_many_have_rows(
 
     numbers = []
     for hours in (600, 8_000):
-        fill(installation, *(row("make", "primary", hour(number), "SUCCEEDED") for number in range(hours + 1)))
+        write(installation, *(process_row("make", number, "SUCCEEDED") for number in range(hours + 1)))
         with open_at(format_instant(hour(hours))) as later:
             listed = InstanceQuery("make", sort=sort, limit=10)
             assert list_instances(later, listed).total == hours + 1
@@ -342,10 +304,10 @@ def test_a_part_of_a_list_asks_as_often_however_many_have_rows(
 
 
 def test_a_summary_counts(installation: Installation) -> None:
-    fill(
+    write(
         installation,
-        row("make", "primary", hour(0), "SUCCEEDED"),
-        row("make", "primary", hour(1), "WAITING", queued_run="run-1"),
+        process_row("make", 0, "SUCCEEDED"),
+        process_row("make", 1, "WAITING", queued_run="run-1"),
     )
     (found,) = summarize_instances(installation, InstanceQuery("make"))
     assert found.as_data() == {
@@ -375,7 +337,7 @@ def test_a_next_of_another_list_is_refused(installation: Installation) -> None:
 
 
 def test_each_instance_says_which_version_of_the_definition_it_has(installation: Installation) -> None:
-    land(installation, 0, 1, 2, 3, 4, 5)
+    write(installation, *(feed_row("raw", number) for number in (0, 1, 2, 3, 4, 5)))
     versions = [("process", "make", 1, 0), ("process", "make", 2, 4), ("feed", "raw", 1, 0), ("feed", "raw", 2, 9)]
     said = {"text": "", "text_hash": "", "workflow_hash": None, "operation": "load", "actor": "", "reason": ""}
     rows = [dict(zip(("kind", "name", "version", "since"), one, strict=True)) | said for one in versions]
@@ -383,11 +345,11 @@ def test_each_instance_says_which_version_of_the_definition_it_has(installation:
     with installation.ledger.engine.begin() as connection:
         upsert(connection, DEFINITION_VERSIONS, [{**one, "since": hour(one["since"])} for one in rows])
         upsert(connection, ENTITY_STATUS, [{**status, "scheduled_since": hour(1)}])
-    fill(
+    write(
         installation,
-        row("make", "primary", hour(0), "SUCCEEDED", run_id="run-0", started=hour(1), ended=hour(2), definition=7),
-        row("make", "primary", hour(1), "SUCCEEDED", run_id="run-1", started=hour(1), ended=hour(2)),
-        row("make", "primary", hour(2), "WAITING", definition=7),
+        process_row("make", 0, "SUCCEEDED", run_id="run-0", started=hour(1), ended=hour(2), definition=7),
+        process_row("make", 1, "SUCCEEDED", run_id="run-1", started=hour(1), ended=hour(2)),
+        process_row("make", 2, "WAITING", definition=7),
     )
     made = list_instances(installation, InstanceQuery("make")).as_data()["items"]
     assert [one["definition"] for one in made] == [7, None, 1, 1, 2, 2]

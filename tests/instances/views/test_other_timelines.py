@@ -8,14 +8,13 @@ from datetime import timedelta
 import pytest
 
 from falcon_assets.errors import UnknownInstanceError
-from falcon_assets.history.tables import FEED_INSTANCES, PROCESS_INSTANCES
 from falcon_assets.instances.operations.rerunning import RerunOptions, rerun_instances
 from falcon_assets.instances.operations.selection import InstanceRequest
 from falcon_assets.instances.views.listing import list_instances
 from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
-from tests.operations.rows import feed_row, fill, process_row
+from tests.operations.rows import feed_row, process_row, write
 
 START = parse_instant("2013-04-02T00:00Z")
 SPAN = "validity: {start: 2013-04-02T00:00Z, end: 2014-01-01T00:00Z}"
@@ -48,8 +47,8 @@ def hourly_before(installed: Callable[[str], Installation]) -> Installation:
     """Two hours came to be by ``hours(1)``: of the feed, and of the process."""
     installation = installed(EVERY_TWO_HOURS)
     hours = (START, START + timedelta(hours=1))
-    fill(installation, FEED_INSTANCES, *(feed_row("raw", "primary", one, run_id="r") for one in hours))
-    fill(installation, PROCESS_INSTANCES, *(process_row("make", "primary", one, "SUCCEEDED") for one in hours))
+    write(installation, *(feed_row("raw", one, run_id="r") for one in hours))
+    write(installation, *(process_row("make", one, "SUCCEEDED") for one in hours))
     return installation
 
 
