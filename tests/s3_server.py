@@ -5,12 +5,15 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fsspec.asyn import sync_wrapper
+from s3fs import S3FileSystem
 
 from tests.waiting import wait_until
 
@@ -40,6 +43,31 @@ def s3_server(folder: Path) -> Iterator[str]:
     finally:
         server.kill()
         server.wait()
+
+
+@pytest.fixture(scope="session")
+def shared_s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of one server for all tests, which each module begins empty."""
+    with s3_server(tmp_path_factory.mktemp("s3")) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def s3(shared_s3: str) -> str:
+    """The URL of a server that is empty, for the tests of one module."""
+    urllib.request.urlopen(f"{shared_s3}/moto-api/reset", b"").close()
+    S3FileSystem.clear_instance_cache()  # each knows what another module had there
+    return shared_s3
+
+
+@pytest.fixture(scope="module")
+def lake_url(s3: str) -> Iterator[str]:
+    """The same with a bucket ``lake``; its credentials are in the environment."""
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in ENVIRON.items():
+            environment.setenv(name, value)
+        S3FileSystem(key=KEY, secret=SECRET, client_kwargs={"endpoint_url": s3}).mkdir("lake")
+        yield s3
 
 
 def lake(url: str, name: str = "lake", bucket: str = "lake", execute: str = "local[2]") -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 from collections.abc import Callable
@@ -12,6 +11,7 @@ import pytest
 import sqlalchemy
 
 from falcon_assets.history.mapping import run_tags
+from tests.builders import land_rows
 from tests.listener import share_listener
 from tests.processes import FALCON, environ_with, falcon_here, free_port
 from tests.waiting import wait_until
@@ -104,9 +104,7 @@ def environ(database: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 def land(environ: dict[str, str]) -> Callable[[int, int], None]:
     def write(hour: int, delay: int) -> None:
         folder = Path(environ["FALCON_HOME"], "data/primary/raw/2013-01-01", f"{hour:02d}")
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "part.json").write_text(json.dumps({"delay": delay}) + "\n")
-        (folder / "_SUCCESS").touch()
+        land_rows(folder, {"delay": delay})
 
     return write
 

@@ -33,7 +33,7 @@ from tests.pooler import transaction_pooler
 from tests.processes import free_port
 from tests.receivers import lineage_collector
 from tests.registries import iceberg
-from tests.s3_server import ENVIRON, SECRET, lake, s3_server
+from tests.s3_server import ENVIRON, SECRET, lake
 from tests.spark_servers import connect_server
 
 PASSWORD = "hunter2"
@@ -549,19 +549,18 @@ def test_nothing_is_left_in_a_store(installed: Installed) -> None:
     assert (installed.ill("stores"), list(root.iterdir())) == ([], [])
 
 
-def test_an_s3_store_that_answers(installed: Installed, tmp_path: Path) -> None:
-    with s3_server(tmp_path) as url:
-        installed.set(**ENVIRON)
-        installed.lake(url)
-        ((_, status, text, _),) = installed.ill("stores")
-        assert (status, text) == ("problem", "cluster 'lake': its write endpoint: there is no s3://lake/data")
-        fs = ClusterStore(make_cluster(**lake(url)), tmp_path, ENVIRON).fs
-        fs.mkdir("lake")
-        said = "cluster 'lake': its write endpoint, lake/data, can be read and written"
-        assert installed.found("stores") == [("stores", "ok", said, "")]
-        assert fs.find("lake") == []
-        none = "no process reads or writes an object store"
-        assert installed.found("connectors") == [("connectors", "ok", none, "")]
+def test_an_s3_store_that_answers(installed: Installed, s3: str, tmp_path: Path) -> None:
+    installed.set(**ENVIRON)
+    installed.lake(s3)
+    ((_, status, text, _),) = installed.ill("stores")
+    assert (status, text) == ("problem", "cluster 'lake': its write endpoint: there is no s3://lake/data")
+    fs = ClusterStore(make_cluster(**lake(s3)), tmp_path, ENVIRON).fs
+    fs.mkdir("lake")
+    said = "cluster 'lake': its write endpoint, lake/data, can be read and written"
+    assert installed.found("stores") == [("stores", "ok", said, "")]
+    assert fs.find("lake") == []
+    none = "no process reads or writes an object store"
+    assert installed.found("connectors") == [("connectors", "ok", none, "")]
 
 
 @pytest.mark.soak

@@ -3,37 +3,30 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 
 import dagster as dg
 import pytest
 from dagster._core.events import AssetObservationData
 
 from falcon_assets.base.cancellation import Cancellation, CancelledError
-from falcon_assets.catalog.store import EntityStore, load_entities
 from falcon_assets.history.dagster_internals.tags import PARENT_RUN
 from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.mapping import run_tags
 from falcon_assets.history.platform.interrupted_runs import cut_off
-from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.history.platform.postgres import database_url
 from falcon_assets.history.queries import some_records
-from falcon_assets.instances.coordination.coordinator import Coordinator, PlannedRun
+from falcon_assets.instances.coordination.coordinator import PlannedRun
 from falcon_assets.instances.runs import dead_runs
 from falcon_assets.instances.runs.dead_runs import DeadRuns, free_instances_of_deleted_runs
 from falcon_assets.instances.runs.instance_claims import InstanceClaims
 from falcon_assets.instances.runs.run_locks import RunLocks, run_lock
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
-from falcon_assets.settings import Settings
-from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.own_time import OwnTime
 from tests.waiting import wait_until
+from tests.world import World, world_of
 
 PROCESS = """---
 kind: feed
@@ -53,46 +46,27 @@ retry: {{policy: periodic, delay: minutes(10), attempts: 3}}
 schedule: true
 """
 NAMES = ("killed", "revived", "silent", "foreground", "deleted", "canceled", "raced", "repeated", "busy")
-NOW = "2013-01-01T02:30:00Z"
-LATER = "2013-01-01T02:45:00Z"
+NOW, LATER = "02:30", "02:45"
 
 
-@dataclass(frozen=True)
-class World:
-    """The entities and their history."""
+class RunsWorld(World):
+    """The entities and their history, some of which is made by hand."""
 
-    store: EntityStore
-    settings: Settings
-    instance: dg.DagsterInstance
-    ledger: Ledger
-
-    def at(self, now: str) -> Settings:
-        return replace(self.settings, clock=Clock(origin=parse_instant(now.replace(":00Z", "Z"))))
-
-    def decide(self, process: str, now: str = NOW) -> list[PlannedRun]:
-        outlook = Coordinator(self.store, self.at(now), self.store.workloads_of(process)).decide(self.ledger)
-        assert outlook.problems == {}
-        return list(outlook.runs)
+    def planned(self, process: str, now: str = NOW) -> list[PlannedRun]:
+        return list(self.decide(now, process).runs)
 
     def create(self, run: PlannedRun, **tags: str) -> dg.DagsterRun:
-        job = definitions_of(self.store, self.at(NOW)).resolve_job_def(run.job_name)
+        job = self.definitions(NOW).resolve_job_def(run.job_name)
         return self.instance.create_run_for_job(job, tags={**run.tags, **tags}, status=dg.DagsterRunStatus.NOT_STARTED)
 
     def say(self, run: dg.DagsterRun, kind: dg.DagsterEventType) -> None:
         self.instance.report_dagster_event(dg.DagsterEvent(kind.value, run.job_name, message="so it is"), run.run_id)
 
     def started(self, process: str, **tags: str) -> dg.DagsterRun:
-        (planned,) = self.decide(process)
+        (planned,) = self.planned(process)
         run = self.create(planned, **tags)
         self.say(run, dg.DagsterEventType.RUN_START)
         return run
-
-    def execute(self, planned: PlannedRun, tags: Mapping[str, str] | None = None) -> dg.ExecuteInProcessResult:
-        job = definitions_of(self.store, self.at(NOW)).resolve_job_def(planned.job_name)
-        quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-        return job.execute_in_process(
-            instance=self.instance, tags={**planned.tags, **(tags or {})}, run_config=quiet, raise_on_error=False
-        )
 
     def records(self, process: str) -> list[InstanceRecord]:
         self.ledger.catch_up()
@@ -126,28 +100,25 @@ class World:
         return found.status
 
 
-@pytest.fixture(scope="module")
-def world(settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]) -> World:
-    text = cluster_yaml() + "".join(PROCESS.format(name=name) for name in NAMES)
-    root = write_entities({"all.yaml": text, "one.sql": "SELECT 1 AS n"})
-    return World(load_entities(root), settings, instance, open_ledger(settings, instance))
+TEXT = cluster_yaml() + "".join(PROCESS.format(name=name) for name in NAMES)
+world = world_of({"all.yaml": TEXT, "one.sql": "SELECT 1 AS n"}, RunsWorld)
 
 
-def test_a_started_run_that_nobody_holds_is_ended_and_its_instances_are_free(world: World) -> None:
+def test_a_started_run_that_nobody_holds_is_ended_and_its_instances_are_free(world: RunsWorld) -> None:
     run = world.started("killed")
     assert [record.queued_run for record in world.records("killed")] == [run.run_id] * 3
-    assert world.decide("killed") == []
+    assert world.planned("killed") == []
     assert world.dead("killed").end(world.ledger) == (run.run_id,)
     assert world.status(run) is dg.DagsterRunStatus.FAILURE
     records = world.records("killed")
     said = "its worker is gone: nobody held its lock for 0 s"
     found = [(one.state, one.queued_run, one.attempt, one.failures, one.deaths, one.reason) for one in records]
     assert found == [(InstanceState.WAITING, None, 1, 0, 1, said)] * 3
-    (again,) = world.decide("killed")
+    (again,) = world.planned("killed")
     assert again.tags[run_tags.ATTEMPTS] == "2 2 2"
 
 
-def test_a_run_that_was_taken_for_dead_publishes_nothing(world: World) -> None:
+def test_a_run_that_was_taken_for_dead_publishes_nothing(world: RunsWorld) -> None:
     run, nominal = world.started("revived"), parse_instant("2013-01-01T00:00Z")
     with world.hold("revived", run) as locks:
         claims = InstanceClaims("revived", "primary", run.run_id, {nominal: 1}, world.ledger, locks, list[str]().append)
@@ -156,7 +127,7 @@ def test_a_run_that_was_taken_for_dead_publishes_nothing(world: World) -> None:
         assert claims.why_lost(nominal) is None
         cut_off(world.instance, run, "it stood still")
         assert claims.why_lost(nominal) == "it is WAITING: it stood still"
-        (again,) = world.decide("revived")
+        (again,) = world.planned("revived")
         other = world.create(again)
         world.say(other, dg.DagsterEventType.RUN_START)
         given = f"it was given to the run {other.run_id}"
@@ -165,7 +136,9 @@ def test_a_run_that_was_taken_for_dead_publishes_nothing(world: World) -> None:
             Cancellation(lambda: claims.why_lost(nominal)).make_final()
 
 
-def test_a_run_that_is_held_or_was_a_moment_ago_is_left_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_is_held_or_was_a_moment_ago_is_left_alone(
+    world: RunsWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = world.started("silent")
     with world.hold("silent", run):
         assert world.dead("silent").end(world.ledger) == ()
@@ -181,50 +154,50 @@ def test_a_run_that_is_held_or_was_a_moment_ago_is_left_alone(world: World, monk
     assert world.dead("silent").end_all(world.ledger) == ()
 
 
-def test_a_run_of_a_killed_falcon_run_need_not_have_started(world: World) -> None:
-    (planned,) = world.decide("foreground")
+def test_a_run_of_a_killed_falcon_run_need_not_have_started(world: RunsWorld) -> None:
+    (planned,) = world.planned("foreground")
     run = world.create(planned, **{run_tags.FOREGROUND: "true"})
     assert world.dead("foreground").end(world.ledger) == ()
-    assert world.decide("foreground") == []
+    assert world.planned("foreground") == []
     assert world.dead("foreground", foreground=True).end_all(world.ledger) == (run.run_id,)
     # It was never queued, and was an attempt nevertheless.
     found = [(one.state, one.attempt, one.deaths) for one in world.records("foreground")]
     assert found == [(InstanceState.WAITING, 1, 1)] * 3
 
 
-def test_a_run_that_is_canceled_before_it_is_queued_was_an_attempt(world: World) -> None:
-    (planned,) = world.decide("canceled")
+def test_a_run_that_is_canceled_before_it_is_queued_was_an_attempt(world: RunsWorld) -> None:
+    (planned,) = world.planned("canceled")
     run = world.create(planned)
     world.instance.report_run_canceled(run, "by a person")
     records = world.records("canceled")
     assert [(one.state, one.attempt, one.queued_run) for one in records] == [(InstanceState.KILLED, 1, None)] * 3
-    assert world.decide("canceled", LATER) == []
+    assert world.planned("canceled", LATER) == []
 
 
-def test_instances_of_a_deleted_run_are_free(world: World) -> None:
+def test_instances_of_a_deleted_run_are_free(world: RunsWorld) -> None:
     chosen = world.store.workloads_of("deleted")
     run = world.started("deleted")
     world.ledger.catch_up()
     assert free_instances_of_deleted_runs(world.ledger, world.settings.now(), chosen) == 0
     world.instance.delete_run(run.run_id)
-    assert world.decide("deleted") == []
+    assert world.planned("deleted") == []
     assert free_instances_of_deleted_runs(world.ledger, world.settings.now(), chosen) == 3
     records = world.records("deleted")
     assert [(one.state, one.reason) for one in records] == [(InstanceState.WAITING, "its run was deleted")] * 3
-    (again,) = world.decide("deleted")
+    (again,) = world.planned("deleted")
     assert again.tags[run_tags.ATTEMPTS] == "2 2 2"
     assert free_instances_of_deleted_runs(world.ledger, world.settings.now(), chosen) == 0
 
 
-def messages(world: World, run_id: str) -> list[str]:
+def messages(world: RunsWorld, run_id: str) -> list[str]:
     return [entry.user_message for entry in world.instance.all_logs(run_id) if not entry.is_dagster_event]
 
 
-def test_of_two_runs_for_the_same_attempt_one_computes(world: World) -> None:
-    (planned,) = world.decide("raced")
+def test_of_two_runs_for_the_same_attempt_one_computes(world: RunsWorld) -> None:
+    (planned,) = world.planned("raced")
     first = world.create(planned)
     world.say(first, dg.DagsterEventType.RUN_START)
-    second = world.execute(planned)
+    second = world.execute(planned, NOW)
     assert second.success
     said = messages(world, second.run_id)
     assert [line for line in said if "left alone" in line] == [
@@ -233,15 +206,15 @@ def test_of_two_runs_for_the_same_attempt_one_computes(world: World) -> None:
     assert [(one.attempt, one.queued_run) for one in world.records("raced")] == [(1, first.run_id)] * 3
 
 
-def test_an_instance_that_somebody_computes_is_waited_for(world: World) -> None:
-    (planned,) = world.decide("busy")
+def test_an_instance_that_somebody_computes_is_waited_for(world: RunsWorld) -> None:
+    (planned,) = world.planned("busy")
     person = world.create(planned, **{PARENT_RUN: "another"})
     nominals = planned.launch.nominals
     results: list[dg.ExecuteInProcessResult] = []
     with world.hold("busy", person) as hold:
         for nominal in nominals:
             assert hold.take(f"falcon instance busy primary {format_instant(nominal)}")
-        running = threading.Thread(target=lambda: results.append(world.execute(planned)))
+        running = threading.Thread(target=lambda: results.append(world.execute(planned, NOW)))
         running.start()
         said = wait_until(lambda: [line for run in world.others(person) for line in messages(world, run)])
         assert said[0].endswith(":00Z waits: another run computes it")
@@ -258,14 +231,14 @@ def test_an_instance_that_somebody_computes_is_waited_for(world: World) -> None:
 
 
 @pytest.mark.soak
-def test_a_repeated_run_computes_what_a_person_asked_for(world: World) -> None:
-    (planned,) = world.decide("repeated")
-    first = world.execute(planned)
+def test_a_repeated_run_computes_what_a_person_asked_for(world: RunsWorld) -> None:
+    (planned,) = world.planned("repeated")
+    first = world.execute(planned, NOW)
     assert first.success
     assert [one.run_id for one in world.records("repeated")] == [first.run_id] * 3
-    again = world.execute(planned)
+    again = world.execute(planned, NOW)
     assert [line for line in messages(world, again.run_id) if "left alone" in line] != []
-    repeated = world.execute(planned, {PARENT_RUN: first.run_id})
+    repeated = world.execute(planned, NOW, **{PARENT_RUN: first.run_id})
     assert [(one.state, one.run_id, one.attempt) for one in world.records("repeated")] == [
         (InstanceState.SUCCEEDED, repeated.run_id, 2)
     ] * 3

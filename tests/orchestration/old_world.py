@@ -15,8 +15,8 @@ from falcon_assets.features.landing.old_instances import OldInstances
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.history.tables import FEED_INSTANCES, INCOMPLETE, PASSES, PUSHED
 from falcon_assets.model.instant import format_instant, parse_instant
-from tests.orchestration.ledger_world import LedgerWorld
 from tests.records import has_record
+from tests.world import World
 
 CLUSTER = """
 kind: cluster
@@ -34,7 +34,7 @@ clusters: [{{name: {cluster}, validity: {{start: 2012-01-01T00:00Z, end: 2014-01
 
 
 @dataclass(frozen=True)
-class OldWorld(LedgerWorld):
+class OldWorld(World):
     """It is the first of January 2013; what is a year old is older than any horizon."""
 
     passing: dict[str, OldInstances] = field(default_factory=dict)

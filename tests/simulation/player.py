@@ -19,8 +19,8 @@ from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.simulation.commands import obey
 from tests.simulation.ground import Ground
 from tests.simulation.world import World
+from tests.world import QUIET
 
-QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 KINDS = ("collector", "late_arrival", "coordinator")
 
 

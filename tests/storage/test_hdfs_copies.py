@@ -6,7 +6,7 @@ import os
 import signal
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from tests.builders import make_cluster
 from tests.copy_sandbox import FLAG, PATH, CopySandbox, some_files
 from tests.hdfs_server import Hdfs, on_hdfs
 from tests.processes import forked
-from tests.s3_server import ENVIRON, lake, s3_server
+from tests.s3_server import ENVIRON, lake
 from tests.storage.eviction.test_s3_evicting import ARCHIVE, OLD, OLDER, YOUNG, evicted, feed_on, keys, land
 
 pytestmark = pytest.mark.soak
@@ -32,14 +32,8 @@ KILLS = 12
 Declared = Callable[[str], dict[str, Any]]
 
 
-@pytest.fixture(scope="module")
-def s3_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with s3_server(tmp_path_factory.mktemp("s3")) as found:
-        yield found
-
-
 @pytest.fixture
-def declared(hdfs: Hdfs, s3_url: str, tmp_path: Path) -> Declared:
+def declared(hdfs: Hdfs, s3: str, tmp_path: Path) -> Declared:
     """What a cluster declares that is empty and lies on a store of that kind."""
 
     def declare(kind: str) -> dict[str, Any]:
@@ -47,7 +41,7 @@ def declared(hdfs: Hdfs, s3_url: str, tmp_path: Path) -> Declared:
         if kind == "hdfs":
             return on_hdfs(hdfs, name, root=name)
         if kind == "s3":
-            there = lake(s3_url, name, bucket=name)
+            there = lake(s3, name, bucket=name)
             ClusterStore(make_cluster(**there), tmp_path, ENVIRON).fs.mkdir(name)
             return there
         return {"name": name, "interfaces": {"write": {"endpoint": name}, "execute": {"endpoint": "local[2]"}}}

@@ -20,7 +20,7 @@ from falcon_assets.storage.kinds.renaming.publication import RenamePublication
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.roots import MARK, RootGuard
 from tests.builders import make_cluster, make_feed
-from tests.s3_server import ENVIRON, KEY, SECRET, lake, s3_server
+from tests.s3_server import ENVIRON, KEY, SECRET, lake
 
 ADOPT = "bring it back (is it mounted?), or, if what is there is the root from now on, run falcon admin root adopt"
 UNMARKED = f"what is there does not carry its mark ({MARK}), like an empty mount point or a folder made anew"
@@ -143,28 +143,27 @@ def test_nothing_is_said_of_a_root_that_never_was_there(tmp_path: Path, book: Le
     assert not (tmp_path / "new").exists()
 
 
-def test_buckets(tmp_path: Path, book: LedgerBook) -> None:
-    with s3_server(tmp_path) as url:
-        fs = s3fs.S3FileSystem(key=KEY, secret=SECRET, client_kwargs={"endpoint_url": url}, use_listings_cache=False)
+def test_buckets(s3: str, tmp_path: Path, book: LedgerBook) -> None:
+    fs = s3fs.S3FileSystem(key=KEY, secret=SECRET, client_kwargs={"endpoint_url": s3}, use_listings_cache=False)
 
-        def opened() -> ClusterStore:
-            return ClusterStore(make_cluster(**lake(url)), tmp_path, ENVIRON, roots=RootGuard(book))
+    def opened() -> ClusterStore:
+        return ClusterStore(make_cluster(**lake(s3)), tmp_path, ENVIRON, roots=RootGuard(book))
 
-        with pytest.raises(RootAwayError) as error:
-            opened().path("/raw")
-        said = "make it, or fix the endpoint or location that names it"
-        assert str(error.value) == f"cluster 'lake': there is no s3://lake/data: {said}"
-        fs.mkdir("lake")
+    with pytest.raises(RootAwayError) as error:
         opened().path("/raw")
-        assert fs.find("lake") == []  # it may be somebody else's
-        opened().require_root(claims=True)
-        assert fs.find("lake") == [f"lake/data/{MARK}"]
+    said = "make it, or fix the endpoint or location that names it"
+    assert str(error.value) == f"cluster 'lake': there is no s3://lake/data: {said}"
+    fs.mkdir("lake")
+    opened().path("/raw")
+    assert fs.find("lake") == []  # it may be somebody else's
+    opened().require_root(claims=True)
+    assert fs.find("lake") == [f"lake/data/{MARK}"]
+    opened().path("/raw")
+    fs.rm("lake", recursive=True)
+    fs.mkdir("lake")
+    with pytest.raises(RootAwayError) as error:
         opened().path("/raw")
-        fs.rm("lake", recursive=True)
-        fs.mkdir("lake")
-        with pytest.raises(RootAwayError) as error:
-            opened().path("/raw")
-        assert str(error.value) == f"cluster 'lake': its root s3://lake/data is away: {UNMARKED}: {ADOPT} lake"
+    assert str(error.value) == f"cluster 'lake': its root s3://lake/data is away: {UNMARKED}: {ADOPT} lake"
 
 
 def test_a_store_that_does_not_answer_is_not_empty(tmp_path: Path, book: LedgerBook) -> None:

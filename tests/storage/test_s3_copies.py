@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,27 +19,21 @@ from falcon_assets.storage.instances.data_version import fingerprint
 from falcon_assets.storage.kinds.kind_of import kind_of
 from tests.builders import make_cluster, make_feed
 from tests.copy_sandbox import FLAG, PATH, CopySandbox, some_files
-from tests.s3_server import ENVIRON, KEY, SECRET, lake, s3_server
+from tests.s3_server import ENVIRON, KEY, SECRET, lake
 from tests.waiting import wait_until
 
 
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with s3_server(tmp_path_factory.mktemp("s3")) as found:
-        yield found
-
-
 @pytest.fixture
-def bucket(url: str, request: pytest.FixtureRequest) -> str:
+def bucket(s3: str, request: pytest.FixtureRequest) -> str:
     name = f"lake-{abs(hash(request.node.name))}"
-    ClusterStore(make_cluster(**lake(url, bucket=name)), Path("/"), ENVIRON).fs.mkdir(name)
+    ClusterStore(make_cluster(**lake(s3, bucket=name)), Path("/"), ENVIRON).fs.mkdir(name)
     return name
 
 
 @pytest.fixture
-def archive(tmp_path: Path, url: str, bucket: str) -> CopySandbox:
+def archive(tmp_path: Path, s3: str, bucket: str) -> CopySandbox:
     """From a local source to S3."""
-    return CopySandbox(tmp_path, ENVIRON, target=lake(url, bucket=bucket))
+    return CopySandbox(tmp_path, ENVIRON, target=lake(s3, bucket=bucket))
 
 
 def test_a_feed_is_archived_and_kept_up_to_date(archive: CopySandbox) -> None:
@@ -113,8 +106,8 @@ def test_what_changed_after_it_was_verified_is_not_published(archive: CopySandbo
 
 
 @pytest.mark.parametrize("target", ["local", "s3"])
-def test_from_s3(tmp_path: Path, url: str, bucket: str, target: str) -> None:
-    declared = lake(url, bucket=bucket)
+def test_from_s3(tmp_path: Path, s3: str, bucket: str, target: str) -> None:
+    declared = lake(s3, bucket=bucket)
     to = {**declared, "interfaces": {**declared["interfaces"], "write": {"endpoint": f"s3://{bucket}/backup"}}}
     copies = CopySandbox(tmp_path, ENVIRON, target=to if target == "s3" else {}, source=declared)
     files = {**some_files(), "large": os.urandom(20 << 20)}
@@ -139,12 +132,12 @@ copies.copy(ReplicationOptions(map_bandwidth=0.1))
 
 
 def test_a_part_that_is_being_changed_keeps_the_others_from_setting_the_flag(
-    tmp_path: Path, url: str, bucket: str
+    tmp_path: Path, s3: str, bucket: str
 ) -> None:
     copies = CopySandbox(
         tmp_path,
         ENVIRON,
-        target=lake(url, bucket=bucket),
+        target=lake(s3, bucket=bucket),
         sources={"primary": "${cluster.name}", "second": "${cluster.name}"},
     )
     copies.write({"primary/a": b"1", "primary/b": b"2"})
@@ -165,10 +158,10 @@ def test_a_part_that_is_being_changed_keeps_the_others_from_setting_the_flag(
 
 
 @pytest.mark.soak
-def test_a_killed_copy_is_resumed(archive: CopySandbox, url: str, bucket: str) -> None:
+def test_a_killed_copy_is_resumed(archive: CopySandbox, s3: str, bucket: str) -> None:
     files = {f"part-{number:02}": os.urandom(20_000) for number in range(60)}
     archive.write(files)
-    child = subprocess.Popen([sys.executable, "-c", PROGRAM, str(archive.home), url, bucket])
+    child = subprocess.Popen([sys.executable, "-c", PROGRAM, str(archive.home), s3, bucket])
     store = archive.store()
     records = f"{store.staging}/copies"
 
@@ -209,14 +202,14 @@ def test_what_is_staged_of_an_instance_that_never_came_goes(archive: CopySandbox
 
 
 def test_secrets_are_shown_nowhere(
-    archive: CopySandbox, url: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+    archive: CopySandbox, s3: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.INFO)
     archive.write(some_files())
     with archive.copying() as copy:
         shown = [repr(copy), repr(copy.job), repr(copy.plan), repr(archive.store()), repr(vars(archive.store()))]
         shown += [repr(report) for report in run_task(copy.job, 0)]
-    for broken in (lake(url, bucket="no-such-bucket"), lake("http://127.0.0.1:9", bucket="lake")):
+    for broken in (lake(s3, bucket="no-such-bucket"), lake("http://127.0.0.1:9", bucket="lake")):
         broken["storage_options"]["config_kwargs"] = {"retries": {"max_attempts": 1}, "connect_timeout": 1}
         with pytest.raises(StorageError, match="cluster 'backup': cannot copy ") as raised:
             CopySandbox(archive.home, ENVIRON, target=broken).replicate()

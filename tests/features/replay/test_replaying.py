@@ -26,8 +26,8 @@ from falcon_assets.operations.installation import Installation, open_installatio
 from falcon_assets.operations.paging import Query
 from falcon_assets.storage.files.path_lock import path_lock
 from falcon_assets.surface.cli.main import falcon
-from falcon_assets.surface.dagster.code_location import definitions_of
-from tests.builders import cluster_yaml
+from tests.builders import cluster_yaml, land_rows
+from tests.world import run_instance
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}"
 FEED = """---
@@ -66,18 +66,8 @@ KEY = "2013-01-01T03:00Z"
 
 
 def land(installation: Installation, *values: int) -> None:
-    folder = installation.settings.home / "data/primary/landed/2013-01-01-03"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "part.json").write_text("".join(f'{{"v": {value}}}\n' for value in values))
-    (folder / "_SUCCESS").touch()
+    land_rows(installation.settings.home / "data/primary/landed/2013-01-01-03", *({"v": value} for value in values))
     collect_instances(installation, "landed", HOUR, HOUR)
-
-
-def run(installation: Installation, process: str) -> None:
-    quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-    op = process.replace("-", "_")
-    job = definitions_of(installation.entities, installation.settings).resolve_job_def(f"primary__{op}_job")
-    assert job.execute_in_process(partition_key=KEY, instance=installation.instance, run_config=quiet).success
 
 
 def recorded(installation: Installation, settings_root: Path) -> None:
@@ -95,12 +85,12 @@ def world(
         recorded(installation, root)
         land(installation, 1, 2)
         for process in ("to-name", "to-add", "to-draw"):
-            run(installation, process)
+            run_instance(installation, process, KEY)
         land(installation, 3)
         (root / "to-add.sql").write_text("SELECT name, v + 2 AS more, map('v', v) AS labels FROM read")
         recorded(installation, root)
         for process in ("to-name", "to-add"):
-            run(installation, process)
+            run_instance(installation, process, KEY)
         yield installation
 
 

@@ -23,8 +23,8 @@ from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.surface.cli.main import falcon
-from falcon_assets.surface.dagster.code_location import definitions_of
-from tests.builders import SPARK, cluster_yaml
+from tests.builders import SPARK, cluster_yaml, land_rows
+from tests.world import run_instance
 
 FEED = """---
 kind: feed
@@ -87,13 +87,6 @@ NOW = "".join(
 )
 
 
-def run(installation: Installation, process: str) -> None:
-    quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-    definitions = definitions_of(installation.entities, installation.settings)
-    job = definitions.resolve_job_def(f"primary__{process.replace('-', '_')}_job")
-    assert job.execute_in_process(partition_key=KEY, instance=installation.instance, run_config=quiet).success
-
-
 @pytest.fixture(scope="module")
 def world(
     settings: Any, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]
@@ -104,13 +97,10 @@ def world(
     with open_installation(settings, instance) as installation:
         DefinitionRecording(root, settings).record(installation.ledger)
         for name in ("landed", "old"):
-            folder = data / name / "2013-01-01-03"
-            folder.mkdir(parents=True)
-            (folder / "part.json").write_text('{"v": 1}\n{"v": 2}\n{"v": 9}\n')
-            (folder / "_SUCCESS").touch()
+            land_rows(data / name / "2013-01-01-03", {"v": 1}, {"v": 2}, {"v": 9})
             collect_instances(installation, name, HOUR, HOUR)
         for process in ("to-name", "to-add", "to-sum"):
-            run(installation, process)
+            run_instance(installation, process, KEY)
         (root / "all.yaml").write_text(NOW)
         installation.forget_entities()
         DefinitionRecording(root, settings).record(installation.ledger)

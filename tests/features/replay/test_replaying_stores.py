@@ -22,10 +22,10 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.registries import Tables, endpoint_of, registry_of
 from tests.s3_server import ENVIRON, lake, s3_server
+from tests.world import run_instance
 
 pytestmark = pytest.mark.soak
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}"
@@ -86,12 +86,6 @@ class World:
     installation: Installation
     land: Callable[..., None]
 
-    def run(self, process: str) -> None:
-        quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-        definitions = definitions_of(self.installation.entities, self.installation.settings)
-        job = definitions.resolve_job_def(f"{self.cluster}__{process}_job")
-        assert job.execute_in_process(partition_key=KEY, instance=self.installation.instance, run_config=quiet).success
-
     def replay(self, process: str, version: str | None = None, *, publish: bool = False) -> ReplayResult:
         request = InstanceRequest(InstanceQuery(process, start=HOUR))
         return replay_instance(self.installation, request, version, publish=publish)
@@ -106,7 +100,7 @@ class World:
             self.land(*values)
             collect_instances(self.installation, "landed", HOUR, HOUR)
             for process in ("count", "add", "draw"):
-                self.run(process)
+                run_instance(self.installation, process, KEY, self.cluster)
 
 
 @pytest.fixture(scope="module", params=["s3", "hive", "iceberg"])

@@ -139,11 +139,10 @@ def test_what_was_killed_goes_with_the_next_one(world: Installation) -> None:
 
 
 def test_a_rerun_has_the_properties_that_were_asked_for_and_the_next_one_has_not(world: Installation) -> None:
-    quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
     job = definitions_of(world.entities, world.settings).resolve_job_def("primary__by_sql_job")
 
     def made() -> str:
-        done = job.execute_in_process(partition_key="2013-01-01T03:00Z", instance=world.instance, run_config=quiet)
+        done = job.execute_in_process(partition_key="2013-01-01T03:00Z", instance=world.instance, run_config=QUIET)
         assert done.success
         return "".join(one.read_text() for one in world.settings.home.glob("data/primary/a/2013-01-01-03/part*"))
 

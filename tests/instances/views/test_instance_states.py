@@ -6,16 +6,13 @@ The database, Dagster's history, the coordinator, and the locks of runs are real
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
-from pathlib import Path
 
 import dagster as dg
 import hypothesis
-import pytest
 from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -28,14 +25,12 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import text
 
-from falcon_assets.catalog.store import EntityStore, load_entities
 from falcon_assets.history.dagster_internals.events import record_in_run
 from falcon_assets.history.events.event_log import materialization
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.mapping import asset_keys, run_tags
 from falcon_assets.history.mapping.partitions import key_of
-from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.history.tables import CLOCK, FOLD, PROGRESS
 from falcon_assets.instances.coordination.coordinator import Coordinator
 from falcon_assets.instances.operations.rerunning import RerunOptions, rerun_instances
@@ -49,10 +44,10 @@ from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.instance_record import InstanceState
-from falcon_assets.settings import Settings
 from tests.hours import hour
 from tests.ledger.histories import Content, content, empty
 from tests.properties import examples
+from tests.world import World, world_of
 
 HOURS, PARALLEL, ATTEMPTS = 6, 2, 1
 DELAY, TIMEOUT = timedelta(minutes=30), timedelta(hours=3)
@@ -130,20 +125,7 @@ class Run:
     running: list[datetime] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class World:
-    """What all examples share; each begins with an empty history."""
-
-    store: EntityStore
-    settings: Settings
-    instance: dg.DagsterInstance
-    ledger: Ledger
-
-
-@pytest.fixture(scope="module")
-def world(settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]) -> World:
-    root = write_entities({"all.yaml": ENTITIES, "a.sql": "SELECT 1"})
-    return World(load_entities(root), settings, instance, open_ledger(settings, instance))
+world = world_of({"all.yaml": ENTITIES, "a.sql": "SELECT 1"})
 
 
 class Commands(RuleBasedStateMachine):

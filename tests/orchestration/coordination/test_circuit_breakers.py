@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
-from pathlib import Path
 
 import dagster as dg
 import pytest
 
-from falcon_assets.catalog.store import load_entities
 from falcon_assets.features.landing import circuit_breakers as breakers
 from falcon_assets.features.landing.collector import Collector
 from falcon_assets.features.landing.old_instances import OldInstances
 from falcon_assets.features.landing.rules import FIRST_SECONDS
-from falcon_assets.history.platform.open_ledger import open_ledger
-from falcon_assets.settings import Settings
 from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.orchestration.old_world import CLUSTER, FEED, OldWorld
+from tests.world import MakeWorld
 
 DEAD = [f"dead-{number}" for number in range(9)]
 
@@ -31,14 +27,11 @@ def port() -> int:
 
 
 @pytest.fixture(scope="module")
-def world(
-    port: int, settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]
-) -> OldWorld:
+def world(port: int, make_world: MakeWorld) -> OldWorld:
     away = CLUSTER.format(cluster="away").replace("data/away", f'"webhdfs://127.0.0.1:{port}/data"')
     near = CLUSTER.format(cluster="near") + FEED.format(name="alive", cluster="near")
     feeds = "".join(FEED.format(name=name, cluster="away") for name in DEAD)
-    store = load_entities(write_entities({"away.yaml": away + feeds, "near.yaml": near}))
-    return OldWorld(store, settings, instance, open_ledger(settings, instance))
+    return make_world({"away.yaml": away + feeds, "near.yaml": near}, OldWorld)
 
 
 class Seconds:

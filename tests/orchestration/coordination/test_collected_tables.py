@@ -12,9 +12,9 @@ from falcon_assets.features.landing.collector import Collection, Collector
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
-from tests.orchestration.ledger_world import LedgerWorld
 from tests.records import read_record
 from tests.registries import Tables, iceberg
+from tests.world import World
 
 ENTITIES = """
 kind: cluster
@@ -45,7 +45,7 @@ def test_partitions_land_and_change(
     endpoint = iceberg(database)
     tables = Tables(endpoint, settings.home)
     store = load_entities(write_entities({"all.yaml": ENTITIES.format(endpoint=endpoint, table=tables.name)}))
-    world = LedgerWorld(store, settings, instance, open_ledger(settings, instance))
+    world = World(store, settings, instance, open_ledger(settings, instance))
 
     def collect(time: str) -> Collection:
         return Collector(store, store.cluster("primary"), world.at(time)).collect(world.ledger, 60)
@@ -76,7 +76,7 @@ def test_a_registry_that_does_not_answer_is_told(
 ) -> None:
     gone = "iceberg+postgresql://nobody@127.0.0.1:1/none"
     store = load_entities(write_entities({"all.yaml": ENTITIES.format(endpoint=gone, table="flights")}))
-    world = LedgerWorld(store, settings, instance, open_ledger(settings, instance))
+    world = World(store, settings, instance, open_ledger(settings, instance))
     collection = Collector(store, store.cluster("primary"), world.at("03:00")).collect(world.ledger, 60)
     gone = "iceberg+postgresql://127.0.0.1:1/none"
     why = f"cluster 'primary': {gone} does not answer, asked to look at table default.flights"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,19 +13,16 @@ import dagster as dg
 import pytest
 from sqlalchemy import select
 
-from falcon_assets.catalog.store import load_entities
 from falcon_assets.features.landing.collector import Collection, Collector
 from falcon_assets.history import queries
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, InstancesLanded
 from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.events.record import DATA_VERSION_TAG
-from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.history.tables import FEED_INSTANCES
 from falcon_assets.model.instant import format_instant, parse_instant
-from falcon_assets.settings import Settings
 from falcon_assets.surface.dagster.code_location import definitions_of
-from tests.orchestration.ledger_world import LedgerWorld
 from tests.records import has_record, read_record
+from tests.world import MakeWorld, World
 
 CLUSTER = """
 kind: cluster
@@ -71,7 +68,7 @@ def entities() -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class World(LedgerWorld):
+class CollectedWorld(World):
     """Clusters with folders, and what is known about them."""
 
     def collect(self, cluster: str, time: str, budget_seconds: float = 60) -> Collection:
@@ -119,13 +116,12 @@ class World(LedgerWorld):
 
 
 @pytest.fixture(scope="module")
-def world(settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Any]) -> World:
+def world(make_world: MakeWorld) -> CollectedWorld:
     files = {f"{number}.yaml": text for number, text in enumerate(entities())}
-    store = load_entities(write_entities({**files, "all.sql": "SELECT * FROM rows"}))
-    return World(store, settings, instance, open_ledger(settings, instance))
+    return make_world({**files, "all.sql": "SELECT * FROM rows"}, CollectedWorld)
 
 
-def test_what_is_complete_is_recorded_once(world: World) -> None:
+def test_what_is_complete_is_recorded_once(world: CollectedWorld) -> None:
     world.land("changing", "flights", 0, "a,1\n")
     world.land("changing", "flights", 1, "b,2\n", complete=False)
     world.land("changing", "produced", 0, "of a process")
@@ -146,19 +142,19 @@ def test_what_is_complete_is_recorded_once(world: World) -> None:
     assert world.events("changing", "produced") == []
 
 
-def test_what_gets_complete_is_recorded_then(world: World) -> None:
+def test_what_gets_complete_is_recorded_then(world: CollectedWorld) -> None:
     (world.folder("changing", "flights", 1) / "_SUCCESS").touch()
     assert world.collect("changing", "01:40").recorded == 1
     assert world.row("flights", 1)["landed_at"] == world.at("01:40").now()
 
 
-def test_what_is_not_due_is_not_searched_for(world: World) -> None:
+def test_what_is_not_due_is_not_searched_for(world: CollectedWorld) -> None:
     world.land("changing", "flights", 2, "c,3\n")
     assert world.collect("changing", "01:59").recorded == 0
     assert world.collect("changing", "02:00").recorded == 1
 
 
-def test_what_is_rewritten_within_the_cut_off_is_a_new_version(world: World) -> None:
+def test_what_is_rewritten_within_the_cut_off_is_a_new_version(world: CollectedWorld) -> None:
     before = world.row("flights", 1)
     world.land("changing", "flights", 1, "b,20\n")
     assert world.collect("changing", "02:50").recorded == 1
@@ -169,14 +165,14 @@ def test_what_is_rewritten_within_the_cut_off_is_a_new_version(world: World) -> 
     assert world.collect("changing", "02:51").recorded == 0
 
 
-def test_what_is_rewritten_after_the_cut_off_is_not_checked(world: World) -> None:
+def test_what_is_rewritten_after_the_cut_off_is_not_checked(world: CollectedWorld) -> None:
     before = world.row("flights", 0)
     world.land("changing", "flights", 0, "a,1000\n")
     assert world.collect("changing", "02:52").recorded == 0
     assert world.row("flights", 0) == before
 
 
-def test_a_cut_off_that_passes_between_two_ticks_is_checked_once_more(world: World) -> None:
+def test_a_cut_off_that_passes_between_two_ticks_is_checked_once_more(world: CollectedWorld) -> None:
     world.land("changing", "flights", 1, "b,200\n")
     assert world.collect("changing", "09:00").recorded == 1
     assert world.row("flights", 1)["changes"] == 2
@@ -184,7 +180,7 @@ def test_a_cut_off_that_passes_between_two_ticks_is_checked_once_more(world: Wor
     assert world.collect("changing", "09:01").recorded == 0
 
 
-def test_touched_files_with_the_same_content_are_the_same_version(world: World) -> None:
+def test_touched_files_with_the_same_content_are_the_same_version(world: CollectedWorld) -> None:
     world.land("changing", "flights", 8, "d,4\n")
     assert world.collect("changing", "09:02").recorded == 1
     before = world.row("flights", 8)
@@ -197,7 +193,7 @@ def test_touched_files_with_the_same_content_are_the_same_version(world: World) 
     assert world.collect("changing", "09:04").recorded == 0
 
 
-def test_a_feed_that_cannot_be_checked_is_reported_and_the_others_go_on(world: World) -> None:
+def test_a_feed_that_cannot_be_checked_is_reported_and_the_others_go_on(world: CollectedWorld) -> None:
     for feed in FEEDS["refused"]:
         world.land("refused", feed, 0, "x\n")
     closed = world.settings.home / "data/refused/closed"
@@ -212,13 +208,13 @@ def test_a_feed_that_cannot_be_checked_is_reported_and_the_others_go_on(world: W
     assert world.collected_at("refused") == {"open": "00:30Z"}
 
 
-def test_a_feed_that_cannot_be_checked_leaves_the_next_budget_to_others(world: World) -> None:
+def test_a_feed_that_cannot_be_checked_leaves_the_next_budget_to_others(world: CollectedWorld) -> None:
     collector = Collector(world.store, world.store.cluster("refused"), world.at("00:31"))
     said = [collector.collect(world.ledger, 0).problems for _ in range(4)]
     assert list(map(list, said)) == [["closed"], [], ["closed"], []]
 
 
-def test_what_the_budget_leaves_comes_first_the_next_time(world: World) -> None:
+def test_what_the_budget_leaves_comes_first_the_next_time(world: CollectedWorld) -> None:
     for feed in FEEDS["busy"]:
         world.land("busy", feed, 0, "x\n")
     every = frozenset(FEEDS["busy"])
@@ -235,7 +231,7 @@ def test_what_the_budget_leaves_comes_first_the_next_time(world: World) -> None:
     assert world.collected_at("busy") == {"first": "00:33Z", "second": "00:33Z", "third": "00:33Z"}
 
 
-def test_the_sensor_says_what_landed(world: World) -> None:
+def test_the_sensor_says_what_landed(world: CollectedWorld) -> None:
     world.land("watched", "seen", 0, "x\n")
     repository = definitions_of(world.store, world.at("00:30")).get_repository_def()
     said = []
@@ -245,7 +241,7 @@ def test_the_sensor_says_what_landed(world: World) -> None:
     assert said == ["1 instance landed", "0 instances landed"]
 
 
-def test_the_sensor_fails_with_what_it_could_not_check(world: World) -> None:
+def test_the_sensor_fails_with_what_it_could_not_check(world: CollectedWorld) -> None:
     repository = definitions_of(world.store, world.at("00:31")).get_repository_def()
     sensor = repository.get_sensor_def("refused__collector")
     with (
@@ -260,7 +256,7 @@ def test_the_sensor_fails_with_what_it_could_not_check(world: World) -> None:
     )
 
 
-def test_the_ledger_is_what_a_rebuild_makes_of_history(world: World) -> None:
+def test_the_ledger_is_what_a_rebuild_makes_of_history(world: CollectedWorld) -> None:
     def everything() -> list[Any]:
         with world.ledger.engine.connect() as connection:
             return list(connection.execute(select(FEED_INSTANCES).order_by(*FEED_INSTANCES.primary_key.columns)))
@@ -272,7 +268,7 @@ def test_the_ledger_is_what_a_rebuild_makes_of_history(world: World) -> None:
     assert everything() == before
 
 
-def test_what_a_tick_found_is_the_latest_event_of_the_asset(world: World) -> None:
+def test_what_a_tick_found_is_the_latest_event_of_the_asset(world: CollectedWorld) -> None:
     (cluster, feeds) = next(iter(FEEDS.items()))
     feed = next(iter(feeds))
     key = dg.AssetKey([cluster, feed])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,26 +13,22 @@ from dagster._core.events import AssetObservationData, EngineEventData
 from dagster._utils.error import serializable_error_info_from_exc_info
 from sqlalchemy import select
 
-from falcon_assets.catalog.store import load_entities
 from falcon_assets.entities.status import Status, command
 from falcon_assets.history.database import try_lock, unlock
 from falcon_assets.history.events.event_log import materialization
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.mapping import run_tags
-from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES
 from falcon_assets.instances.coordination.coordinator import Coordinator, Outlook, PlannedRun
 from falcon_assets.instances.coordination.pipeline_lock import coordinator_lock
 from falcon_assets.instances.rules.situation import Decision
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.planning.instance_record import InstanceState
-from falcon_assets.settings import Settings
-from falcon_assets.surface.dagster.code_location import definitions_of
-from tests.builders import cluster_yaml
+from tests.builders import cluster_yaml, land_rows
 from tests.hours import hour
-from tests.orchestration.ledger_world import LedgerWorld, said
 from tests.records import read_record
+from tests.world import World, said, world_of
 
 PROCESS = """---
 kind: feed
@@ -98,29 +92,13 @@ def hours(nominals: Any) -> list[int]:
 
 
 @dataclass(frozen=True)
-class World(LedgerWorld):
+class CoordinatedWorld(World):
     """The entities, their history and the ways to make some."""
 
     def tick(self, process: str, time: str, **limits: Any) -> tuple[Outlook, Decision]:
         """What is decided about a process at a time of that day."""
-        outlook = Coordinator(self.store, self.at(time), self.store.workloads_of(process)).decide(self.ledger, **limits)
-        assert outlook.problems == {}
+        outlook = self.decide(time, process, **limits)
         return outlook, outlook.decisions[process, "primary"]
-
-    def definitions(self, time: str) -> dg.Definitions:
-        return definitions_of(self.store, self.at(time))
-
-    def execute(self, run: PlannedRun, time: str) -> dg.ExecuteInProcessResult:
-        return (
-            self.definitions(time)
-            .resolve_job_def(run.job_name)
-            .execute_in_process(
-                instance=self.instance,
-                tags=dict(run.tags),
-                run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
-                raise_on_error=False,
-            )
-        )
 
     def create(self, run: PlannedRun, time: str) -> dg.DagsterRun:
         """The run as a launcher makes it; it does not start."""
@@ -153,18 +131,8 @@ class World(LedgerWorld):
     def write(self, process: str, number: int, *delays: int) -> None:
         """An hour of the input of a process really lands, and is recorded."""
         folder = self.settings.home / f"data/primary/in-{process}/2013-01-01/{number:02}"
-        folder.mkdir(parents=True)
-        (folder / "part.json").write_text("".join(f"{json.dumps({'delay': delay})}\n" for delay in delays))
-        (folder / "_SUCCESS").touch()
+        land_rows(folder, *({"delay": delay} for delay in delays))
         self.land(process, number)
-
-    def rows(self, process: str) -> dict[int, dict[str, Any]]:
-        """What the ledger knows about the instances of a process, by their hour."""
-        self.ledger.catch_up()
-        table = PROCESS_INSTANCES
-        with self.ledger.engine.connect() as connection:
-            found = connection.execute(select(table).where(table.c.process == process).order_by(table.c.nominal))
-            return {row.nominal.hour: dict(row._mapping) for row in found}
 
     def states(self, process: str) -> dict[int, str]:
         return {number: row["state"] for number, row in self.rows(process).items()}
@@ -178,15 +146,10 @@ class World(LedgerWorld):
         return [(partition, one.state.value, one.reason) for partition, one in changes]
 
 
-@pytest.fixture(scope="module")
-def world(
-    settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Any]
-) -> Iterator[World]:
-    store = load_entities(write_entities({"all.yaml": entities(), "keep.sql": KEEP}))
-    yield World(store, settings, instance, open_ledger(settings, instance))
+world = world_of({"all.yaml": entities(), "keep.sql": KEEP}, CoordinatedWorld)
 
 
-def test_neighbours_whose_inputs_landed_run_once_and_in_one_run(world: World) -> None:
+def test_neighbours_whose_inputs_landed_run_once_and_in_one_run(world: CoordinatedWorld) -> None:
     for number in (0, 1, 2):
         world.write("neighbours", number, 5, number)
     outlook, decision = world.tick("neighbours", "02:30")
@@ -232,7 +195,7 @@ def test_neighbours_whose_inputs_landed_run_once_and_in_one_run(world: World) ->
     assert hours(decision.waiting) == [3]
 
 
-def test_slots_are_shared_by_runs(world: World) -> None:
+def test_slots_are_shared_by_runs(world: CoordinatedWorld) -> None:
     world.land("gaps", 0, 1, 3, 4)
     outlook, _ = world.tick("gaps", "04:00")
     assert [(hours(run.launch.nominals), run.launch.slots) for run in outlook.runs] == [([0, 1], 2), ([3, 4], 2)]
@@ -249,7 +212,7 @@ def test_slots_are_shared_by_runs(world: World) -> None:
     }
 
 
-def test_a_run_that_never_started_counts_as_in_flight(world: World) -> None:
+def test_a_run_that_never_started_counts_as_in_flight(world: CoordinatedWorld) -> None:
     world.land("created", 0)
     outlook, _ = world.tick("created", "00:00")
     run = world.create(outlook.runs[0], "00:00")
@@ -262,7 +225,7 @@ def test_a_run_that_never_started_counts_as_in_flight(world: World) -> None:
     assert world.tick("created", "00:02")[0].runs == ()
 
 
-def test_a_run_holds_no_slots_for_what_it_finished(world: World) -> None:
+def test_a_run_holds_no_slots_for_what_it_finished(world: CoordinatedWorld) -> None:
     world.land("half-done", 0, 1, 2)
     outlook, _ = world.tick("half-done", "02:00")
     run = world.create(outlook.runs[0], "02:00")
@@ -275,7 +238,7 @@ def test_a_run_holds_no_slots_for_what_it_finished(world: World) -> None:
     assert [(hours(one.launch.nominals), one.launch.slots) for one in outlook.runs] == [([3, 4], 2)]
 
 
-def test_a_failure_is_retried_after_its_delay_and_not_forever(world: World) -> None:
+def test_a_failure_is_retried_after_its_delay_and_not_forever(world: CoordinatedWorld) -> None:
     world.write("failing", 0, 1)
     world.write("failing", 1, 9999)
     world.write("failing", 2, 3)
@@ -301,7 +264,7 @@ def test_a_failure_is_retried_after_its_delay_and_not_forever(world: World) -> N
     assert (row["state"], row["attempt"], row["failures"]) == ("FAILED", 2, 2)
 
 
-def test_an_instance_whose_inputs_do_not_come_times_out(world: World) -> None:
+def test_an_instance_whose_inputs_do_not_come_times_out(world: CoordinatedWorld) -> None:
     assert world.tick("late", "00:10")[1].wake_at == parse_instant("2013-01-01T00:40Z")
     assert world.tick("late", "00:39")[1].timed_out == ()
     outlook, decision = world.tick("late", "00:40")
@@ -330,7 +293,7 @@ def test_an_instance_whose_inputs_do_not_come_times_out(world: World) -> None:
     assert len(world.observed("late")) == 1
 
 
-def test_last_only_skips_what_is_older(world: World) -> None:
+def test_last_only_skips_what_is_older(world: CoordinatedWorld) -> None:
     world.land("newest", 0, 1, 2)
     outlook, decision = world.tick("newest", "02:00")
     assert [hours(run.launch.nominals) for run in outlook.runs] == [[2]]
@@ -345,14 +308,14 @@ def test_last_only_skips_what_is_older(world: World) -> None:
     assert world.tick("newest", "02:01")[0].runs == ()
 
 
-def test_what_is_not_scheduled_does_not_run(world: World) -> None:
+def test_what_is_not_scheduled_does_not_run(world: CoordinatedWorld) -> None:
     world.land("submitted", 0)
     outlook, decision = world.tick("submitted", "23:00")
     assert (outlook.runs, decision.timed_out, decision.wake_at) == ((), (), None)
     assert said(decision.waiting)[hour(0)] == "does not run by itself: it is not scheduled, or suspended"
 
 
-def test_what_was_suspended_catches_up_when_it_is_resumed(world: World) -> None:
+def test_what_was_suspended_catches_up_when_it_is_resumed(world: CoordinatedWorld) -> None:
     process = world.store.process("suspended")
     assert said(world.tick("suspended", "00:00")[1].waiting) == {
         hour(0): "waits for rows: in-suspended 2013-01-01T00:00Z"
@@ -372,12 +335,12 @@ def test_what_was_suspended_catches_up_when_it_is_resumed(world: World) -> None:
     assert decision.wake_at == hour(16)
 
 
-def test_optional_inputs_are_not_waited_for(world: World) -> None:
+def test_optional_inputs_are_not_waited_for(world: CoordinatedWorld) -> None:
     outlook, _ = world.tick("optional", "01:00")
     assert [hours(run.launch.nominals) for run in outlook.runs] == [[0, 1]]
 
 
-def test_latest_waits_until_there_is_something(world: World) -> None:
+def test_latest_waits_until_there_is_something(world: CoordinatedWorld) -> None:
     assert said(world.tick("latest", "02:00")[1].waiting)[hour(0)] == "waits for rows: in-latest latest(0) to latest(0)"
     world.land("latest", 1)
     outlook, decision = world.tick("latest", "02:00")
@@ -385,7 +348,7 @@ def test_latest_waits_until_there_is_something(world: World) -> None:
     assert hours(decision.waiting) == [0]
 
 
-def test_a_window_up_to_the_latest_waits_for_one_and_for_those_before_it(world: World) -> None:
+def test_a_window_up_to_the_latest_waits_for_one_and_for_those_before_it(world: CoordinatedWorld) -> None:
     assert said(world.tick("up-to", "02:00")[1].waiting)[hour(0)] == "waits for rows: in-up-to today(0,0) to latest(0)"
     world.land("up-to", 1)
     waiting = said(world.tick("up-to", "02:00")[1].waiting)
@@ -411,7 +374,7 @@ def test_without_inputs_only_time_matters(
     assert [hours(run.launch.nominals) for run in world.tick("alone", time, **limits)[0].runs] == started
 
 
-def test_processes_share_the_budget(world: World) -> None:
+def test_processes_share_the_budget(world: CoordinatedWorld) -> None:
     both = world.store.workloads_of("alone", "optional")
     outlook = Coordinator(world.store, world.at("09:00"), both).decide(world.ledger, budget=7)
     assert [hours(run.launch.nominals) for run in outlook.runs] == [[0, 1, 2, 3, 4], [0, 1]]
@@ -420,7 +383,7 @@ def test_processes_share_the_budget(world: World) -> None:
     }
 
 
-def test_a_run_that_breaks_off_fails_what_was_running_and_frees_the_rest(world: World) -> None:
+def test_a_run_that_breaks_off_fails_what_was_running_and_frees_the_rest(world: CoordinatedWorld) -> None:
     world.land("broken-off", 0, 1, 2)
     outlook, _ = world.tick("broken-off", "02:00")
     run = world.create(outlook.runs[0], "02:00")
@@ -444,7 +407,7 @@ def test_a_run_that_breaks_off_fails_what_was_running_and_frees_the_rest(world: 
     assert decision.first_open == 1
 
 
-def test_a_run_that_fails_before_it_starts_is_an_attempt(world: World) -> None:
+def test_a_run_that_fails_before_it_starts_is_an_attempt(world: CoordinatedWorld) -> None:
     # Dagster starts no second run with the key of the first one.
     world.land("created", 1)
     outlook, _ = world.tick("created", "01:00")
@@ -470,7 +433,7 @@ def test_a_run_that_fails_before_it_starts_is_an_attempt(world: World) -> None:
     assert reason.endswith(" ImportError: cannot import name 'rates' from 'team.workflows'"), "what its process said"
 
 
-def test_what_a_person_kills_stays_so(world: World) -> None:
+def test_what_a_person_kills_stays_so(world: CoordinatedWorld) -> None:
     world.land("killed", 0, 1, 2)
     outlook, _ = world.tick("killed", "02:00")
     run = world.create(outlook.runs[0], "02:00")
@@ -483,7 +446,7 @@ def test_what_a_person_kills_stays_so(world: World) -> None:
     assert (outlook.runs, decision.first_open) == ((), 3)
 
 
-def test_the_sensor_requests_runs_unless_somebody_else_holds_the_pipeline(world: World) -> None:
+def test_the_sensor_requests_runs_unless_somebody_else_holds_the_pipeline(world: CoordinatedWorld) -> None:
     world.land("held", 0, 1)
     repository = world.definitions("01:30").get_repository_def()
     sensor = repository.get_sensor_def("watched__coordinator")
@@ -505,7 +468,7 @@ def test_the_sensor_requests_runs_unless_somebody_else_holds_the_pipeline(world:
     assert tick().skip_message == "nothing is ready; 2 instances are in runs, 0 wait"
 
 
-def test_the_ledger_is_what_a_rebuild_makes_of_history(world: World) -> None:
+def test_the_ledger_is_what_a_rebuild_makes_of_history(world: CoordinatedWorld) -> None:
     def everything() -> dict[str, list[Any]]:
         tables = (PROCESS_INSTANCES, FEED_INSTANCES, CONSUMED, FOLD)
         with world.ledger.engine.connect() as connection:
@@ -523,7 +486,7 @@ def test_the_ledger_is_what_a_rebuild_makes_of_history(world: World) -> None:
     assert world.tick("neighbours", "04:32")[0].runs[0].launch.nominals == (hour(4),)
 
 
-def test_no_run_is_started_while_the_definitions_on_disk_have_problems(world: World) -> None:
+def test_no_run_is_started_while_the_definitions_on_disk_have_problems(world: CoordinatedWorld) -> None:
     """Each run reads them anew, and would fail and use up the retries of its instances."""
     repository = world.definitions("05:30").get_repository_def()
     sensor = repository.get_sensor_def("watched__coordinator")

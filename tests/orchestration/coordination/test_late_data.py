@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import dagster as dg
-import pytest
 from sqlalchemy import select
 
-from falcon_assets.catalog.store import load_entities
-from falcon_assets.features.landing.collector import Collector
-from falcon_assets.features.late.sensors import LateArrivalHandler, LateOutlook
-from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.features.late.sensors import LateOutlook
 from falcon_assets.history.events.process_instances import CameTooLate
 from falcon_assets.history.mapping import run_tags
-from falcon_assets.history.platform.open_ledger import open_ledger
-from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, RERUNS
-from falcon_assets.instances.coordination.coordinator import Coordinator, Outlook, PlannedRun
+from falcon_assets.history.tables import PROCESS_INSTANCES, RERUNS
 from falcon_assets.instances.store import reruns
-from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instance_record import LateChange
-from falcon_assets.settings import Settings
 from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.hours import hour
-from tests.orchestration.ledger_world import LedgerWorld, said
-from tests.records import has_record, read_record
+from tests.records import has_record
+from tests.world import World, said, world_of
 
 FEED = """---
 kind: feed
@@ -90,59 +79,8 @@ def entities() -> str:
 
 
 @dataclass(frozen=True)
-class World(LedgerWorld):
+class LateWorld(World):
     """The entities and their history, at any time of that day."""
-
-    def write(self, feed: str, number: int, *numbers: int) -> None:
-        folder = self.settings.home / f"data/primary/{feed}/2013-01-01-{number:02}"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "part.json").write_text("".join(f"{json.dumps({'n': n})}\n" for n in numbers))
-        (folder / "_SUCCESS").touch()
-
-    def collect(self, time: str) -> None:
-        collector = Collector(self.store, self.store.cluster("primary"), self.at(time))
-        assert collector.collect(self.ledger, 60).problems == {}
-
-    def late(self, time: str, *processes: str) -> LateOutlook:
-        return LateArrivalHandler(self.at(time).now, self.store.workloads_of(*processes)).decide(self.ledger)
-
-    def decide(self, time: str, *processes: str) -> Outlook:
-        outlook = Coordinator(self.store, self.at(time), self.store.workloads_of(*processes)).decide(self.ledger)
-        assert outlook.problems == {}
-        return outlook
-
-    def step(self, time: str, *processes: str) -> list[str]:
-        """Everything that there is to do at that time, run after run; the keys of the runs in their order."""
-        keys: list[str] = []
-        while True:
-            self.collect(time)
-            self.late(time, *processes)
-            outlook = self.decide(time, *processes)
-            if not outlook.runs:
-                return keys
-            for run in outlook.runs:
-                self.execute(run, time)
-                keys.append(run.run_key)
-            assert len(keys) < 50
-
-    def execute(self, run: PlannedRun, time: str) -> dg.ExecuteInProcessResult:
-        job = definitions_of(self.store, self.at(time)).resolve_job_def(run.job_name)
-        quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-        return job.execute_in_process(
-            instance=self.instance, tags=dict(run.tags), run_config=quiet, raise_on_error=False
-        )
-
-    def published(self, feed: str, number: int) -> list[FeedInstanceAvailable]:
-        """What every materialization of an instance says, oldest first."""
-        key = dg.AssetKey(["primary", feed])
-        filters = dg.AssetRecordsFilter(asset_key=key, asset_partitions=[format_instant(hour(number))])
-        records = self.instance.fetch_materializations(filters, limit=100, ascending=True).records
-        return [read_record(FeedInstanceAvailable, record) for record in records]
-
-    def result(self, feed: str, number: int) -> list[int]:
-        folder = self.settings.home / f"data/primary/{feed}/2013-01-01-{number:02}"
-        lines = [line for file in sorted(folder.glob("part-*.json")) for line in file.read_text().splitlines()]
-        return [json.loads(line)["n"] for line in lines]
 
     def too_late(self, feed: str) -> list[str]:
         records = self.instance.fetch_observations(dg.AssetKey(["primary", feed]), limit=100, ascending=True).records
@@ -162,23 +100,11 @@ class World(LedgerWorld):
         with self.ledger.engine.connect() as connection:
             return [(row.process, row.nominal.hour) for row in connection.execute(select(RERUNS))]
 
-    def everything(self) -> dict[str, list[Any]]:
-        with self.ledger.engine.connect() as connection:
-            return {
-                table.name: list(connection.execute(select(table).order_by(*table.primary_key.columns)))
-                for table in (PROCESS_INSTANCES, FEED_INSTANCES, CONSUMED, FOLD)
-            }
+
+world = world_of({"all.yaml": entities(), "sum.sql": SUM, "late.sql": LATE}, LateWorld)
 
 
-@pytest.fixture(scope="module")
-def world(
-    settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Any]
-) -> Iterator[World]:
-    store = load_entities(write_entities({"all.yaml": entities(), "sum.sql": SUM, "late.sql": LATE}))
-    yield World(store, settings, instance, open_ledger(settings, instance))
-
-
-def test_a_change_inside_the_cut_off_runs_the_instance_once_more(world: World) -> None:
+def test_a_change_inside_the_cut_off_runs_the_instance_once_more(world: LateWorld) -> None:
     world.write("simple-in", 0, 1, 2)
     assert world.step("00:10", "simple") == ["simple on primary, 2013-01-01T00:00Z, attempt 1"]
     assert world.result("simple-out", 0) == [3]
@@ -192,7 +118,7 @@ def test_a_change_inside_the_cut_off_runs_the_instance_once_more(world: World) -
         wake_at=hour(1),
     )
     assert world.step("00:59", "simple") == []
-    before, now = (world.published("simple-out", 0)[0].inputs["rows"][0].version, "01:00")
+    before, now = (world.published("primary", "simple-out", 0)[0].inputs["rows"][0].version, "01:00")
     outlook = world.late(now, "simple")
     ((key, changes),) = outlook.requested.items()
     assert key == ("simple", "primary", hour(0))
@@ -204,7 +130,7 @@ def test_a_change_inside_the_cut_off_runs_the_instance_once_more(world: World) -
     assert run.tags[run_tags.LATE] == "true"
     assert world.step(now, "simple") == ["simple on primary, 2013-01-01T00:00Z, attempt 2"]
     assert world.result("simple-out", 0) == [1006]
-    first, second = world.published("simple-out", 0)
+    first, second = world.published("primary", "simple-out", 0)
     assert first.late == ()
     read = second.inputs["rows"][0].version
     assert second.late == (LateChange("rows", "simple-in", hour(0), before, read),)
@@ -214,7 +140,7 @@ def test_a_change_inside_the_cut_off_runs_the_instance_once_more(world: World) -
     assert world.state("simple", 0) == ("SUCCEEDED", 2, 0)
 
 
-def test_what_was_seen_in_time_is_due_however_late_a_tick_comes(world: World) -> None:
+def test_what_was_seen_in_time_is_due_however_late_a_tick_comes(world: LateWorld) -> None:
     world.write("asleep-in", 0, 1)
     assert len(world.step("00:10", "asleep")) == 1
     world.write("asleep-in", 0, 1, 1)
@@ -222,7 +148,7 @@ def test_what_was_seen_in_time_is_due_however_late_a_tick_comes(world: World) ->
     assert world.step("23:00", "asleep") == ["asleep on primary, 2013-01-01T00:00Z, attempt 2"]
 
 
-def test_a_check_that_nobody_could_make_is_made_at_the_next_tick(world: World) -> None:
+def test_a_check_that_nobody_could_make_is_made_at_the_next_tick(world: LateWorld) -> None:
     for number in (0, 1):
         world.write("away-in", number, 1)
     assert len(world.step("01:10", "away")) == 1
@@ -238,7 +164,7 @@ def test_a_check_that_nobody_could_make_is_made_at_the_next_tick(world: World) -
     assert world.too_late("away-out") == []
 
 
-def test_a_change_after_the_cut_off_is_said_once_and_not_run(world: World) -> None:
+def test_a_change_after_the_cut_off_is_said_once_and_not_run(world: LateWorld) -> None:
     for number in (0, 1):
         world.write("gone-in", number, 1)
     assert len(world.step("01:10", "gone")) == 1
@@ -259,7 +185,7 @@ def test_a_change_after_the_cut_off_is_said_once_and_not_run(world: World) -> No
     assert world.too_late("gone-out") == [said]
 
 
-def test_an_optional_input_that_comes_later(world: World) -> None:
+def test_an_optional_input_that_comes_later(world: LateWorld) -> None:
     assert world.step("00:10", "optional") == ["optional on primary, 2013-01-01T00:00Z, attempt 1"]
     assert world.result("optional-out", 0) == [0]
     world.write("optional-in", 0, 5)
@@ -269,14 +195,14 @@ def test_an_optional_input_that_comes_later(world: World) -> None:
         "optional on primary, 2013-01-01T01:00Z, attempt 1",
     ]
     assert world.result("optional-out", 0) == [1005]
-    (late,) = world.published("optional-out", 0)[1].late
+    (late,) = world.published("primary", "optional-out", 0)[1].late
     assert (late.before, late.instance) == (None, hour(0))
 
 
-def test_a_late_rerun_that_fails_is_tried_again_for_the_same_cause(world: World) -> None:
+def test_a_late_rerun_that_fails_is_tried_again_for_the_same_cause(world: LateWorld) -> None:
     world.write("failing-in", 0, 1)
     assert len(world.step("00:10", "failing")) == 1
-    before = world.published("failing-out", 0)[0].inputs["rows"][0].version
+    before = world.published("primary", "failing-out", 0)[0].inputs["rows"][0].version
     world.write("failing-in", 0, 1, 999)
     world.collect("00:30")
     assert world.step("01:00", "failing") == ["failing on primary, 2013-01-01T00:00Z, attempt 2"]
@@ -290,14 +216,14 @@ def test_a_late_rerun_that_fails_is_tried_again_for_the_same_cause(world: World)
     assert run.tags[run_tags.LATE] == "true"
     assert world.step("01:10", "failing") == ["failing on primary, 2013-01-01T00:00Z, attempt 3"]
     assert world.result("failing-out", 0) == [1111]
-    third = world.published("failing-out", 0)[1]
+    third = world.published("primary", "failing-out", 0)[1]
     assert third.late[0].before == before
     assert third.late[0].after == third.inputs["rows"][0].version
     assert world.step("06:00", "failing") == []
     assert world.requests() == []
 
 
-def test_a_late_rerun_that_keeps_failing_is_given_up(world: World) -> None:
+def test_a_late_rerun_that_keeps_failing_is_given_up(world: LateWorld) -> None:
     world.write("failing-in", 1, 1)
     assert len(world.step("01:15", "failing")) == 1
     world.write("failing-in", 1, 1, 999)
@@ -314,7 +240,7 @@ def test_a_late_rerun_that_keeps_failing_is_given_up(world: World) -> None:
     assert world.requests() == []
 
 
-def test_consumers_of_two_late_hours_run_once_and_after_both(world: World) -> None:
+def test_consumers_of_two_late_hours_run_once_and_after_both(world: LateWorld) -> None:
     both = ("hours", "fours")
     for number in range(4):
         world.write("raw", number, 1)
@@ -347,11 +273,11 @@ def test_consumers_of_two_late_hours_run_once_and_after_both(world: World) -> No
     ]
     assert world.step("09:00", *both) == ["fours on primary, 2013-01-01T00:00Z, attempt 3"]
     assert world.result("blocks", 0) == [1010]
-    assert [one.instance for one in world.published("blocks", 0)[2].late] == [hour(2), hour(3)]
+    assert [one.instance for one in world.published("primary", "blocks", 0)[2].late] == [hour(2), hour(3)]
     assert world.step("20:00", *both) == []
 
 
-def test_what_reads_an_hour_that_is_to_run_again_waits_for_it(world: World) -> None:
+def test_what_reads_an_hour_that_is_to_run_again_waits_for_it(world: LateWorld) -> None:
     both = ("hours", "fours")
     for number in range(4, 7):
         world.write("raw", number, 1)
@@ -379,7 +305,7 @@ def test_what_reads_an_hour_that_is_to_run_again_waits_for_it(world: World) -> N
     assert world.result("blocks", 4) == [5]
 
 
-def test_what_reads_a_follower_waits_before_anybody_has_asked_for_it(world: World) -> None:
+def test_what_reads_a_follower_waits_before_anybody_has_asked_for_it(world: LateWorld) -> None:
     """Coordinators look more often than late-arrival sensors do."""
     world.write("raw", 5, 1, 7)
     world.collect("10:50")
@@ -399,7 +325,7 @@ def test_what_reads_a_follower_waits_before_anybody_has_asked_for_it(world: Worl
     ]
 
 
-def test_a_rerun_names_what_came_since_it_was_asked_for(world: World) -> None:
+def test_a_rerun_names_what_came_since_it_was_asked_for(world: LateWorld) -> None:
     """A coordinator may launch it before the late-arrival sensor has seen the last of what it waited for."""
     both = ("hours", "fours")
     for number in (6, 7):
@@ -417,11 +343,11 @@ def test_a_rerun_names_what_came_since_it_was_asked_for(world: World) -> None:
         reruns.request(connection, {key: replace(asked, changes=changes[:1])})
     (run,) = world.decide("13:00", *both).runs
     world.execute(run, "13:00")
-    assert [one.instance for one in world.published("blocks", 4)[-1].late] == [hour(6), hour(7)]
+    assert [one.instance for one in world.published("primary", "blocks", 4)[-1].late] == [hour(6), hour(7)]
     assert world.step("20:00", *both) == []
 
 
-def test_a_sensor_searches_for_late_data_of_each_pipeline(world: World) -> None:
+def test_a_sensor_searches_for_late_data_of_each_pipeline(world: LateWorld) -> None:
     world.write("waits-in", 0, 1)
     assert len(world.step("00:10", "waits")) == 1
     world.write("waits-in", 0, 1, 1)
@@ -440,7 +366,7 @@ def test_a_sensor_searches_for_late_data_of_each_pipeline(world: World) -> None:
     assert world.requests() == [("waits", 0)]
 
 
-def test_the_ledger_is_what_a_rebuild_makes_of_history(world: World) -> None:
+def test_the_ledger_is_what_a_rebuild_makes_of_history(world: LateWorld) -> None:
     world.ledger.catch_up()
     before, requests = world.everything(), world.requests()
     assert {row.late for row in before["feed_instances"]} == {True, False}

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
-from pathlib import Path
 
 import dagster as dg
 import pytest
 
-from falcon_assets.catalog.store import load_entities
 from falcon_assets.features.landing.collector import Collection
 from falcon_assets.features.landing.store import passes
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.settings import Settings
 from falcon_assets.surface.dagster.code_location import definitions_of
 from falcon_assets.surface.foreground.foreground import Foreground, ForegroundResult
 from falcon_assets.surface.foreground.foreground_runs import Display
-from tests.orchestration.ledger_world import said
 from tests.orchestration.old_world import CLUSTER, FEED, OldWorld, hours
 from tests.records import read_record
+from tests.world import MakeWorld, said
 
 FEEDS = {
     "late": ["landing"],
@@ -55,17 +50,14 @@ schedule: true
 
 
 @pytest.fixture(scope="module")
-def world(
-    settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]
-) -> OldWorld:
+def world(make_world: MakeWorld) -> OldWorld:
     files = {
         f"{cluster}.yaml": CLUSTER.format(cluster=cluster)
         + "".join(FEED.format(name=name, cluster=cluster) for name in feeds)
         for cluster, feeds in FEEDS.items()
     }
     files["waited.yaml"] += WAITING
-    store = load_entities(write_entities({**files, "all.sql": "SELECT * FROM asked"}))
-    return OldWorld(store, settings, instance, open_ledger(settings, instance))
+    return make_world({**files, "all.sql": "SELECT * FROM asked"}, OldWorld)
 
 
 def test_what_lands_in_the_past_after_the_first_tick_is_recorded_in_full(world: OldWorld) -> None:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import pytest
 from sqlalchemy import select
 
-from falcon_assets.catalog.store import load_entities
 from falcon_assets.features.landing import pushes as answering
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, PushRefused
 from falcon_assets.history.events.record import DATA_VERSION_TAG
-from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.history.tables import FEED_INSTANCES, PUSHED
-from falcon_assets.settings import Settings
 from tests.orchestration.old_world import CLUSTER, FEED, OldWorld, hours
 from tests.records import has_record, read_record
+from tests.world import MakeWorld
 
 PRODUCED = """---
 kind: process
@@ -33,12 +29,9 @@ FEEDS = ["landing", "made", "strange", "many", "closed", "again"]
 
 
 @pytest.fixture(scope="module")
-def world(
-    settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]
-) -> OldWorld:
+def world(make_world: MakeWorld) -> OldWorld:
     text = CLUSTER.format(cluster="pushed") + "".join(FEED.format(name=name, cluster="pushed") for name in FEEDS)
-    store = load_entities(write_entities({"all.yaml": text + PRODUCED, "all.sql": "SELECT * FROM rows"}))
-    made = OldWorld(store, settings, instance, open_ledger(settings, instance))
+    made = make_world({"all.yaml": text + PRODUCED, "all.sql": "SELECT * FROM rows"}, OldWorld)
     made.tick("pushed")
     return made
 

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
-from pathlib import Path
 
-import dagster as dg
 import pytest
 
-from falcon_assets.catalog.store import load_entities
 from falcon_assets.features.late.sensors import LateArrivalHandler
 from falcon_assets.history.events.event_log import Fact, Logged
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.history.events.inputs import Consumption
 from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.folding.fold import fold
-from falcon_assets.history.platform.open_ledger import open_ledger
-from falcon_assets.instances.coordination.coordinator import Coordinator, Outlook
+from falcon_assets.instances.coordination.coordinator import Outlook
 from falcon_assets.planning.instance_record import InstanceState, LateChange
-from falcon_assets.settings import Settings
 from tests.hours import hour
 from tests.ledger.histories import history_of
-from tests.orchestration.ledger_world import LedgerWorld
 from tests.orchestration.replication_world import feed, on
+from tests.world import MakeWorld, World
 
 CLUSTERS = "".join(
     f"""---
@@ -68,7 +63,7 @@ CASCADE = [
 
 
 @dataclass(frozen=True)
-class World(LedgerWorld):
+class CascadeWorld(World):
     """Rows that are cleaned on east, summed on west, and reported on far: by the last two hours."""
 
     events: Iterator[int] = field(default_factory=lambda: count(1))
@@ -95,23 +90,20 @@ class World(LedgerWorld):
         late = LateArrivalHandler(self.at("02:30").now, self.store.workloads).decide(self.ledger)
         return [key[:2] for key in late.requested]
 
-    def decide(self) -> Outlook:
-        outlook = Coordinator(self.store, self.at("02:30"), self.store.workloads).decide(self.ledger)
-        assert outlook.problems == {}
-        return outlook
+    def decided(self) -> Outlook:
+        return self.outlook("02:30", self.store.workloads)
 
     def waiting(self) -> str:
         """What the report of the last two hours waits for."""
-        return str(self.decide().decisions["reports", "far"].waiting.get(hour(2)))
+        return str(self.decided().decisions["reports", "far"].waiting.get(hour(2)))
 
 
 @pytest.fixture
-def world(settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]) -> World:
-    store = load_entities(write_entities({"all.yaml": ENTITIES, "sum.sql": "SELECT sum(n) AS n FROM rows"}))
-    return World(store, settings, instance, open_ledger(settings, instance))
+def world(make_world: MakeWorld) -> CascadeWorld:
+    return make_world({"all.yaml": ENTITIES, "sum.sql": "SELECT sum(n) AS n FROM rows"}, CascadeWorld)
 
 
-def test_a_reader_waits_for_a_rerun_two_clusters_away(world: World) -> None:
+def test_a_reader_waits_for_a_rerun_two_clusters_away(world: CascadeWorld) -> None:
     for number in (1, 2):
         world.lands(number, "v1", number)
     for step in range(4):
@@ -128,4 +120,4 @@ def test_a_reader_waits_for_a_rerun_two_clusters_away(world: World) -> None:
         assert world.ask() == ([CASCADE[step][:2]] if step else [])
         assert world.waiting() == said
         world.runs(step, 1, "v2")
-    assert [run.run_key for run in world.decide().runs] == ["reports on far, 2013-01-01T02:00Z, attempt 1"]
+    assert [run.run_key for run in world.decided().runs] == ["reports on far, 2013-01-01T02:00Z, attempt 1"]

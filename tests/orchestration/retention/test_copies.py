@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,17 +10,14 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from falcon_assets.catalog.store import load_entities
 from falcon_assets.entities.status import Status, command, statuses
 from falcon_assets.features.retention.passes import PassResult, RetentionPass
 from falcon_assets.features.retention.plan import FeedPlan, plan_retention
 from falcon_assets.history.database import try_lock, unlock
-from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.instances.coordination.coordinator import Coordinator
 from falcon_assets.instances.runs.run_locks import instance_lock
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.replication import ReplicationOptions, contributions
-from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_task import run_task
 from falcon_assets.storage.copying.instance_copy import InstanceCopy
@@ -29,6 +25,7 @@ from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.output_target import OutputTarget
 from tests.hours import hour
 from tests.orchestration.replication_world import ReplicationWorld, feed, on
+from tests.world import MakeWorld
 
 CLUSTERS = "".join(
     f"""---
@@ -44,7 +41,7 @@ NAMES = ("lost", "archived", "busy", "come", "idle", "other")
 
 
 @dataclass(frozen=True)
-class World(ReplicationWorld):
+class CopiedWorld(ReplicationWorld):
     """Feeds of eight hours on ``east``, replicated to ``backup``."""
 
     def begin_copy(self, name: str, number: int) -> None:
@@ -102,20 +99,19 @@ class World(ReplicationWorld):
 
 
 @pytest.fixture(scope="module")
-def world(settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]) -> World:
+def world(make_world: MakeWorld) -> CopiedWorld:
     limits = {name: ARCHIVE if name == "archived" else LIMIT for name in NAMES}
     feeds = [
         feed(name, on("east", "source"), on("backup", "target", more=more), schedule=str(name != "idle").lower())
         for name, more in limits.items()
     ]
-    store = load_entities(write_entities({"all.yaml": "".join([CLUSTERS, *feeds])}))
-    world = World(store, settings, instance, open_ledger(settings, instance))
+    world = make_world({"all.yaml": "".join([CLUSTERS, *feeds])}, CopiedWorld)
     with world.ledger.engine.begin() as connection:  # all are scheduled before the first test turns its clock on
-        statuses(connection, store.feeds.values(), world.at("14:00").now())
+        statuses(connection, world.store.feeds.values(), world.at("14:00").now())
     return world
 
 
-def test_it_goes_when_nobody_is_to_copy_it_any_more(world: World) -> None:
+def test_it_goes_when_nobody_is_to_copy_it_any_more(world: CopiedWorld) -> None:
     for number in (0, 1):
         world.begin_copy("lost", number)
     assert world.staged("lost") == {0, 1}
@@ -137,7 +133,7 @@ def test_it_goes_when_nobody_is_to_copy_it_any_more(world: World) -> None:
     assert not world.folder("backup", "lost", 0).exists()
 
 
-def test_it_is_not_archived(world: World) -> None:
+def test_it_is_not_archived(world: CopiedWorld) -> None:
     world.begin_copy("archived", 0)
     world.lose("archived", 0)
     assert world.fates("archived", "21:01") == {0: ("delete", "older than hours(7)")}
@@ -145,7 +141,7 @@ def test_it_is_not_archived(world: World) -> None:
     assert not (world.settings.home / "data/backup/old").exists()
 
 
-def test_what_a_run_has_in_hand_stays(world: World) -> None:
+def test_what_a_run_has_in_hand_stays(world: CopiedWorld) -> None:
     """From the moment in which the run takes the instance to that in which it is recorded."""
     world.begin_copy("busy", 0)
     world.lose("busy", 0)
@@ -163,7 +159,7 @@ def test_what_a_run_has_in_hand_stays(world: World) -> None:
     assert world.staged("busy") == set()
 
 
-def test_what_is_there_speaks_for_itself(world: World) -> None:
+def test_what_is_there_speaks_for_itself(world: CopiedWorld) -> None:
     world.begin_copy("come", 0)
     world.lose("come", 0)
     files = ClusterStore(world.store.cluster("backup"), world.settings.home, {})
@@ -177,7 +173,7 @@ def test_what_is_there_speaks_for_itself(world: World) -> None:
     assert world.staged("come") == set()
 
 
-def test_nothing_goes_of_a_feed_that_is_not_running(world: World) -> None:
+def test_nothing_goes_of_a_feed_that_is_not_running(world: CopiedWorld) -> None:
     world.begin_copy("idle", 0)
     assert world.run("idle", "21:01") == PassResult(0, 0, ())
     assert world.staged("idle") == {0}
@@ -192,7 +188,7 @@ def test_nothing_goes_of_a_feed_that_is_not_running(world: World) -> None:
     assert world.run("idle", "21:01") == PassResult(0, 0, (), 1)
 
 
-def test_nothing_goes_of_another_feed(world: World) -> None:
+def test_nothing_goes_of_another_feed(world: CopiedWorld) -> None:
     world.begin_copy("other", 0)
     world.lose("other", 0)
     assert world.run("lost", "21:01").copies == 0

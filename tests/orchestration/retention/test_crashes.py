@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import count
@@ -16,11 +15,9 @@ import dagster as dg
 import pytest
 from sqlalchemy import Engine, event, select
 
-from falcon_assets.catalog.store import load_entities
 from falcon_assets.features.retention import store as evictions
 from falcon_assets.features.retention.passes import PassResult, RetentionPass
 from falcon_assets.history.dagster_internals.events import record_in_run
-from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.history.tables import EVICTIONS, FEED_INSTANCES
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.model.path_template import PathTemplate
@@ -28,8 +25,8 @@ from falcon_assets.planning.clock import Clock
 from falcon_assets.settings import Settings
 from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.ledger.histories import content
-from tests.orchestration.ledger_world import LedgerWorld
 from tests.processes import killed_before
+from tests.world import MakeWorld, World
 
 pytestmark = pytest.mark.soak
 CLUSTER = """---
@@ -79,7 +76,7 @@ def tell_steps() -> None:
 
 
 @dataclass(frozen=True)
-class Hours(LedgerWorld):
+class Hours(World):
     """A feed at one time of its life: two instances that are too old, one that is not, and what is no instance."""
 
     run: dg.DagsterRun
@@ -234,17 +231,14 @@ def files(folder: Path) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def world(
-    settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]
-) -> LedgerWorld:
+def world(make_world: MakeWorld) -> World:
     clusters = [CLUSTER.format(name=name) for name in ("primary", "cold")]
     feeds = [FEED.format(name=name, retention=retention) for name, retention in RETENTION.items()]
-    store = load_entities(write_entities({"all.yaml": "".join([*clusters, *feeds])}))
-    return LedgerWorld(store, settings, instance, open_ledger(settings, instance))
+    return make_world({"all.yaml": "".join([*clusters, *feeds])})
 
 
 @pytest.mark.parametrize("feed", RETENTION)
-def test_killed_before_every_step(world: LedgerWorld, feed: str) -> None:
+def test_killed_before_every_step(world: World, feed: str) -> None:
     completed_by_next = []
     job = definitions_of(world.store, world.settings).resolve_job_def("primary__retention_hours_6")
     run = world.instance.create_run_for_job(job)
@@ -271,7 +265,7 @@ def test_killed_before_every_step(world: LedgerWorld, feed: str) -> None:
 
 
 @pytest.mark.parametrize("feed", ["deleted", "moved"])
-def test_killed_before_every_step_and_nothing_is_retained_any_more(world: LedgerWorld, feed: str) -> None:
+def test_killed_before_every_step_and_nothing_is_retained_any_more(world: World, feed: str) -> None:
     """What the pass had begun is completed, its space is freed, nothing else goes, and no part of a copy is left."""
     job = definitions_of(world.store, world.settings).resolve_job_def("primary__retention_hours_6")
     run = world.instance.create_run_for_job(job)
@@ -307,7 +301,7 @@ def test_killed_before_every_step_and_nothing_is_retained_any_more(world: Ledger
     assert (copied > 5) == (feed == "moved")
 
 
-def test_killed_before_every_step_and_archived_elsewhere_then(world: LedgerWorld) -> None:
+def test_killed_before_every_step_and_archived_elsewhere_then(world: World) -> None:
     """An instance that was not begun goes whole where it is to go now, and no part of it is left where it was to go."""
     job = definitions_of(world.store, world.settings).resolve_job_def("primary__retention_hours_6")
     run = world.instance.create_run_for_job(job)

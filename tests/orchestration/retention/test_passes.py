@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ import dagster as dg
 import pytest
 from sqlalchemy import delete, insert, select
 
-from falcon_assets.catalog.store import load_entities
 from falcon_assets.entities.status import Status, command
 from falcon_assets.features.landing.collector import Collector
 from falcon_assets.features.retention import store as evictions
@@ -30,7 +29,6 @@ from falcon_assets.history.events.feed_instances import (
     InstancesKept,
     KeptInstance,
 )
-from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.history.tables import CONSUMED, ENTITY_STATUS, FEED_INSTANCES, PROCESS_INSTANCES
 from falcon_assets.instances.coordination.coordinator import Coordinator
 from falcon_assets.instances.store import reruns
@@ -45,8 +43,8 @@ from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import TO_ARCHIVE
 from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.hours import hour
-from tests.orchestration.ledger_world import LedgerWorld
 from tests.records import has_record, read_record
+from tests.world import QUIET, MakeWorld, World
 
 CLUSTER = """---
 kind: cluster
@@ -129,7 +127,7 @@ FEEDS = {
 
 
 @dataclass(frozen=True)
-class World(LedgerWorld):
+class RetainedWorld(World):
     """The entities, their folders and their history."""
 
     def folder(self, feed: str, number: int, cluster: str = "primary") -> Path:
@@ -196,16 +194,15 @@ class World(LedgerWorld):
 
 
 @pytest.fixture(scope="module")
-def world(settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]) -> World:
+def world(make_world: MakeWorld) -> RetainedWorld:
     feeds = [
         FEED.format(name=name, retention=retention, schedule=schedule) for name, (retention, schedule) in FEEDS.items()
     ]
     text = "".join([CLUSTER.format(name="primary"), CLUSTER.format(name="cold"), *feeds, REPLICATED, PROCESSES])
-    store = load_entities(write_entities({"all.yaml": text, "all.sql": "SELECT 1"}))
-    return World(store, settings, instance, open_ledger(settings, instance))
+    return make_world({"all.yaml": text, "all.sql": "SELECT 1"}, RetainedWorld)
 
 
-def test_what_is_too_old_goes_and_the_ledger_says_so(world: World) -> None:
+def test_what_is_too_old_goes_and_the_ledger_says_so(world: RetainedWorld) -> None:
     world.land("raw", 0, 1, 2, 3)
     world.collect("04:00")
     assert world.run("raw", "04:00") == PassResult(2, 2 * len("row\n123456"), ())
@@ -228,7 +225,7 @@ def test_what_is_too_old_goes_and_the_ledger_says_so(world: World) -> None:
 
 
 @pytest.mark.parametrize("selected", [True, False], ids=["assets", "job"])
-def test_what_a_run_is_to_read_that_a_person_started_stays_until_it_is_over(world: World, selected: bool) -> None:
+def test_what_a_run_is_to_read_that_a_person_started_stays_until_it_ends(world: RetainedWorld, selected: bool) -> None:
     """The ledger hears of an instance when it starts, and it may wait for hours for the others of its run."""
     world.run("queued", "04:00")
     world.land("queued", 0, 1, 2, 3, 4)
@@ -247,7 +244,7 @@ def test_what_a_run_is_to_read_that_a_person_started_stays_until_it_is_over(worl
     assert world.run("queued", "08:00").instances == 3
 
 
-def test_the_collector_does_not_bring_it_back_but_what_is_published_anew_is_there(world: World) -> None:
+def test_the_collector_does_not_bring_it_back_but_what_is_published_anew_is_there(world: RetainedWorld) -> None:
     world.land("again", 0, 1)
     world.collect("01:00")
     world.collect("04:00")
@@ -264,7 +261,7 @@ def test_the_collector_does_not_bring_it_back_but_what_is_published_anew_is_ther
     assert world.states("again") == {0: "EVICTED", 1: "EVICTED"}
 
 
-def test_archiving_to_another_cluster(world: World) -> None:
+def test_archiving_to_another_cluster(world: RetainedWorld) -> None:
     world.land("archived", 0)
     assert world.run("archived", "04:00").instances == 1
     assert not world.folder("archived", 0).exists()
@@ -274,7 +271,7 @@ def test_archiving_to_another_cluster(world: World) -> None:
     assert world.row("archived", 0).evicted_bytes == 10  # nobody had seen it before
 
 
-def test_what_is_needed_stays(world: World) -> None:
+def test_what_is_needed_stays(world: RetainedWorld) -> None:
     world.land("needed", 0, 1)
     assert world.run("needed", "04:00").instances == 1
     assert world.folder("needed", 1).exists()
@@ -286,7 +283,7 @@ def test_what_is_needed_stays(world: World) -> None:
     assert read_record(InstancesKept, event).kept_instances == (KeptInstance(hour(1), why, data),)
 
 
-def test_what_runs_or_is_to_run_again_for_late_data_keeps_what_it_reads(world: World) -> None:
+def test_what_runs_or_is_to_run_again_for_late_data_keeps_what_it_reads(world: RetainedWorld) -> None:
     """The first instance runs, the second is asked to run again, the third waits for the check of a change."""
     world.land("read", 0, 1, 2, 3)
     world.collect("04:00")
@@ -315,7 +312,7 @@ def test_what_runs_or_is_to_run_again_for_late_data_keeps_what_it_reads(world: W
     }
 
 
-def test_what_keep_last_and_minimum_age_cover_stays(world: World) -> None:
+def test_what_keep_last_and_minimum_age_cover_stays(world: RetainedWorld) -> None:
     world.land("kept", 0, 1)
     world.collect("02:30")
     world.land("kept", 2)
@@ -326,7 +323,7 @@ def test_what_keep_last_and_minimum_age_cover_stays(world: World) -> None:
     assert world.folder("kept", 2).exists()
 
 
-def test_what_a_target_has_not_replicated_stays(world: World) -> None:
+def test_what_a_target_has_not_replicated_stays(world: RetainedWorld) -> None:
     """The target's validity begins an hour later: it will never have the first instance."""
     world.land("replicated", 0, 1, 2)
     world.collect("05:00")
@@ -341,7 +338,7 @@ def test_what_a_target_has_not_replicated_stays(world: World) -> None:
         connection.execute(delete(FEED_INSTANCES).where(FEED_INSTANCES.c.cluster == "cold"))
 
 
-def test_feeds_that_are_not_running_are_left_alone(world: World) -> None:
+def test_feeds_that_are_not_running_are_left_alone(world: RetainedWorld) -> None:
     world.land("idle", 0)
     assert world.run("idle", "04:00") == PassResult(0, 0, ())
     with world.ledger.engine.begin() as connection:
@@ -349,7 +346,7 @@ def test_feeds_that_are_not_running_are_left_alone(world: World) -> None:
     assert world.run("idle", "04:00").instances == 1
 
 
-def test_nobody_waits_for_what_was_evicted(world: World) -> None:
+def test_nobody_waits_for_what_was_evicted(world: RetainedWorld) -> None:
     world.land("gone", 0, 1)
     world.collect("02:00")
     assert world.run("gone", "04:00").instances == 2  # who reads it is not scheduled
@@ -366,14 +363,14 @@ def test_nobody_waits_for_what_was_evicted(world: World) -> None:
     assert (record.state.value, record.reason) == ("TIMED_OUT", said)
 
 
-def test_a_backfill_into_the_evicted_past_says_so(world: World) -> None:
+def test_a_backfill_into_the_evicted_past_says_so(world: RetainedWorld) -> None:
     world.land("past", 0)
     world.run("past", "04:00")
     job = definitions_of(world.store, world.at("04:00")).resolve_job_def("primary__backfilled_job")
     result = job.execute_in_process(
         instance=world.instance,
         partition_key="2013-01-01T00:00Z",
-        run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+        run_config=QUIET,
         raise_on_error=False,
     )
     assert not result.success
@@ -386,7 +383,7 @@ def test_a_backfill_into_the_evicted_past_says_so(world: World) -> None:
     )
 
 
-def test_what_a_killed_pass_had_begun_is_completed_and_of_the_rest_is_decided_anew(world: World) -> None:
+def test_what_a_killed_pass_had_begun_is_completed_and_of_the_rest_is_decided_anew(world: RetainedWorld) -> None:
     world.land("withdrawn", 0, 1)
     world.decide("withdrawn", "04:00")
     shutil.rmtree(world.folder("withdrawn", 0))
@@ -401,7 +398,7 @@ def test_what_a_killed_pass_had_begun_is_completed_and_of_the_rest_is_decided_an
     assert world.run("withdrawn", "04:00") == PassResult(1, 10, ())
 
 
-def test_what_a_killed_pass_had_copied_of_an_instance_that_stays_goes(world: World) -> None:
+def test_what_a_killed_pass_had_copied_of_an_instance_that_stays_goes(world: RetainedWorld) -> None:
     """Where it cannot be removed the decision stays for the next pass; where its cluster is no more, nobody can."""
     world.land("copied", 0)
     world.decide("copied", "04:00", "cold")
@@ -427,7 +424,7 @@ def test_what_a_killed_pass_had_copied_of_an_instance_that_stays_goes(world: Wor
     assert world.undone("copied") == []
 
 
-def test_an_instance_that_came_back_is_decided_on_anew(world: World) -> None:
+def test_an_instance_that_came_back_is_decided_on_anew(world: RetainedWorld) -> None:
     """Its new action counts, and it is measured as it is."""
     world.land("again", 4)
     world.decide("again", "08:00")
@@ -435,7 +432,7 @@ def test_an_instance_that_came_back_is_decided_on_anew(world: World) -> None:
     assert world.run("again", "08:00") == PassResult(1, len("a longer row\n") + 6, ())
 
 
-def test_what_was_begun_of_a_suspended_feed_is_completed_and_nothing_else_is(world: World) -> None:
+def test_what_was_begun_of_a_suspended_feed_is_completed_and_nothing_else_is(world: RetainedWorld) -> None:
     world.land("suspended", 0, 1)
     world.decide("suspended", "04:00")
     with world.ledger.engine.begin() as connection:
@@ -447,7 +444,7 @@ def test_what_was_begun_of_a_suspended_feed_is_completed_and_nothing_else_is(wor
 
 
 @pytest.mark.parametrize("now_declared", ["no retention", "not there", "nothing"])
-def test_a_feed_that_is_not_retained_any_more(world: World, now_declared: str) -> None:
+def test_a_feed_that_is_not_retained_any_more(world: RetainedWorld, now_declared: str) -> None:
     """Any pass over the cluster completes what was begun, and nothing goes that was whole."""
     name = f"dropped-{now_declared.replace(' ', '-')}"
     world.land(name, 0, 1)
@@ -469,7 +466,7 @@ def test_a_feed_that_is_not_retained_any_more(world: World, now_declared: str) -
     assert (world.folder(name, 1).exists(), world.stats(name, 1).exists(), world.undone(name)) == (True, True, [])
 
 
-def test_what_cannot_be_removed_is_said_and_tried_again(world: World) -> None:
+def test_what_cannot_be_removed_is_said_and_tried_again(world: RetainedWorld) -> None:
     world.land("busy", 0, 1)
     files = ClusterStore(world.store.cluster("primary"), world.settings.home, {})
     with kind_of(files).publish("late rerun", {"out": OutputTarget("/busy/2013-01-01/01", "_SUCCESS")}):
@@ -483,7 +480,7 @@ def test_what_cannot_be_removed_is_said_and_tried_again(world: World) -> None:
     assert world.run("busy", "04:00") == PassResult(1, 10, ())
 
 
-def test_the_job_and_its_schedule(world: World) -> None:
+def test_the_job_and_its_schedule(world: RetainedWorld) -> None:
     world.land("job", 0)
     job = retention_job(world.retention("job", "04:00"), Frequency.parse("hours(6)"))
     assert job.name == "primary__retention_hours_6"
@@ -525,12 +522,12 @@ def schedule_tick(
     return len(found.run_requests or []), found.skip_message
 
 
-def test_a_tick_between_passes_is_skipped(world: World) -> None:
+def test_a_tick_between_passes_is_skipped(world: RetainedWorld) -> None:
     assert schedule_tick(world, world.settings, 6) == (1, None)
     assert schedule_tick(world, world.settings, 7) == (0, "it is not hours(6) since the last pass")
 
 
-def sensor_tick(world: World, time: str, cursor: str | None) -> tuple[list[str | None], str | None]:
+def sensor_tick(world: RetainedWorld, time: str, cursor: str | None) -> tuple[list[str | None], str | None]:
     """The run keys of what a tick starts at that time of the falcon clock, and the next cursor."""
     repository = definitions_of(world.store, world.at(time)).get_repository_def()
     sensor = repository.get_sensor_def("primary__retention_at_once")
@@ -539,7 +536,7 @@ def sensor_tick(world: World, time: str, cursor: str | None) -> tuple[list[str |
     return [one.run_key for one in found.run_requests or []], found.cursor
 
 
-def test_passes_follow_a_simulated_clock(world: World) -> None:
+def test_passes_follow_a_simulated_clock(world: RetainedWorld) -> None:
     simulated = "the clock is simulated: the cluster's retention sensor starts the passes"
     assert schedule_tick(world, world.at("06:00"), 6) == (0, simulated)
     _, cursor = sensor_tick(world, "05:00", None)
@@ -557,7 +554,7 @@ def test_passes_follow_a_simulated_clock(world: World) -> None:
     assert sensor_tick(world, "06:30", cursor)[0] == [keys[2]]
 
 
-def test_by_the_real_clock_passes_are_the_schedules(world: World) -> None:
+def test_by_the_real_clock_passes_are_the_schedules(world: RetainedWorld) -> None:
     repository = definitions_of(world.store, world.settings).get_repository_def()
     sensor = repository.get_sensor_def("primary__retention_at_once")
     cursor = "2014-01-01T00:00:00+00:00 2013-01-01T00:00:00+00:00"
@@ -565,7 +562,7 @@ def test_by_the_real_clock_passes_are_the_schedules(world: World) -> None:
         assert sensor.evaluate_tick(context).run_requests == []
 
 
-def test_a_pass_that_has_not_ended_is_waited_for(world: World) -> None:
+def test_a_pass_that_has_not_ended_is_waited_for(world: RetainedWorld) -> None:
     _, cursor = sensor_tick(world, "05:00", None)
     job = definitions_of(world.store, world.settings).resolve_job_def("primary__retention_hours_6")
     run = world.instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED)
@@ -577,7 +574,7 @@ def test_a_pass_that_has_not_ended_is_waited_for(world: World) -> None:
     ]
 
 
-def test_feeds_that_become_scheduled_are_checked_at_once(world: World) -> None:
+def test_feeds_that_become_scheduled_are_checked_at_once(world: RetainedWorld) -> None:
     with world.ledger.engine.begin() as connection:
         connection.execute(delete(ENTITY_STATUS))
         command(connection, world.store.feed("idle"), Status.SUBMITTED, hour(1))
@@ -592,7 +589,7 @@ def test_feeds_that_become_scheduled_are_checked_at_once(world: World) -> None:
     assert later == ["primary__retention_hours_6 since 2013-01-01T07:00:00+00:00"]
 
 
-def test_feeds_that_become_scheduled_after_the_clock_was_set_back_are_checked_too(world: World) -> None:
+def test_feeds_that_become_scheduled_after_the_clock_was_set_back_are_checked_too(world: RetainedWorld) -> None:
     with world.ledger.engine.begin() as connection:
         connection.execute(delete(ENTITY_STATUS))
         command(connection, world.store.feed("idle"), Status.SUBMITTED, hour(1))
@@ -603,7 +600,7 @@ def test_feeds_that_become_scheduled_after_the_clock_was_set_back_are_checked_to
     assert found == ["primary__retention_hours_6 since 2013-01-01T03:00:00+00:00"]
 
 
-def test_what_a_killed_pass_left_where_nothing_is_retained_any_more(world: World) -> None:
+def test_what_a_killed_pass_left_where_nothing_is_retained_any_more(world: RetainedWorld) -> None:
     """Its feed was the last with retention there; both its decisions and the space that it had not freed are found."""
     job = "primary__retention_leftovers"
     none = {name: feed for name, feed in world.store.feeds.items() if feed.clusters[0].retention is None}

@@ -20,8 +20,8 @@ from falcon_assets.history.tables import EVICTIONS, FEED_INSTANCES
 from falcon_assets.settings import Settings
 from falcon_assets.storage.tables.iceberg import IcebergCatalog
 from tests.builders import cluster_yaml
-from tests.orchestration.ledger_world import LedgerWorld
 from tests.registries import HIVE_IN_SOAK, Tables, endpoint_of
+from tests.world import World
 
 FEED = """---
 kind: feed
@@ -49,7 +49,7 @@ def test_old_partitions_go_and_are_recorded(
     interfaces = {"write": {"endpoint": "data/primary"}, "execute": {"endpoint": "local[1]"}}
     cluster = cluster_yaml(interfaces={**interfaces, "registry": {"endpoint": endpoint}})
     root = write_entities({"all.yaml": cluster + FEED.replace("TABLE", tables.name)})
-    world = LedgerWorld(load_entities(root), settings, instance, open_ledger(settings, instance))
+    world = World(load_entities(root), settings, instance, open_ledger(settings, instance))
     primary = world.store.cluster("primary")
     tables.make()
     for hour in range(4):
@@ -100,7 +100,7 @@ def test_a_partition_is_archived_on_another_cluster(
     archive = f'limit: hours(2), action: archive, archive_cluster: cellar, archive_to: "{place}"'
     feed = FEED.replace("TABLE", tables.name).replace("name: landed", f"name: old-{kind}")
     root = write_entities({"all.yaml": clusters + feed.replace(";region=*", "").replace("limit: hours(2)", archive)})
-    world = LedgerWorld(load_entities(root), settings, instance, open_ledger(settings, instance))
+    world = World(load_entities(root), settings, instance, open_ledger(settings, instance))
     tables.make()
     for hour in range(3):
         tables.land((f"2013-01-01-{hour:02}",), hour)
@@ -132,7 +132,7 @@ def test_what_a_killed_pass_began_is_completed_without_its_feed(
     cluster = cluster_yaml(interfaces={**interfaces, "registry": {"endpoint": endpoint}})
     name = f"gone-{now_declared}-{'dropped' if is_dropped else 'decided'}"
     feed = FEED.replace("TABLE", tables.name).replace("name: landed", f"name: {name}").replace(";region=*", "")
-    world = LedgerWorld(
+    world = World(
         load_entities(write_entities({"all.yaml": cluster + feed})), settings, instance, open_ledger(settings, instance)
     )
     tables.make()
@@ -156,7 +156,7 @@ locations: {data: "/landed/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
 """
     other = feed.replace(next(line for line in feed.splitlines() if line.startswith("table:")) + "\n", locations)
     other = other.replace("    retention: {limit: hours(2)}\n", "") if now_declared == "files" else ""
-    world = LedgerWorld(load_entities(write_entities({"all.yaml": cluster + other})), settings, instance, world.ledger)
+    world = World(load_entities(write_entities({"all.yaml": cluster + other})), settings, instance, world.ledger)
     passed = passing([], events.extend)
     assert (passed.instances, passed.problems, len(events)) == (int(is_dropped), (), int(is_dropped))
     assert len(tables.catalog.values("default", tables.name, {})) == int(not is_dropped)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,19 +11,17 @@ import dagster as dg
 import pytest
 from sqlalchemy import event
 
-from falcon_assets.catalog.store import load_entities
 from falcon_assets.features.retention.passes import PassResult, RetentionPass
 from falcon_assets.features.retention.plan import FeedPlan, RetentionSnapshot, plan_retention
 from falcon_assets.history.events.event_log import materialization
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.history.platform.open_ledger import open_ledger
-from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import unfinished_folder
 from tests.hours import hour
 from tests.orchestration.replication_world import ReplicationWorld, feed, on
+from tests.world import MakeWorld
 
 CLUSTERS = "".join(
     f"""---
@@ -69,7 +67,7 @@ def entities() -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class World(ReplicationWorld):
+class PlannedWorld(ReplicationWorld):
     """Feeds of eight hours."""
 
     def snapshot(self, cluster: str, feeds: Sequence[str]) -> RetentionSnapshot:
@@ -102,9 +100,8 @@ class World(ReplicationWorld):
 
 
 @pytest.fixture(scope="module")
-def world(settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]) -> World:
-    store = load_entities(write_entities({"all.yaml": "".join(entities()), "all.sql": "SELECT 1"}))
-    made = World(store, settings, instance, open_ledger(settings, instance))
+def world(instance: dg.DagsterInstance, make_world: MakeWorld) -> PlannedWorld:
+    made = make_world({"all.yaml": "".join(entities()), "all.sql": "SELECT 1"}, PlannedWorld)
     for name in NAMES:
         for number in range(8):
             made.land("east", name, number, a=number)
@@ -121,7 +118,7 @@ def world(settings: Settings, instance: dg.DagsterInstance, write_entities: Call
 
 
 @pytest.mark.parametrize("cluster", ["east", "backup"])
-def test_the_number_of_statements_does_not_grow_with_the_feeds(world: World, cluster: str) -> None:
+def test_the_number_of_statements_does_not_grow_with_the_feeds(world: PlannedWorld, cluster: str) -> None:
     with world.statements() as for_two:
         two = world.plans(cluster, NAMES[:2])
     with world.statements() as for_all:
@@ -132,7 +129,7 @@ def test_the_number_of_statements_does_not_grow_with_the_feeds(world: World, clu
     assert every == [plan for name in NAMES for plan in world.plans(cluster, [name])]
 
 
-def test_a_snapshot_reads_once_what_is_staged_and_planning_asks_the_ledger_nothing(world: World) -> None:
+def test_a_snapshot_reads_once_what_is_staged_and_planning_asks_the_ledger_nothing(world: PlannedWorld) -> None:
     snapshot = world.snapshot("backup", NAMES)
     marks = Path(unfinished_folder(ClusterStore(world.store.cluster("backup"), world.settings.home, {})))
     marks.rename(marks.with_name("hidden"))
@@ -145,7 +142,7 @@ def test_a_snapshot_reads_once_what_is_staged_and_planning_asks_the_ledger_nothi
     assert reasons == {name: [waits.format(name)] if name in NAMES[:2] else [] for name in NAMES}
 
 
-def test_what_is_staged_cannot_be_listed(world: World) -> None:
+def test_what_is_staged_cannot_be_listed(world: PlannedWorld) -> None:
     marks = Path(unfinished_folder(ClusterStore(world.store.cluster("backup"), world.settings.home, {})))
     marks.rename(marks.with_name("hidden"))
     marks.symlink_to(marks)
@@ -156,7 +153,7 @@ def test_what_is_staged_cannot_be_listed(world: World) -> None:
     assert [plan.problem for plan in plans] == [problem] * len(NAMES)
 
 
-def test_a_pass_over_many_feeds(world: World) -> None:
+def test_a_pass_over_many_feeds(world: PlannedWorld) -> None:
     """Nothing of what west has yet to copy goes, and nothing of what is read."""
     feeds = [world.store.feed(name) for name in NAMES]
 

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-import dagster as dg
 import pytest
 
-from falcon_assets.catalog.store import load_entities
 from falcon_assets.features.landing.collector import Collector
-from falcon_assets.history.platform.open_ledger import open_ledger
-from falcon_assets.settings import Settings
 from tests.hours import hour
-from tests.orchestration.retention.test_passes import CLUSTER, FEED, RETENTION, World
+from tests.orchestration.retention.test_passes import CLUSTER, FEED, RETENTION, RetainedWorld
+from tests.world import MakeWorld
 
 FEEDS = {"empty": ["raw-1", "versioned-1"], "not there": ["raw-2", "versioned-2"]}
 
 
 @pytest.fixture(scope="module")
-def world(settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]) -> World:
+def world(make_world: MakeWorld) -> RetainedWorld:
     feeds = ""
     for name in (name for names in FEEDS.values() for name in names):
         feeds += FEED.format(name=name, retention=RETENTION, schedule="true")
         feeds += "versions: {keep: 1}\n" if name.startswith("versioned") else ""
-    store = load_entities(write_entities({"all.yaml": CLUSTER.format(name="primary") + feeds}))
-    return World(store, settings, instance, open_ledger(settings, instance))
+    return make_world({"all.yaml": CLUSTER.format(name="primary") + feeds}, RetainedWorld)
 
 
 @contextmanager
-def away(world: World, how: str) -> Iterator[None]:
+def away(world: RetainedWorld, how: str) -> Iterator[None]:
     """As after ``umount``: where the root was there is an empty folder, or nothing."""
     root = world.settings.home / "data/primary"
     root.rename(elsewhere := root.with_name("elsewhere"))
@@ -46,7 +41,7 @@ def away(world: World, how: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("how", FEEDS)
-def test_what_is_on_a_root_that_is_away_stays_what_it_was(world: World, how: str) -> None:
+def test_what_is_on_a_root_that_is_away_stays_what_it_was(world: RetainedWorld, how: str) -> None:
     feeds = FEEDS[how]
     for feed in feeds:
         world.land(feed, 0, 1, 2)

@@ -21,6 +21,7 @@ from falcon_assets.settings import Settings
 from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.waiting import wait_until
+from tests.world import QUIET
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2013-01-08T00:00Z}"
 FEED = """---
@@ -124,12 +125,11 @@ class Run:
             "dagster/asset_partition_range_start": "2013-01-01T00:00Z",
             "dagster/asset_partition_range_end": last,
         }
-        quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
         job = definitions.resolve_job_def(job_name)
         self.result: dg.ExecuteInProcessResult | None = None
 
         def run() -> None:
-            self.result = job.execute_in_process(tags=tags, instance=instance, run_config=quiet, raise_on_error=False)
+            self.result = job.execute_in_process(tags=tags, instance=instance, run_config=QUIET, raise_on_error=False)
 
         self.thread = threading.Thread(target=run)
         self.thread.start()

@@ -24,6 +24,7 @@ from falcon_assets.settings import Settings
 from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.records import read_record
+from tests.world import QUIET
 
 pytestmark = pytest.mark.soak
 VALIDITY = "{start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}"
@@ -119,9 +120,8 @@ class World:
     def _execute(self, definitions: dg.Definitions, job: str, **told: object) -> dg.ExecuteInProcessResult:
         if "by_py" in job:
             stop_sessions()  # a Spark application has each library once, as the process of a run has
-        quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
         result = definitions.resolve_job_def(job).execute_in_process(
-            instance=self.instance, run_config=quiet, raise_on_error=False, **told
+            instance=self.instance, run_config=QUIET, raise_on_error=False, **told
         )
         self.log = [entry.user_message for entry in self.instance.all_logs(result.run_id)]
         self.ledger.catch_up()

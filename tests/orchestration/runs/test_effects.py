@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
-
 import dagster as dg
 import pytest
 from sqlalchemy import select
 
-from falcon_assets.catalog.store import load_entities
-from falcon_assets.features.landing.collector import Collector
-from falcon_assets.features.late.sensors import LateArrivalHandler
 from falcon_assets.history.events.process_instances import InstanceChanged, WorkDone
-from falcon_assets.history.platform.open_ledger import open_ledger
-from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, PROCESS_INSTANCES
+from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES
 from falcon_assets.instances.coordination.coordinator import Coordinator
 from falcon_assets.instances.runs.dead_runs import free_instances_of_deleted_runs
 from falcon_assets.model.instant import format_instant, parse_instant
@@ -23,8 +15,8 @@ from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings
 from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
-from tests.orchestration.ledger_world import LedgerWorld
 from tests.records import read_record
+from tests.world import MakeWorld, World
 
 ENTITIES = (
     cluster_yaml()
@@ -74,58 +66,37 @@ def run(spark, inputs, instance):
 OWN = dg.AssetKey(["primary", "check-orders"])
 
 
-class World(LedgerWorld):
+class EffectsWorld(World):
     """The entities, what lands, and what is done about it."""
 
     @property
     def said(self) -> str:
         return (self.settings.home / "said").read_text()
 
-    def land(self, hour: int, n: int) -> None:
-        folder = self.settings.home / f"data/primary/orders/2013-01-01-{hour:02}"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "part.json").write_text(json.dumps({"n": n}))
-        (folder / "_SUCCESS").touch()
-
     def tick(self, time: str, *processes: str) -> list[str]:
         """Collects, looks for late data, and executes what is launched; the keys of the runs."""
-        chosen = self.store.workloads_of(*processes)
-        collector = Collector(self.store, self.store.cluster("primary"), self.at(time))
-        assert collector.collect(self.ledger, 60).problems == {}
-        LateArrivalHandler(self.at(time).now, chosen).decide(self.ledger)
-        outlook = Coordinator(self.store, self.at(time), chosen).decide(self.ledger)
-        assert outlook.problems == {}
-        definitions = definitions_of(self.store, self.at(time))
-        for run in outlook.runs:
-            definitions.resolve_job_def(run.job_name).execute_in_process(
-                instance=self.instance,
-                tags=dict(run.tags),
-                run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
-                raise_on_error=False,
-            )
+        self.collect(time)
+        self.late(time, *processes)
+        runs = self.decide(time, *processes).runs
+        for run in runs:
+            self.execute(run, time)
         self.ledger.catch_up()
-        return [run.run_key for run in outlook.runs]
+        return [run.run_key for run in runs]
 
     def states(self, process: str) -> dict[int, tuple[str, str]]:
-        table = PROCESS_INSTANCES.c
-        with self.ledger.engine.connect() as connection:
-            rows = connection.execute(select(PROCESS_INSTANCES).where(table.process == process)).all()
-        return {row.nominal.hour: (row.state, row.reason) for row in rows}
+        return {number: (row["state"], row["reason"]) for number, row in self.rows(process).items()}
 
-    def published(self) -> list[dg.EventLogRecord]:
+    def effects(self) -> list[dg.EventLogRecord]:
         return [*self.instance.fetch_materializations(OWN, limit=100, ascending=True).records]
 
 
 @pytest.fixture(scope="module")
-def world(
-    settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]
-) -> Iterator[World]:
+def world(settings: Settings, make_world: MakeWorld) -> EffectsWorld:
     tell = TELL.format(said=str(settings.home / "said"))
-    store = load_entities(write_entities({"all.yaml": ENTITIES, "check.sql": CHECK, "tell.py": tell}))
-    yield World(store, settings, instance, open_ledger(settings, instance))
+    return make_world({"all.yaml": ENTITIES, "check.sql": CHECK, "tell.py": tell}, EffectsWorld)
 
 
-def test_the_effect_is_an_asset_of_its_own(world: World) -> None:
+def test_the_effect_is_an_asset_of_its_own(world: EffectsWorld) -> None:
     definitions = definitions_of(world.store, world.settings)
     dg.Definitions.validate_loadable(definitions)
     specs = {spec.key: spec for spec in definitions.resolve_all_asset_specs()}
@@ -151,9 +122,9 @@ def test_the_effect_is_an_asset_of_its_own(world: World) -> None:
     assert list(spec.partitions_def.get_partition_keys()) == [f"2013-01-01T0{hour}:00Z" for hour in range(4)]
 
 
-def test_instances_succeed_and_fail_on_their_own(world: World) -> None:
-    world.land(0, 5)
-    world.land(1, 0)
+def test_instances_succeed_and_fail_on_their_own(world: EffectsWorld) -> None:
+    world.write("orders", 0, 5)
+    world.write("orders", 1, 0)
     assert world.tick("01:30", "check-orders") == [
         "check-orders on primary, 2013-01-01T00:00Z to 2013-01-01T01:00Z, attempt 1"
     ]
@@ -161,7 +132,7 @@ def test_instances_succeed_and_fail_on_their_own(world: World) -> None:
     assert states[0] == ("SUCCEEDED", "")
     assert states[1][0] == "FAILED"
     assert states[1][1].endswith("check.sql:1: [USER_RAISED_EXCEPTION] 0 ordered")
-    (event,) = world.published()
+    (event,) = world.effects()
     done = read_record(InstanceChanged, event)
     assert event.partition_key == format_instant(done.nominal) == "2013-01-01T00:00Z"
     assert (done.process, done.state) == ("check-orders", InstanceState.SUCCEEDED)
@@ -172,20 +143,20 @@ def test_instances_succeed_and_fail_on_their_own(world: World) -> None:
         assert {row.nominal.hour for row in connection.execute(select(CONSUMED))} == {0}
 
 
-def test_late_data_runs_it_again(world: World) -> None:
-    world.land(0, 7)
+def test_late_data_runs_it_again(world: EffectsWorld) -> None:
+    world.write("orders", 0, 7)
     world.tick("01:40", "check-orders")
     assert world.tick("02:00", "check-orders") == ["check-orders on primary, 2013-01-01T00:00Z, attempt 2"]
     assert world.said == "check-orders 00:00\n"
-    (_, again) = world.published()
+    (_, again) = world.effects()
     assert again.partition_key == "2013-01-01T00:00Z"
     done = read_record(InstanceChanged, again)
     assert [(one.feed, one.instance) for one in done.late] == [("orders", done.nominal)]
 
 
-def test_what_comes_too_late_is_said_there(world: World) -> None:
+def test_what_comes_too_late_is_said_there(world: EffectsWorld) -> None:
     world.tick("04:00", "check-orders")
-    world.land(0, 8)
+    world.write("orders", 0, 8)
     world.tick("05:00", "check-orders")
     records = world.instance.fetch_observations(OWN, limit=100).records
     observed = [one.event_log_entry.asset_observation for one in records]
@@ -194,21 +165,21 @@ def test_what_comes_too_late_is_said_there(world: World) -> None:
     }
 
 
-def test_it_times_out(world: World) -> None:
+def test_it_times_out(world: EffectsWorld) -> None:
     assert world.states("check-orders")[3] == (
         "TIMED_OUT",
         "missing after hours(1): rows: orders 2013-01-01T03:00Z",
     )
 
 
-def test_a_process_without_inputs_and_outputs_runs_at_its_time(world: World) -> None:
+def test_a_process_without_inputs_and_outputs_runs_at_its_time(world: EffectsWorld) -> None:
     runs = world.tick("10:00", "heart-beat")
     assert runs == ["heart-beat on primary, 2013-01-01T00:00Z to 2013-01-01T10:00Z, attempt 1"]
     assert world.said.splitlines()[1:] == [f"heart-beat {hour}:00" for hour in ("00", "05", "10")]
     assert {state for state, _ in world.states("heart-beat").values()} == {"SUCCEEDED"}
 
 
-def test_an_instance_of_a_deleted_run_waits_again(world: World) -> None:
+def test_an_instance_of_a_deleted_run_waits_again(world: EffectsWorld) -> None:
     settings, chosen = world.at("15:00"), world.store.workloads_of("heart-beat")
     (run,) = Coordinator(world.store, settings, chosen).decide(world.ledger).runs
     job = definitions_of(world.store, settings).resolve_job_def(run.job_name)
@@ -223,7 +194,7 @@ def test_an_instance_of_a_deleted_run_waits_again(world: World) -> None:
     assert world.tick("15:00", "heart-beat") == ["heart-beat on primary, 2013-01-01T15:00Z, attempt 2"]
 
 
-def test_the_ledger_is_what_a_rebuild_makes_of_it(world: World) -> None:
+def test_the_ledger_is_what_a_rebuild_makes_of_it(world: EffectsWorld) -> None:
     before = world.states("check-orders"), world.states("heart-beat")
     world.ledger.rebuild()
     assert (world.states("check-orders"), world.states("heart-beat")) == before

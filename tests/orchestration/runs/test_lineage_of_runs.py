@@ -14,7 +14,6 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from falcon_assets.catalog.store import load_entities
 from falcon_assets.errors import UnknownInstanceError
 from falcon_assets.features.landing.operations import collect_instances
 from falcon_assets.features.lineage.asking import lineage_diff, lineage_impact, lineage_path, show_lineage
@@ -29,9 +28,9 @@ from falcon_assets.operations.audit import PlainRequest
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.planning.clock import Clock
 from falcon_assets.settings import Settings
-from falcon_assets.surface.dagster.code_location import definitions_of
-from tests.builders import cluster_yaml
+from tests.builders import cluster_yaml, land_rows
 from tests.features.openlineage.schemas import assert_valid
+from tests.world import run_instance
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2013-01-02T00:00Z}"
 FEED = """---
@@ -71,10 +70,7 @@ FILES = {
 
 
 def land(settings: Settings, feed: str, hour: int, value: int) -> None:
-    folder = settings.home / f"data/primary/{feed}/2013-01-01-{hour:02}"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "part.json").write_text(f'{{"v": {value}}}\n')
-    (folder / "_SUCCESS").touch()
+    land_rows(settings.home / f"data/primary/{feed}/2013-01-01-{hour:02}", {"v": value})
 
 
 @pytest.fixture(scope="module")
@@ -82,29 +78,21 @@ def world(
     settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]
 ) -> Iterator[Installation]:
     """Clients v15 and v16, products v3; the process one made v15 and v16 of both in two runs, the process two v16."""
-    store = load_entities(write_entities(FILES))
-    definitions = definitions_of(store, settings)
+    write_entities(FILES)
     with open_installation(settings, instance) as installation:
         DefinitionRecording(settings.entity_defs, settings).record(installation.ledger)
         for feed, hour, value in (("clients", 15, 15), ("clients", 16, 16), ("products", 3, 3)):
             land(settings, feed, hour, value)
             see(installation, feed)
-        run(definitions, instance, "one", 15)
-        run(definitions, instance, "one", 16)
-        run(definitions, instance, "two", 16)
+        run_instance(installation, "one", "2013-01-01T15:00Z")
+        run_instance(installation, "one", "2013-01-01T16:00Z")
+        run_instance(installation, "two", "2013-01-01T16:00Z")
         yield installation
 
 
 def see(installation: Installation, feed: str) -> None:
     start, end = (parse_instant(f"2013-01-01T{hour}:00Z") for hour in ("00", "23"))
     collect_instances(installation, feed, start, end)
-
-
-def run(definitions: dg.Definitions, instance: dg.DagsterInstance, process: str, hour: int) -> None:
-    quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-    job = definitions.resolve_job_def(f"primary__{process}_job")
-    key = f"2013-01-01T{hour}:00Z"
-    assert job.execute_in_process(partition_key=key, instance=instance, run_config=quiet).success
 
 
 def asked(feed: str, hour: int) -> VersionQuery:
@@ -219,7 +207,7 @@ def test_a_rerun_with_other_clients_leaves_the_version_before(
     before = show_lineage(world, asked("names-and-products", 15)).version
     land(world.settings, "clients", 15, 150)
     see(world, "clients")
-    run(definitions_of(world.entities, world.settings), instance, "one", 15)
+    run_instance(world, "one", "2013-01-01T15:00Z")
     found = lineage_diff(world, asked("names-and-products", 15))
     assert (found.before.number, found.before.status.value) == (before.number, "REPLACED")
     assert found.causes == ["1 input differs"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +19,12 @@ from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.kinds.kind_of import kind_of
 from tests.builders import VALIDITY, make_cluster, make_feed, make_process
 from tests.hours import hour
-from tests.s3_server import ENVIRON, KEY, SECRET, lake, s3_server
+from tests.s3_server import ENVIRON, KEY, SECRET, lake
 from tests.s3a import s3a_confs
 from tests.spark_servers import connect_server
 
 pytestmark = pytest.mark.soak
 ON = [{"name": "lake", "validity": VALIDITY}]
-
-
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with s3_server(tmp_path_factory.mktemp("s3")) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +38,9 @@ def foreign(cluster: Cluster) -> str:
 
 
 def landed(
-    url: str, endpoint: str, home: Path, bucket: str, properties: Mapping[str, str] | None = None
+    s3: str, endpoint: str, home: Path, bucket: str, properties: Mapping[str, str] | None = None
 ) -> tuple[Cluster, ClusterStore]:
-    cluster = make_cluster(**lake(url, bucket=bucket, execute=endpoint), properties=dict(properties or {}))
+    cluster = make_cluster(**lake(s3, bucket=bucket, execute=endpoint), properties=dict(properties or {}))
     store = ClusterStore(cluster, home, ENVIRON)
     store.fs.mkdir(bucket)
     for name, content in (("a", b'{"n": 1}'), ("sub/b", b'{"n": 20}'), ("_SUCCESS", b"")):
@@ -78,9 +72,9 @@ def read(store: ClusterStore) -> dict[str, Any]:
     }
 
 
-def test_it_reads_and_writes_the_store_itself(url: str, confs: dict[str, str], tmp_path: Path) -> None:
+def test_it_reads_and_writes_the_store_itself(s3: str, confs: dict[str, str], tmp_path: Path) -> None:
     with connect_server(tmp_path, "foreign", confs) as server:
-        cluster, store = landed(url, foreign(server), tmp_path, "native")
+        cluster, store = landed(s3, foreign(server), tmp_path, "native")
         for _ in range(2):
             result = ran(cluster, store, tmp_path)
             assert [output.records for output in result.outputs] == [1]
@@ -97,9 +91,9 @@ def test_it_reads_and_writes_the_store_itself(url: str, confs: dict[str, str], t
 
 
 def test_a_spark_that_shares_folders_goes_there_itself_where_it_has_the_classes(
-    url: str, confs: dict[str, str], tmp_path: Path
+    s3: str, confs: dict[str, str], tmp_path: Path
 ) -> None:
-    cluster, store = landed(url, "local[2]", tmp_path, "own", confs)
+    cluster, store = landed(s3, "local[2]", tmp_path, "own", confs)
     try:
         result = ran(cluster, store, tmp_path)
         assert [output.records for output in result.outputs] == [1]
@@ -109,9 +103,9 @@ def test_a_spark_that_shares_folders_goes_there_itself_where_it_has_the_classes(
         stop_sessions()  # others have no use for its JVM
 
 
-def test_one_without_a_connector_is_refused_with_the_jars_that_it_needs(url: str, tmp_path: Path) -> None:
+def test_one_without_a_connector_is_refused_with_the_jars_that_it_needs(s3: str, tmp_path: Path) -> None:
     with connect_server(tmp_path, "bare") as server:
-        cluster, store = landed(url, foreign(server), tmp_path, "bare")
+        cluster, store = landed(s3, foreign(server), tmp_path, "bare")
         with pytest.raises(WorkflowError, match=r"this Spark has no connector for the object store: give it the jars"):
             ran(cluster, store, tmp_path)
         assert not store.fs.exists(store.path("/out"))

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
 from typing import Any
 
-import dagster as dg
 import pytest
 from sqlalchemy import select, text
 
-from falcon_assets.catalog.store import load_entities
-from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.history.tables import CONSUMED
-from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
-from tests.builders import cluster_yaml, make_cluster
+from tests.builders import cluster_yaml
 from tests.hours import hour
 from tests.orchestration.replication_world import ReplicationWorld, feed, on
-from tests.s3_server import ENVIRON, KEY, SECRET, lake, s3_server
+from tests.s3_server import ENVIRON, KEY, SECRET, lake
+from tests.world import MakeWorld
 
 PROCESS = """---
 kind: process
@@ -67,22 +63,10 @@ clusters: [{name: lake, validity: {start: 2013-01-01T00:00Z, end: 2013-01-01T08:
 
 
 @pytest.fixture(scope="module")
-def world(
-    settings: Settings,
-    instance: dg.DagsterInstance,
-    write_entities: Callable[[dict[str, str]], Any],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[ReplicationWorld]:
-    with s3_server(tmp_path_factory.mktemp("s3")) as url, pytest.MonkeyPatch.context() as environment:
-        for name, value in ENVIRON.items():
-            environment.setenv(name, value)
-        declared = lake(url)
-        ClusterStore(make_cluster(**declared), settings.home, ENVIRON).fs.mkdir("lake")
-        files = {"all.yaml": cluster_yaml(**declared) + ENTITIES, "sum.sql": SUM, "parts.py": PARTS}
-        files["name.sql"] = "SELECT n FROM names"
-        yield ReplicationWorld(
-            load_entities(write_entities(files)), settings, instance, open_ledger(settings, instance)
-        )
+def world(lake_url: str, make_world: MakeWorld) -> ReplicationWorld:
+    definitions = cluster_yaml(**lake(lake_url)) + ENTITIES
+    sql = {"sum.sql": SUM, "name.sql": "SELECT n FROM names"}
+    return make_world({"all.yaml": definitions, "parts.py": PARTS, **sql}, ReplicationWorld)
 
 
 def bucket(world: ReplicationWorld) -> ClusterStore:

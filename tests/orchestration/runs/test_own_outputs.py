@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
-
 import dagster as dg
-import pytest
 from sqlalchemy import select
 
-from falcon_assets.catalog.store import load_entities
-from falcon_assets.features.landing.collector import Collector
-from falcon_assets.features.late.sensors import LateArrivalHandler
-from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.history.tables import PROCESS_INSTANCES
-from falcon_assets.instances.coordination.coordinator import Coordinator
-from falcon_assets.settings import Settings
-from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
-from tests.orchestration.ledger_world import LedgerWorld
+from tests.world import World, world_of
 
 FEED = """---
 kind: feed
@@ -91,22 +79,8 @@ FILES = {
 }
 
 
-class World(LedgerWorld):
+class OwnWorld(World):
     """The entities, what lands, and what is done about it."""
-
-    def land(self, feed: str, number: int, *numbers: int) -> None:
-        folder = self.settings.home / f"data/primary/{feed}/2013-01-01-{number:02}"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "part.json").write_text("".join(f"{json.dumps({'n': n})}\n" for n in numbers))
-        (folder / "_SUCCESS").touch()
-
-    def result(self, feed: str, number: int) -> list[int]:
-        folder = self.settings.home / f"data/primary/{feed}/2013-01-01-{number:02}"
-        lines = [line for file in sorted(folder.glob("part-*.json")) for line in file.read_text().splitlines()]
-        return [json.loads(line)["n"] for line in lines]
-
-    def definitions(self, time: str) -> dg.Definitions:
-        return definitions_of(self.store, self.at(time))
 
     def materialize(self, job: str, first: int, last: int) -> bool:
         """A range of partitions in one run, as the UI starts it."""
@@ -114,36 +88,7 @@ class World(LedgerWorld):
             "dagster/asset_partition_range_start": f"2013-01-01T{first:02}:00Z",
             "dagster/asset_partition_range_end": f"2013-01-01T{last:02}:00Z",
         }
-        return self._execute(job, tags, "10:00").success
-
-    def _execute(self, job: str, tags: dict[str, str], time: str) -> dg.ExecuteInProcessResult:
-        return (
-            self.definitions(time)
-            .resolve_job_def(job)
-            .execute_in_process(
-                instance=self.instance,
-                tags=tags,
-                run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
-                raise_on_error=False,
-            )
-        )
-
-    def step(self, time: str, *processes: str) -> list[str]:
-        """Everything that there is to do at that time, run after run; the keys of the runs in their order."""
-        keys: list[str] = []
-        chosen = self.store.workloads_of(*processes)
-        collector = Collector(self.store, self.store.cluster("primary"), self.at(time))
-        while True:
-            assert collector.collect(self.ledger, 60).problems == {}
-            LateArrivalHandler(self.at(time).now, chosen).decide(self.ledger)
-            outlook = Coordinator(self.store, self.at(time), chosen).decide(self.ledger)
-            assert outlook.problems == {}
-            if not outlook.runs:
-                return keys
-            for run in outlook.runs:
-                self._execute(run.job_name, dict(run.tags), time)
-                keys.append(run.run_key.replace("2013-01-01T", "").replace(" on primary", ""))
-            assert len(keys) < 50
+        return self.run_job(job, "10:00", tags=tags).success
 
     def states(self, process: str) -> dict[int, tuple[str, int, int]]:
         """State, attempt and failures by hour."""
@@ -153,14 +98,10 @@ class World(LedgerWorld):
         return {row.nominal.hour: (row.state, row.attempt, row.failures) for row in rows}
 
 
-@pytest.fixture(scope="module")
-def world(
-    settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Path]
-) -> Iterator[World]:
-    yield World(load_entities(write_entities(FILES)), settings, instance, open_ledger(settings, instance))
+world = world_of(FILES, OwnWorld)
 
 
-def test_dagster_shows_what_it_can(world: World) -> None:
+def test_dagster_shows_what_it_can(world: OwnWorld) -> None:
     definitions = world.definitions("00:00")
     dg.Definitions.validate_loadable(definitions)
     specs = {spec.key.path[-1]: spec for spec in definitions.resolve_all_asset_specs()}
@@ -191,17 +132,17 @@ def test_dagster_shows_what_it_can(world: World) -> None:
     }
 
 
-def test_the_instances_of_a_run_go_one_after_the_other(world: World) -> None:
+def test_the_instances_of_a_run_go_one_after_the_other(world: OwnWorld) -> None:
     for number in range(6):
-        world.land("raw", number, number, 1)
+        world.write("raw", number, number, 1)
     assert world.materialize("primary__carry_job", 0, 5)
     assert [world.result("state", number) for number in range(6)] == [[1], [3], [6], [10], [15], [21]]
 
 
-def test_what_needs_an_instance_that_failed_is_left_alone(world: World) -> None:
-    world.land("raw", 7, 1000)
+def test_what_needs_an_instance_that_failed_is_left_alone(world: OwnWorld) -> None:
+    world.write("raw", 7, 1000)
     for number in (6, 8, 9):
-        world.land("raw", number, 1)
+        world.write("raw", number, 1)
     assert not world.materialize("primary__carry_job", 6, 9)
     assert world.result("state", 6) == [22]
     states = world.states("carry")
@@ -213,7 +154,7 @@ def test_what_needs_an_instance_that_failed_is_left_alone(world: World) -> None:
     }
 
 
-def test_coordinators_go_on_where_a_person_has_mended_it(world: World) -> None:
+def test_coordinators_go_on_where_a_person_has_mended_it(world: OwnWorld) -> None:
     (retried,) = world.step("10:30", "carry")
     assert retried.startswith("carry, 07:00Z to 09:00Z, attempts ")
     states = world.states("carry")
@@ -223,19 +164,19 @@ def test_coordinators_go_on_where_a_person_has_mended_it(world: World) -> None:
         9: ("WAITING", 1, 0),
     }
     assert world.step("20:00", "carry") == [], "nobody times out behind it"
-    world.land("raw", 7, 1)
+    world.write("raw", 7, 1)
     assert world.materialize("primary__carry_job", 7, 7)
     assert world.step("20:10", "carry") == ["carry, 08:00Z to 09:00Z, attempt 2"]
     assert [world.result("state", number) for number in (7, 8, 9)] == [[23], [24], [25]]
 
 
-def test_late_data_goes_through_to_the_end_of_the_chain(world: World) -> None:
+def test_late_data_goes_through_to_the_end_of_the_chain(world: OwnWorld) -> None:
     for number in range(4):
-        world.land("late-raw", number, 1)
+        world.write("late-raw", number, 1)
     assert world.step("04:00", "carry-late") == ["carry-late, 00:00Z to 03:00Z, attempt 1"]
-    world.land("late-raw", 1, 1, 100)
+    world.write("late-raw", 1, 1, 100)
     assert world.step("04:10", "carry-late") == []
-    world.land("late-raw", 4, 1)
+    world.write("late-raw", 4, 1)
     # The newest waits until all that it is made from is there anew.
     assert world.step("05:00", "carry-late") == [
         "carry-late, 01:00Z, attempt 2",

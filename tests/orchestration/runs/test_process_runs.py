@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,9 @@ from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings
 from falcon_assets.surface.dagster.code_location import definitions_of
-from tests.builders import cluster_yaml
+from tests.builders import cluster_yaml, land_rows
 from tests.records import read_record
+from tests.world import QUIET
 
 ENTITIES = (
     cluster_yaml()
@@ -107,13 +107,12 @@ def materialize(definitions: dg.Definitions, instance: dg.DagsterInstance) -> Ma
         process: str, first: str, last: str | None = None, of: dg.Definitions = definitions
     ) -> dg.ExecuteInProcessResult:
         job = of.resolve_job_def(f"primary__{process.replace('-', '_')}_job")
-        quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
         if last is None:
             return job.execute_in_process(
-                partition_key=first, instance=instance, run_config=quiet, raise_on_error=False
+                partition_key=first, instance=instance, run_config=QUIET, raise_on_error=False
             )
         tags = {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
-        return job.execute_in_process(tags=tags, instance=instance, run_config=quiet, raise_on_error=False)
+        return job.execute_in_process(tags=tags, instance=instance, run_config=QUIET, raise_on_error=False)
 
     return run
 
@@ -124,9 +123,7 @@ def land(settings: Settings) -> Callable[..., None]:
 
     def write(hour: str, *rows: dict[str, Any]) -> None:
         folder = settings.home / "data/primary/raw" / hour[:10] / hour[11:13]
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "part.json").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-        (folder / "_SUCCESS").touch()
+        land_rows(folder, *rows)
 
     return write
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
-
 import dagster as dg
 import pytest
 
-from falcon_assets.catalog.store import load_entities
 from falcon_assets.history.events.process_instances import FilesCopied
-from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.settings import Settings
 from falcon_assets.storage.copying.instance_copy import InstanceCopy
 from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
 from tests.orchestration.replication_world import ReplicationWorld, feed, on
+from tests.world import world_of
 
 ENTITIES = "".join(
     [
@@ -53,12 +48,7 @@ schedule: true
 )
 
 
-@pytest.fixture(scope="module")
-def world(
-    settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Any]
-) -> Iterator[ReplicationWorld]:
-    store = load_entities(write_entities({"all.yaml": ENTITIES, "sum.sql": "SELECT sum(n) AS n FROM rows"}))
-    yield ReplicationWorld(store, settings, instance, open_ledger(settings, instance))
+world = world_of({"all.yaml": ENTITIES, "sum.sql": "SELECT sum(n) AS n FROM rows"}, ReplicationWorld)
 
 
 def test_assets_and_jobs_of_targets(world: ReplicationWorld) -> None:

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from typing import Any
 
-import dagster as dg
 import pytest
-import yaml
 from sqlalchemy import text
 
-from falcon_assets.catalog.store import load_entities
-from falcon_assets.history.platform.open_ledger import open_ledger
-from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
-from tests.builders import cluster_yaml, make_cluster
+from tests.builders import cluster_yaml
 from tests.orchestration.replication_world import ReplicationWorld, feed, on
-from tests.s3_server import ENVIRON, KEY, SECRET, lake, s3_server
+from tests.s3_server import ENVIRON, KEY, SECRET, lake
+from tests.world import MakeWorld
 
 SOURCES = "".join(cluster_yaml(name, colo="us") for name in ("east", "west"))
 BY_NAME = ', partition: "${cluster.name}"'
@@ -28,19 +22,9 @@ FEED = feed(
 
 
 @pytest.fixture(scope="module")
-def world(
-    settings: Settings,
-    instance: dg.DagsterInstance,
-    write_entities: Callable[[dict[str, str]], Any],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[ReplicationWorld]:
-    with s3_server(tmp_path_factory.mktemp("s3")) as url, pytest.MonkeyPatch.context() as environment:
-        for name, value in ENVIRON.items():
-            environment.setenv(name, value)
-        target = {"kind": "cluster", "colo": "eu", **lake(url)}
-        ClusterStore(make_cluster(**lake(url)), settings.home, ENVIRON).fs.mkdir("lake")
-        root = write_entities({"all.yaml": f"{SOURCES}---\n{yaml.safe_dump(target)}{FEED}"})
-        yield ReplicationWorld(load_entities(root), settings, instance, open_ledger(settings, instance))
+def world(lake_url: str, make_world: MakeWorld) -> ReplicationWorld:
+    target = cluster_yaml(**lake(lake_url), colo="eu")
+    return make_world({"all.yaml": SOURCES + target + FEED}, ReplicationWorld)
 
 
 def archived(world: ReplicationWorld, number: int) -> set[str]:

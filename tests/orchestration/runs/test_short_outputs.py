@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
-
 import dagster as dg
-import pytest
 
-from falcon_assets.catalog.store import load_entities
 from falcon_assets.features.retention.pending_readers import PendingReaders
-from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.history.tables import PROCESS_INSTANCES
-from falcon_assets.instances.coordination.coordinator import Coordinator, Outlook
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
-from tests.orchestration.ledger_world import LedgerWorld
+from tests.world import World, world_of
 
 FEED = """---
 kind: feed
@@ -64,20 +57,7 @@ def entities() -> str:
     return text.replace("name: rows\n", 'name: rows\nformat: json\nschema: "n int"\n')
 
 
-class World(LedgerWorld):
-    def tick(self, time: str) -> Outlook:
-        found = Coordinator(self.store, self.at(time), self.store.workloads).decide(self.ledger)
-        assert found.problems == {}
-        return found
-
-
-@pytest.fixture(scope="module")
-def world(
-    settings: Any, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Any]
-) -> Iterator[World]:
-    sql = "SELECT count(*) AS n FROM rows"
-    store = load_entities(write_entities({"all.yaml": entities(), "sum.sql": sql}))
-    yield World(store, settings, instance, open_ledger(settings, instance))
+world = world_of({"all.yaml": entities(), "sum.sql": "SELECT count(*) AS n FROM rows"})
 
 
 def times(*hours: int) -> list[str]:
@@ -93,7 +73,7 @@ EXPECTED = {
 
 
 def test_what_can_be_written_is_launched_in_partitions_that_exist(world: World) -> None:
-    outlook = world.tick("12:00")
+    outlook = world.decide("12:00")
     definitions = definitions_of(world.store, world.at("12:00"))
     launched: dict[str, list[str]] = {}
     for run in outlook.runs:
@@ -113,7 +93,7 @@ def test_what_can_be_written_is_launched_in_partitions_that_exist(world: World) 
 
 def test_they_run_to_their_end(world: World) -> None:
     definitions = definitions_of(world.store, world.at("12:00"))
-    for run in world.tick("12:00").runs:
+    for run in world.decide("12:00").runs:
         if run.workload.name in ("one-to-one", "day"):
             job = definitions.resolve_job_def(run.job_name)
             job.execute_in_process(instance=world.instance, tags=dict(run.tags))
@@ -123,7 +103,7 @@ def test_they_run_to_their_end(world: World) -> None:
         rows = connection.execute(PROCESS_INSTANCES.select().order_by(table.process, table.nominal)).all()
     done = [(row.process, format_instant(row.nominal)) for row in rows if row.state == "SUCCEEDED"]
     assert done == [(name, time) for name in ("day", "one-to-one") for time in EXPECTED[name]]
-    decisions = world.tick("12:00").decisions
+    decisions = world.decide("12:00").decisions
     assert [decisions[name, "primary"].first_open for name in ("one-to-one", "day")] == [2, 3]
 
 

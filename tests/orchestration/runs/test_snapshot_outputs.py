@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
-from typing import Any
 
-import dagster as dg
 import pytest
-import yaml
 from sqlalchemy import select
 
-from falcon_assets.catalog.store import load_entities
 from falcon_assets.features.triage.answers import TriageAnswers
 from falcon_assets.features.triage.known import Work
 from falcon_assets.features.triage.tree import Cause, causes_of
 from falcon_assets.features.triage.walk import Search
-from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.history.tables import CONSUMED
 from falcon_assets.instances.store.process_rows import PROCESS_ROWS
-from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
-from tests.builders import cluster_yaml, make_cluster
+from tests.builders import cluster_yaml
 from tests.hours import hour
 from tests.orchestration.replication_world import ReplicationWorld, feed, on
-from tests.s3_server import ENVIRON, lake, s3_server
+from tests.s3_server import ENVIRON, lake
+from tests.world import MakeWorld
 
 pytestmark = pytest.mark.soak
 
@@ -57,31 +51,21 @@ schedule: true
 
 
 @pytest.fixture(scope="module")
-def world(
-    settings: Settings,
-    instance: dg.DagsterInstance,
-    write_entities: Callable[[dict[str, str]], Any],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[ReplicationWorld]:
-    with s3_server(tmp_path_factory.mktemp("s3")) as url, pytest.MonkeyPatch.context() as environment:
-        for name, value in ENVIRON.items():
-            environment.setenv(name, value)
-        ClusterStore(make_cluster(**lake(url)), settings.home, ENVIRON).fs.mkdir("lake")
-        target = {"kind": "cluster", "colo": "east", **lake(url)}
-        on_lake = f"  - {{name: lake, {VALIDITY}}}"
-        entities = [
-            cluster_yaml("east"),
-            f"---\n{yaml.safe_dump(target)}",
-            feed("raw", f"  - {{name: east, {VALIDITY}}}"),
-            SNAPSHOT % ("current", "current", "\n".join((on("east", "source"), on("lake", "target")))),
-            SNAPSHOT % ("far", "far", on_lake),
-            feed("used", f"  - {{name: east, {VALIDITY}}}"),
-            PROCESS % ("keep", "raw", "current"),
-            PROCESS % ("use", "current", "used"),
-            (PROCESS % ("again", "current", "far")).replace("name: east", "name: lake"),
-        ]
-        root = write_entities({"all.yaml": "".join(entities), "all.sql": "SELECT n FROM rows"})
-        yield ReplicationWorld(load_entities(root), settings, instance, open_ledger(settings, instance))
+def world(lake_url: str, make_world: MakeWorld) -> ReplicationWorld:
+    target = cluster_yaml(**lake(lake_url), colo="east")
+    on_lake = f"  - {{name: lake, {VALIDITY}}}"
+    entities = [
+        cluster_yaml("east"),
+        target,
+        feed("raw", f"  - {{name: east, {VALIDITY}}}"),
+        SNAPSHOT % ("current", "current", "\n".join((on("east", "source"), on("lake", "target")))),
+        SNAPSHOT % ("far", "far", on_lake),
+        feed("used", f"  - {{name: east, {VALIDITY}}}"),
+        PROCESS % ("keep", "raw", "current"),
+        PROCESS % ("use", "current", "used"),
+        (PROCESS % ("again", "current", "far")).replace("name: east", "name: lake"),
+    ]
+    return make_world({"all.yaml": "".join(entities), "all.sql": "SELECT n FROM rows"}, ReplicationWorld)
 
 
 def there(world: ReplicationWorld, cluster: str, folder: str) -> list[int]:

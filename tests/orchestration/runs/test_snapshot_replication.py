@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from typing import Any
 
-import dagster as dg
 import pytest
 import yaml
 
-from falcon_assets.catalog.store import load_entities
-from falcon_assets.history.platform.open_ledger import open_ledger
-from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
-from tests.builders import cluster_yaml, make_cluster
+from tests.builders import cluster_yaml
 from tests.hours import hour
 from tests.orchestration.replication_world import ReplicationWorld, on
-from tests.s3_server import ENVIRON, lake, s3_server
+from tests.s3_server import ENVIRON, lake
+from tests.world import MakeWorld
 
 pytestmark = pytest.mark.soak
 
@@ -59,22 +54,9 @@ schedule: true
 
 
 @pytest.fixture(scope="module")
-def world(
-    settings: Settings,
-    instance: dg.DagsterInstance,
-    write_entities: Callable[[dict[str, str]], Any],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[ReplicationWorld]:
-    with s3_server(tmp_path_factory.mktemp("s3")) as url, pytest.MonkeyPatch.context() as environment:
-        for name, value in ENVIRON.items():
-            environment.setenv(name, value)
-        ClusterStore(make_cluster(**lake(url)), settings.home, ENVIRON).fs.mkdir("lake")
-        clusters = cluster_yaml("east") + cluster_yaml("backup")
-        target = yaml.safe_dump({"kind": "cluster", "colo": "east", **lake(url)})
-        root = write_entities(
-            {"all.yaml": f"{clusters}---\n{target}{ENTITIES}", "sum.sql": "SELECT sum(n) AS n FROM rows"}
-        )
-        yield ReplicationWorld(load_entities(root), settings, instance, open_ledger(settings, instance))
+def world(lake_url: str, make_world: MakeWorld) -> ReplicationWorld:
+    clusters = cluster_yaml("east") + cluster_yaml("backup") + cluster_yaml(**lake(lake_url), colo="east")
+    return make_world({"all.yaml": clusters + ENTITIES, "sum.sql": "SELECT sum(n) AS n FROM rows"}, ReplicationWorld)
 
 
 def refresh(world: ReplicationWorld, time: str, **files: str) -> None:

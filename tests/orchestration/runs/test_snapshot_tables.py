@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
 
-import dagster as dg
 import pytest
 
-from falcon_assets.catalog.store import load_entities
-from falcon_assets.history.platform.open_ledger import open_ledger
-from falcon_assets.settings import Settings
 from tests.builders import cluster_yaml
 from tests.orchestration.replication_world import ReplicationWorld
 from tests.registries import Tables, iceberg
+from tests.world import MakeWorld
 
 pytestmark = pytest.mark.soak
 
@@ -53,13 +48,12 @@ schedule: true
 
 
 @pytest.fixture(scope="module")
-def world(
-    settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Any], database: str
-) -> ReplicationWorld:
+def world(database: str, make_world: MakeWorld) -> ReplicationWorld:
     interfaces = {"write": {"endpoint": "data/lake"}, "execute": {"endpoint": "local[2]"}}
     cluster = cluster_yaml("lake", interfaces={**interfaces, "registry": {"endpoint": iceberg(database)}})
-    root = write_entities({"all.yaml": cluster + ENTITIES, "sum.sql": "SELECT sum(flight) AS n FROM rows"})
-    return ReplicationWorld(load_entities(root), settings, instance, open_ledger(settings, instance))
+    return make_world(
+        {"all.yaml": cluster + ENTITIES, "sum.sql": "SELECT sum(flight) AS n FROM rows"}, ReplicationWorld
+    )
 
 
 @pytest.fixture(scope="module")

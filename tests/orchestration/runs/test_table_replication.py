@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
 
-import dagster as dg
 import pytest
 
-from falcon_assets.catalog.store import load_entities
-from falcon_assets.history.platform.open_ledger import open_ledger
-from falcon_assets.settings import Settings
 from tests.builders import cluster_yaml
 from tests.orchestration.replication_world import ReplicationWorld
 from tests.orchestration.runs.test_tables import files_of
 from tests.registries import Tables, iceberg
+from tests.world import MakeWorld
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2013-01-01T08:00Z}"
 FEEDS = f"""---
@@ -47,20 +42,13 @@ schedule: true
 
 
 @pytest.fixture(scope="module")
-def world(
-    settings: Settings,
-    instance: dg.DagsterInstance,
-    write_entities: Callable[[dict[str, str]], Any],
-    database: str,
-    hive: str,
-) -> ReplicationWorld:
+def world(database: str, hive: str, make_world: MakeWorld) -> ReplicationWorld:
     clusters = ""
     for name, endpoint in {"hive": hive, "iceberg": iceberg(database)}.items():
         interfaces = {"write": {"endpoint": f"data/{name}"}, "execute": {"endpoint": "local[2]"}}
         clusters += cluster_yaml(name, interfaces={**interfaces, "registry": {"endpoint": endpoint}})
     sql = "SELECT sum(flight) AS n, min(ds) AS ds FROM rows"
-    root = write_entities({"all.yaml": clusters + FEEDS, "tell.sql": sql})
-    return ReplicationWorld(load_entities(root), settings, instance, open_ledger(settings, instance))
+    return make_world({"all.yaml": clusters + FEEDS, "tell.sql": sql}, ReplicationWorld)
 
 
 def tables(world: ReplicationWorld, cluster: str) -> Tables:

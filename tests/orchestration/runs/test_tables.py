@@ -7,20 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import dagster as dg
 import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog import load_catalog
 from sqlalchemy import select
 
-from falcon_assets.catalog.store import load_entities
-from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.history.tables import CONSUMED
-from falcon_assets.settings import Settings
 from falcon_assets.storage.tables.catalog import Partition
 from tests.builders import cluster_yaml
 from tests.orchestration.replication_world import ReplicationWorld
 from tests.registries import HIVE_IN_SOAK, Tables, iceberg
+from tests.world import MakeWorld
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2013-01-01T08:00Z}"
 ON = f"clusters: [{{name: hive, {SPAN}}}, {{name: iceberg, {SPAN}}}]"
@@ -77,19 +74,12 @@ SQL = {
 
 
 @pytest.fixture(scope="module")
-def world(
-    settings: Settings,
-    instance: dg.DagsterInstance,
-    write_entities: Callable[[dict[str, str]], Any],
-    database: str,
-    hive: str,
-) -> ReplicationWorld:
+def world(database: str, hive: str, make_world: MakeWorld) -> ReplicationWorld:
     clusters = ""
     for name, endpoint in {"hive": hive, "iceberg": iceberg(database)}.items():
         interfaces = {"write": {"endpoint": f"data/{name}"}, "execute": {"endpoint": "local[2]"}}
         clusters += cluster_yaml(name, interfaces={**interfaces, "registry": {"endpoint": endpoint}})
-    root = write_entities({"all.yaml": clusters + ENTITIES, **SQL})
-    return ReplicationWorld(load_entities(root), settings, instance, open_ledger(settings, instance))
+    return make_world({"all.yaml": clusters + ENTITIES, **SQL}, ReplicationWorld)
 
 
 @pytest.fixture(params=HIVE_IN_SOAK)

@@ -21,7 +21,7 @@ from falcon_assets.storage.tables.table_store import TableStore
 from tests.builders import VALIDITY, make_cluster, make_feed, make_process
 from tests.hours import hour
 from tests.registries import hive_metastore, iceberg, registry_of
-from tests.s3_server import ENVIRON, KEY, SECRET, lake, s3_server
+from tests.s3_server import ENVIRON, KEY, SECRET, lake
 from tests.s3a import s3a_confs
 from tests.spark_servers import connect_server
 
@@ -30,22 +30,16 @@ ON = [{"name": "lake", "validity": VALIDITY}]
 
 
 @pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with s3_server(tmp_path_factory.mktemp("s3")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def confs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return s3a_confs(tmp_path_factory.mktemp("jars"))
 
 
 @pytest.fixture(scope="module")
-def hive_on_s3(url: str, confs: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def hive_on_s3(s3: str, confs: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A Hive Metastore that finds the server, too: it makes the folders of tables."""
     folder = tmp_path_factory.mktemp("hive-on-s3")
     said = {name.removeprefix("spark.hadoop."): value for name, value in confs.items() if name != "spark.jars"}
-    said |= {"fs.s3a.endpoint": url, "fs.s3a.path.style.access": "true"}
+    said |= {"fs.s3a.endpoint": s3, "fs.s3a.path.style.access": "true"}
     said |= {"fs.s3a.access.key": KEY, "fs.s3a.secret.key": SECRET}
     entries = "".join(f"<property><name>{name}</name><value>{value}</value></property>" for name, value in said.items())
     (folder / "conf").mkdir()
@@ -83,10 +77,10 @@ def ran(cluster: Cluster, home: Path, sql: str, feeds: dict[str, Any], read: str
 
 @pytest.mark.parametrize("kind", ["iceberg", "hive"])
 def test_a_table_is_made_written_replaced_and_read(
-    request: pytest.FixtureRequest, url: str, tmp_path: Path, execute: str, kind: str, capfd: pytest.CaptureFixture[str]
+    request: pytest.FixtureRequest, s3: str, tmp_path: Path, execute: str, kind: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     bucket, table = f"tables-{uuid.uuid4()}", f"sums_{uuid.uuid4().hex}"
-    there = lake(url, bucket=bucket, execute=execute)
+    there = lake(s3, bucket=bucket, execute=execute)
     is_hive = kind == "hive"
     endpoint = request.getfixturevalue("hive_on_s3") if is_hive else iceberg(request.getfixturevalue("database"))
     there["interfaces"]["registry"] = registry_of(endpoint)

@@ -30,6 +30,7 @@ from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from falcon_assets.settings import Settings
 from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
+from tests.world import QUIET
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2013-01-01T06:00Z}"
 PROCESS = """---
@@ -134,8 +135,7 @@ class World:
 
     def run(self, job_name: str, tags: Mapping[str, str]) -> dg.ExecuteInProcessResult:
         job = definitions_of(self.installation.entities, self.settings).resolve_job_def(job_name)
-        quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-        return job.execute_in_process(instance=self.instance, tags=tags, run_config=quiet, raise_on_error=False)
+        return job.execute_in_process(instance=self.instance, tags=tags, run_config=QUIET, raise_on_error=False)
 
     def records(self, process: str) -> list[InstanceRecord]:
         self.installation.ledger.catch_up()

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
 import pytest
 from sqlalchemy import select, text
 
-from falcon_assets.catalog.store import load_entities
 from falcon_assets.features.landing.operations import collect_instances
 from falcon_assets.features.retention.passes import RetentionPass
-from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.history.tables import CONSUMED, EVICTIONS
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.roots import MARK
-from tests.builders import cluster_yaml, make_cluster
+from tests.builders import cluster_yaml
 from tests.hours import hour
 from tests.orchestration.replication_world import ReplicationWorld
-from tests.s3_server import ENVIRON, KEY, SECRET, lake, s3_server
+from tests.s3_server import ENVIRON, KEY, SECRET
+from tests.world import MakeWorld
 
 OPTIONS = "{key: {env: LAKE_KEY}, secret: {env: LAKE_SECRET}, client_kwargs: {endpoint_url: '%s'}}"
 ENTITIES = (
@@ -108,19 +106,11 @@ CREATE TEMPORARY VIEW inside AS SELECT count(*) AS c FROM rows"""
 
 
 @pytest.fixture(scope="module")
-def world(
-    settings: Settings,
-    instance: dg.DagsterInstance,
-    write_entities: Callable[[dict[str, str]], Any],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[ReplicationWorld]:
-    with s3_server(tmp_path_factory.mktemp("s3")) as url, pytest.MonkeyPatch.context() as environment:
-        for name, value in ENVIRON.items():
-            environment.setenv(name, value)
-        ClusterStore(make_cluster(**lake(url)), settings.home, ENVIRON).fs.mkdir("lake")
-        entities = ENTITIES.replace("OPTIONS", OPTIONS % url).replace("OUTSIDE", str(settings.home / "elsewhere"))
-        root = write_entities({"all.yaml": entities, "both.sql": BOTH, "again.sql": "SELECT n + 1 AS n FROM outside"})
-        yield ReplicationWorld(load_entities(root), settings, instance, open_ledger(settings, instance))
+def world(lake_url: str, settings: Settings, make_world: MakeWorld) -> ReplicationWorld:
+    outside = str(settings.home / "elsewhere")
+    entities = ENTITIES.replace("OPTIONS", OPTIONS % lake_url).replace("OUTSIDE", outside)
+    sql = {"both.sql": BOTH, "again.sql": "SELECT n + 1 AS n FROM outside"}
+    return make_world({"all.yaml": entities, **sql}, ReplicationWorld)
 
 
 def bucket(world: ReplicationWorld) -> ClusterStore:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from falcon_assets.storage.instances.stored_instances import stored_instances
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.staging import copies_folder
 from tests.builders import VALIDITY, make_cluster, make_feed
-from tests.s3_server import ENVIRON, SECRET, lake, s3_server
+from tests.s3_server import ENVIRON, SECRET, lake
 
 NOW = parse_instant("2013-01-10T00:00Z")
 OLD, OLDER, YOUNG = (parse_instant(f"2013-01-0{day}T05:00Z") for day in (2, 1, 9))
@@ -45,20 +45,14 @@ NEAR = [
 """Keys that begin or look like those of the old instance."""
 
 
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with s3_server(tmp_path_factory.mktemp("s3")) as found:
-        yield found
-
-
 @pytest.fixture
-def store(url: str) -> ClusterStore:
-    return lake_store(url)
+def store(s3: str) -> ClusterStore:
+    return lake_store(s3)
 
 
-def lake_store(url: str, name: str = "lake") -> ClusterStore:
+def lake_store(s3: str, name: str = "lake") -> ClusterStore:
     bucket = f"lake-{uuid.uuid4()}"
-    found = ClusterStore(make_cluster(**lake(url, name, bucket)), Path("/"), ENVIRON)
+    found = ClusterStore(make_cluster(**lake(s3, name, bucket)), Path("/"), ENVIRON)
     found.fs.mkdir(bucket)
     return found
 
@@ -160,12 +154,12 @@ MOVES = ["delete", "archive on the same cluster", "archive on another", "archive
 
 @pytest.mark.soak
 @pytest.mark.parametrize("move", MOVES)
-def test_cut_off_before_every_request_and_completed(url: str, tmp_path: Path, move: str) -> None:
+def test_cut_off_before_every_request_and_completed(s3: str, tmp_path: Path, move: str) -> None:
     for count in range(100):
-        lake = lake_store(url)
+        lake = lake_store(s3)
         source = local_store(tmp_path / str(count)) if move == "archive from one" else lake
         target = {
-            "archive on another": lake_store(url, "attic"),
+            "archive on another": lake_store(s3, "attic"),
             "archive on a file system": local_store(tmp_path / str(count)),
             "archive from one": lake,
         }.get(move)
@@ -207,11 +201,11 @@ IN_ARCHIVE = ["old/2013/010205/README", "old/2013/010205.bak/part-0", "old/2013/
 
 @pytest.mark.soak
 @pytest.mark.parametrize("others", [(), IN_ARCHIVE], ids=["alone", "among others"])
-def test_cut_off_before_every_request_and_nobody_goes_on(url: str, tmp_path: Path, others: list[str]) -> None:
+def test_cut_off_before_every_request_and_nobody_goes_on(s3: str, tmp_path: Path, others: list[str]) -> None:
     """A part of a copy goes, what is whole stays, and so does what was there before."""
     outcomes = set()
     for count in range(100):
-        lake, source = lake_store(url), local_store(tmp_path / str(count))
+        lake, source = lake_store(s3), local_store(tmp_path / str(count))
         feed = feed_on(source, ARCHIVE)
         land(source, feed, OLD)
         for name in others:

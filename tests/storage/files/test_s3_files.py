@@ -16,9 +16,9 @@ from falcon_assets.storage.files.s3_files import S3Files
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
-from tests.storage.kinds.test_s3_staging import store, url
+from tests.storage.kinds.test_s3_staging import store
 
-__all__ = ["store", "url"]
+__all__ = ["store"]
 
 PATH, FLAG = "/delays/2013/01/01/00", "_SUCCESS"
 

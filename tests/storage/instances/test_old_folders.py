@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,7 +19,7 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.old_folders import AFTER_ALL, Visit, visits
 from falcon_assets.storage.kinds.kind_of import kind_of
 from tests.builders import make_cluster, make_feed
-from tests.s3_server import ENVIRON, lake, s3_server, tell_requests
+from tests.s3_server import ENVIRON, lake, tell_requests
 
 CLUSTER = make_cluster()
 FEED = make_feed(locations={"data": "/raw/flights/${YEAR}/${MONTH}/${DAY}/${HOUR}"})
@@ -174,14 +173,8 @@ def test_a_store_that_fails_ends_the_pass(store: ClusterStore, monkeypatch: pyte
         passed(store, FIRST)
 
 
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with s3_server(tmp_path_factory.mktemp("s3")) as found:
-        yield found
-
-
-def test_an_object_store_is_listed_by_prefix_one_request_for_each(url: str) -> None:
-    cluster = make_cluster(**{**lake(url), "name": "primary"})
+def test_an_object_store_is_listed_by_prefix_one_request_for_each(s3: str) -> None:
+    cluster = make_cluster(**{**lake(s3), "name": "primary"})
     store = ClusterStore(cluster, Path("/"), ENVIRON)
     store.fs.makedirs("lake", exist_ok=True)
     for day in days(30):
@@ -196,11 +189,11 @@ def test_an_object_store_is_listed_by_prefix_one_request_for_each(url: str) -> N
     assert sum(visit.asked for visit in visited) == len(requests) == 4 + 30  # flights, year, months, days
 
 
-def test_what_others_put_into_a_listed_folder_is_found_where_the_driver_remembers_listings(url: str) -> None:
-    options = lake(url)["storage_options"] | {"use_listings_cache": True}
-    cluster = make_cluster(**{**lake(url), "name": "primary", "storage_options": options})
+def test_what_others_put_into_a_listed_folder_is_found_where_the_driver_remembers_listings(s3: str) -> None:
+    options = lake(s3)["storage_options"] | {"use_listings_cache": True}
+    cluster = make_cluster(**{**lake(s3), "name": "primary", "storage_options": options})
     feed = make_feed(locations={"data": "/later/${YEAR}-${MONTH}-${DAY}-${HOUR}"}, availability_flag=None)
-    store, other = (ClusterStore(one, Path("/"), ENVIRON) for one in (cluster, make_cluster(**lake(url))))
+    store, other = (ClusterStore(one, Path("/"), ENVIRON) for one in (cluster, make_cluster(**lake(s3))))
     other.fs.makedirs("lake", exist_ok=True)
     for hour in ("00", "01"):
         other.fs.pipe_file(other.path(f"/later/2013-01-01-{hour}/part-0"), b"x")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -22,14 +21,7 @@ from falcon_assets.storage.instances.data_files import is_hidden
 from falcon_assets.storage.kinds.available_instances import AvailableInstances
 from falcon_assets.storage.kinds.storage_kind import StorageKind
 from falcon_assets.storage.landing import collect
-from tests.s3_server import s3_server
 from tests.storage.kinds.samples import FIRST, KINDS, Sample, killed_while_publishing, place_of, sample
-
-
-@pytest.fixture(scope="module")
-def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with s3_server(tmp_path_factory.mktemp("s3")) as found:
-        yield found
 
 
 # The last two are kinds that are here already, by another catalog and on another store.

@@ -12,9 +12,7 @@ from falcon_assets.storage.kinds.storage_kind import StorageKind
 from falcon_assets.storage.output_target import KeptAs, OutputTarget
 from falcon_assets.storage.staging import copies_folder
 from tests.storage.kinds.samples import FILES, FIRST, FLAG, Sample, killed_while_publishing, sample
-from tests.storage.kinds.test_contract import s3
 
-__all__ = ["s3"]
 PATH, NEXT = "/raw/2013/01/01", "/raw/2013/01/02"
 TARGET = OutputTarget(PATH, FLAG)
 CONTENT = {"part-0": b"abc", "carrier=US/part-1": b"de"}

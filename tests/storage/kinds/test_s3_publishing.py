@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +13,15 @@ from falcon_assets.storage.instances.data_version import fingerprint
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.output_target import OutputTarget
 from tests.builders import make_cluster
-from tests.s3_server import ENVIRON, lake, s3_server
+from tests.s3_server import ENVIRON, lake
 
 TARGET = OutputTarget("/delays/2013/01/01/00", "_SUCCESS", "0755")
 
 
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with s3_server(tmp_path_factory.mktemp("s3")) as found:
-        yield found
-
-
 @pytest.fixture
-def store(url: str, request: pytest.FixtureRequest) -> ClusterStore:
+def store(s3: str, request: pytest.FixtureRequest) -> ClusterStore:
     bucket = f"outputs-{abs(hash(request.node.name))}"
-    found = ClusterStore(make_cluster(**lake(url, bucket=bucket)), Path("/"), ENVIRON)
+    found = ClusterStore(make_cluster(**lake(s3, bucket=bucket)), Path("/"), ENVIRON)
     found.fs.mkdir(bucket)
     return found
 

@@ -8,7 +8,7 @@ import re
 import signal
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from functools import partial
@@ -32,7 +32,7 @@ from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
 from tests.builders import VALIDITY, make_cluster, make_feed
 from tests.processes import forked
-from tests.s3_server import ENVIRON, lake, s3_server, tell_requests
+from tests.s3_server import ENVIRON, lake, tell_requests
 from tests.waiting import wait_until
 
 FLAG = "_SUCCESS"
@@ -42,16 +42,10 @@ FILES = {"part-0": b"abc", "carrier=US/part-1": b"de", "_temporary/0": b"x", ".p
 DATA = {"part-0": b"abc", "carrier=US/part-1": b"de"}
 
 
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with s3_server(tmp_path_factory.mktemp("s3")) as found:
-        yield found
-
-
 @pytest.fixture
-def store(url: str, request: pytest.FixtureRequest, tmp_path: Path) -> ClusterStore:
+def store(s3: str, request: pytest.FixtureRequest, tmp_path: Path) -> ClusterStore:
     bucket = f"staged-{abs(hash(request.node.name))}"
-    found = ClusterStore(make_cluster(**lake(url, bucket=bucket)), tmp_path, ENVIRON)
+    found = ClusterStore(make_cluster(**lake(s3, bucket=bucket)), tmp_path, ENVIRON)
     found.fs.mkdir(bucket)
     return found
 

@@ -30,9 +30,9 @@ from falcon_assets.storage.output_target import OutputTarget, output_target
 from tests.builders import make_cluster, make_feed
 from tests.processes import forked
 from tests.s3_server import ENVIRON, tell_requests
-from tests.storage.kinds.test_s3_staging import files_in, generation, land, requests, seen, staging, store, url
+from tests.storage.kinds.test_s3_staging import files_in, generation, land, requests, seen, staging, store
 
-__all__ = ["staging", "store", "url"]
+__all__ = ["staging", "store"]
 FLAG = "_SUCCESS"
 FEED = make_feed(
     locations={"data": "/raw/${YEAR}/${MONTH}/${DAY}"},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from falcon_assets.storage.kinds.snapshots import is_there, refreshed_at, why_no
 from falcon_assets.storage.kinds.storage_kind import StorageKind
 from falcon_assets.storage.landing import collect_snapshot
 from tests.builders import make_cluster, make_feed
-from tests.s3_server import ENVIRON, lake, s3_server
+from tests.s3_server import ENVIRON, lake
 
 FLAG, PATH = "_SUCCESS", "/carriers"
 FEED = make_feed(snapshot=True, locations={"data": PATH}, frequency="days(1)")
@@ -27,19 +26,13 @@ NOW = parse_instant("2013-01-04T05:00Z")
 CLOCK = Clock()
 
 
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with s3_server(tmp_path_factory.mktemp("s3")) as found:
-        yield found
-
-
 @pytest.fixture(params=["renaming", "objects"])
 def kind(request: pytest.FixtureRequest, tmp_path: Path) -> StorageKind:
     if request.param == "renaming":
         return kind_of(ClusterStore(make_cluster(), tmp_path, {}))
     bucket = f"snapshots-{uuid.uuid4()}"
-    url = request.getfixturevalue("url")
-    store = ClusterStore(make_cluster(**lake(url, name="primary", bucket=bucket)), Path("/"), ENVIRON)
+    s3 = request.getfixturevalue("s3")
+    store = ClusterStore(make_cluster(**lake(s3, name="primary", bucket=bucket)), Path("/"), ENVIRON)
     store.fs.mkdir(bucket)
     return kind_of(store)
 

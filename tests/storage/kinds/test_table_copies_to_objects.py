@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,14 +11,7 @@ from falcon_assets.errors import StorageError
 from falcon_assets.planning.replication import ReplicationOptions
 from falcon_assets.storage.copying.copy_target import CopyTarget, publish_if_complete
 from falcon_assets.storage.copying.instance_copy import CopyResult, InstanceCopy
-from tests.s3_server import s3_server
 from tests.storage.kinds.samples import Sample, sample
-
-
-@pytest.fixture(scope="module")
-def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with s3_server(tmp_path_factory.mktemp("s3")) as found:
-        yield found
 
 
 def part_of(target: Sample) -> CopyTarget:
