@@ -22,6 +22,7 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.builders import cluster_yaml
+from tests.world import QUIET
 
 pytestmark = pytest.mark.soak
 
