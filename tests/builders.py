@@ -28,6 +28,33 @@ def cluster_yaml(name: str = "primary", **overrides: Any) -> str:
     """A document with a cluster whose data lives in ``data/NAME``, on the session that the tests share."""
     interfaces = {"write": {"endpoint": f"data/{name}"}, "execute": {"endpoint": "local[2]"}}
     declared = {"kind": "cluster", "name": name, "interfaces": interfaces, "properties": SPARK}
+    return _document(declared, **overrides)
+
+
+def on(cluster: str, **more: Any) -> dict[str, Any]:
+    """The cluster of a feed or process, for 2013."""
+    return {"name": cluster, "validity": VALIDITY, **more}
+
+
+def feed_yaml(name: str, *clusters: dict[str, Any], **overrides: Any) -> str:
+    """A document with an hourly feed on ``primary``, or on these clusters, in folders of its name."""
+    data = f"/{name}/${{YEAR}}-${{MONTH}}-${{DAY}}/${{HOUR}}"
+    declared = {"kind": "feed", "name": name, "frequency": "hours(1)", "locations": {"data": data}}
+    return _document(declared, clusters=list(clusters) or [on("primary")], **overrides)
+
+
+def process_yaml(name: str, reads: str | None, makes: str | None, *clusters: dict[str, Any], **overrides: Any) -> str:
+    """A document with an hourly process on ``primary``, or on these clusters, by ``a.sql`` from feed to feed."""
+    declared: dict[str, Any] = {"kind": "process", "name": name, "frequency": "hours(1)"}
+    if reads:
+        declared["inputs"] = [{"name": "rows", "feed": reads, "start": "now(0,0)", "end": "now(0,0)"}]
+    if makes:
+        declared["outputs"] = [{"name": "out", "feed": makes, "instance": "now(0,0)"}]
+    declared["workflow"] = {"engine": "spark-sql", "path": "a.sql"}
+    return _document(declared, clusters=list(clusters) or [on("primary")], **overrides)
+
+
+def _document(declared: dict[str, Any], **overrides: Any) -> str:
     return "---\n" + yaml.safe_dump({**declared, **overrides}, sort_keys=False)
 
 

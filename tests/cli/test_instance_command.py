@@ -22,7 +22,7 @@ def entities(settings: Settings, write_entities: Callable[[dict[str, str]], Path
         environment.setenv("FALCON_CLOCK", "2013-01-01T05:30Z")
         environment.setenv("AWS_ACCESS_KEY_ID", "x")
         environment.chdir(settings.home)
-        write_entities({"all.yaml": ENTITIES, "all.sql": "SELECT * FROM rows"})
+        write_entities({"all.yaml": ENTITIES, "a.sql": "SELECT * FROM rows"})
         yield
 
 

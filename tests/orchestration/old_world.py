@@ -18,11 +18,6 @@ from falcon_assets.model.instant import format_instant, parse_instant
 from tests.records import has_record
 from tests.world import World
 
-CLUSTER = """
-kind: cluster
-name: {cluster}
-interfaces: {{write: {{endpoint: data/{cluster}}}, execute: {{endpoint: "local[1]"}}}}
-"""
 FEED = """---
 kind: feed
 name: {name}

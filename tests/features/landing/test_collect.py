@@ -16,7 +16,7 @@ from tests.operations.entities import COLLECTED as ENTITIES
 from tests.operations.opening import installation_of
 
 installation = installation_of(
-    {"all.yaml": ENTITIES, "all.sql": "SELECT * FROM rows"}, "2013-01-01T05:30Z", emptied=False
+    {"all.yaml": ENTITIES, "a.sql": "SELECT * FROM rows"}, "2013-01-01T05:30Z", emptied=False
 )
 
 

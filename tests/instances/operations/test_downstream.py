@@ -17,6 +17,7 @@ from falcon_assets.instances.operations.selection import CommandResult, Instance
 from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.operations.installation import Installation
 from falcon_assets.surface.cli.instance import instance as commands
+from tests.builders import cluster_yaml
 from tests.hours import hour
 from tests.ledger.histories import empty
 from tests.operations.opening import OpenAt
@@ -41,11 +42,6 @@ inputs: [{{name: rows, feed: {reads}, start: "{start}", end: "{end}"}}]
 outputs: [{writes}]
 workflow: {{engine: spark-sql, path: a.sql}}
 """
-CLUSTER = """---
-kind: cluster
-name: {name}
-interfaces: {{write: {{endpoint: data/{name}}}, execute: {{endpoint: "local[1]"}}}}
-"""
 HOURS, DAYS, NOW = "hours(1)", "days(1)", "now(0,0)"
 
 
@@ -59,7 +55,8 @@ ALONE = f"{{name: primary, {SPAN}}}"
 COPIED = f"{{name: primary, type: source, {SPAN}}}, {{name: backup, type: target, {SPAN}}}"
 ENTITIES = "".join(
     [
-        *(CLUSTER.format(name=name) for name in ("primary", "backup")),
+        cluster_yaml("primary"),
+        cluster_yaml("backup"),
         FEED.format(name="raw", frequency=HOURS, clusters=ALONE),
         FEED.format(name="made", frequency=HOURS, clusters=COPIED),
         FEED.format(name="daily", frequency=DAYS, clusters=ALONE),

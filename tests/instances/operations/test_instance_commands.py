@@ -29,6 +29,7 @@ from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import load_settings
+from tests.builders import cluster_yaml, feed_yaml, process_yaml
 from tests.hours import START, hour
 from tests.ledger.histories import content, empty
 from tests.operations.opening import OpenAt
@@ -36,18 +37,10 @@ from tests.operations.rows import feed_row, process_row, write
 from tests.processes import forked
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}"
-ENTITIES = f"""
-kind: cluster
-name: primary
-interfaces: {{write: {{endpoint: data/primary}}, execute: {{endpoint: "local[1]"}}}}
----
-kind: feed
-name: raw
-frequency: hours(1)
-late_arrival: {{cut_off: hours(2)}}
-locations: {{data: "/raw/${{YEAR}}-${{MONTH}}-${{DAY}}/${{HOUR}}"}}
-clusters: [{{name: primary, {SPAN}}}]
----
+ENTITIES = (
+    cluster_yaml("primary")
+    + feed_yaml("raw", late_arrival={"cut_off": "hours(2)"})
+    + f"""---
 kind: process
 name: make
 schedule: true
@@ -57,22 +50,10 @@ clusters: [{{name: primary, {SPAN}}}]
 inputs: [{{name: rows, feed: raw, start: "now(0,0)", end: "now(0,0)"}}]
 workflow: {{engine: spark-sql, path: a.sql}}
 late_process: {{policy: final, inputs: [{{input: rows, workflow: {{engine: spark-sql, path: a.sql}}}}]}}
----
-kind: process
-name: plain
-acl: {{owner: somebody}}
-frequency: hours(1)
-clusters: [{{name: primary, {SPAN}}}]
-inputs: [{{name: rows, feed: raw, start: "now(0,0)", end: "now(0,0)"}}]
-workflow: {{engine: spark-sql, path: a.sql}}
----
-kind: process
-name: idle
-frequency: hours(1)
-clusters: [{{name: primary, {SPAN}}}]
-inputs: [{{name: rows, feed: raw, start: "now(0,0)", end: "now(0,0)"}}]
-workflow: {{engine: spark-sql, path: a.sql}}
 """
+    + process_yaml("plain", "raw", None, acl={"owner": "somebody"})
+    + process_yaml("idle", "raw", None)
+)
 S = InstanceState
 STATES: dict[str, dict[str, Any]] = {
     "SUCCEEDED": {"state": "SUCCEEDED"},

@@ -18,19 +18,12 @@ from falcon_assets.instances.views.explain import (
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.settings import Settings
+from tests.builders import cluster_yaml
 
-ENTITIES = """
-kind: cluster
-name: primary
-colo: east
-interfaces: {write: {endpoint: data/primary}, execute: {endpoint: "local[1]"}}
-properties: {bucket: flights}
----
-kind: cluster
-name: backup
-interfaces: {write: {endpoint: data/backup}, execute: {endpoint: "local[1]"}}
-properties: {bucket: copies}
----
+ENTITIES = (
+    cluster_yaml("primary", colo="east", properties={"bucket": "flights"})
+    + cluster_yaml("backup", properties={"bucket": "copies"})
+    + """---
 kind: feed
 name: raw
 frequency: hours(1)
@@ -59,6 +52,7 @@ outputs: [{name: day, feed: daily, instance: "yesterday(0,0)"}]
 workflow: {engine: spark-sql, path: a.sql}
 properties: {month: "${formatTime(instanceTime(),'MMM yyyy')}", password: secret}
 """
+)
 
 
 DAY = parse_instant("2013-01-02T00:00Z")

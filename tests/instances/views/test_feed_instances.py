@@ -22,22 +22,13 @@ from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.instance_record import FeedState
+from tests.builders import cluster_yaml
 from tests.operations.rows import NOW, feed_row, fill, process_row, write
 from tests.properties import examples
 
 START = parse_instant("2013-04-02T00:00Z")
 SPAN = "validity: {start: 2013-04-02T00:00Z, end: 2014-01-01T00:00Z}"
-CLUSTERS = """
-kind: cluster
-name: primary
-colo: east
-interfaces: {write: {endpoint: data/primary}, execute: {endpoint: "local[1]"}}
----
-kind: cluster
-name: backup
-colo: west
-interfaces: {write: {endpoint: data/backup}, execute: {endpoint: "local[1]"}}
-"""
+CLUSTERS = cluster_yaml("primary", colo="east") + cluster_yaml("backup", colo="west")
 ENTITIES = f"""{CLUSTERS}
 ---
 kind: feed

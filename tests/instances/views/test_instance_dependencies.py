@@ -16,25 +16,19 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.input_windows import input_instances
 from falcon_assets.planning.timeline import feed_timeline
+from tests.builders import cluster_yaml
 from tests.operations.rows import feed_row, fill, process_row, write
 
 START = parse_instant("2013-04-02T00:00Z")
 SPAN = "validity: {start: 2013-04-02T00:00Z, end: 2013-04-05T00:00Z}"
-CLUSTERS = "".join(
-    f"""
-kind: cluster
-name: {name}
-interfaces: {{write: {{endpoint: data/{name}}}, execute: {{endpoint: "local[1]"}}}}
----"""
-    for name in ("primary", "second", "backup")
-)
+CLUSTERS = "".join(map(cluster_yaml, ("primary", "second", "backup")))
 WINDOWS = {
     "hour": ("now(0,0)", "now(0,0)"),
     "before": ("now(-3,0)", "now(-1,0)"),
     "day": ("today(0,0)", "now(0,0)"),
     "yesterday": ("yesterday(0,0)", "yesterday(23,0)"),
 }
-ENTITIES = f"""{CLUSTERS}
+ENTITIES = f"""{CLUSTERS}---
 kind: feed
 name: raw
 frequency: hours(1)

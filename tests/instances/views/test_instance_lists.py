@@ -23,45 +23,19 @@ from falcon_assets.operations.installation import Installation
 from falcon_assets.planning import reasons as planned
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.planning.reasons import Reason
+from tests.builders import cluster_yaml, feed_yaml, on, process_yaml
 from tests.hours import START, hour
 from tests.operations.opening import OpenAt, installation_of
 from tests.operations.rows import feed_row, process_row, write
 
 SPAN = "validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}"
-ENTITIES = f"""
-kind: cluster
-name: primary
-colo: east
-interfaces: {{write: {{endpoint: data/primary}}, execute: {{endpoint: "local[1]"}}}}
----
-kind: cluster
-name: backup
-colo: west
-interfaces: {{write: {{endpoint: data/backup}}, execute: {{endpoint: "local[1]"}}}}
----
-kind: feed
-name: raw
-frequency: hours(1)
-schedule: true
-locations: {{data: "/raw/${{YEAR}}-${{MONTH}}-${{DAY}}/${{HOUR}}"}}
-clusters: [{{name: primary, type: source, {SPAN}}}, {{name: backup, type: target, {SPAN}}}]
----
-kind: feed
-name: made
-frequency: hours(1)
-locations: {{data: "/made/${{YEAR}}-${{MONTH}}-${{DAY}}/${{HOUR}}"}}
-clusters: [{{name: primary, {SPAN}}}]
----
-kind: process
-name: make
-schedule: true
-parallel: 1
-frequency: hours(1)
-clusters: [{{name: primary, {SPAN}}}]
-inputs: [{{name: rows, feed: raw, start: "now(0,0)", end: "now(0,0)"}}]
-outputs: [{{name: out, feed: made, instance: "now(0,0)"}}]
-workflow: {{engine: spark-sql, path: a.sql}}
----
+ENTITIES = (
+    cluster_yaml("primary", colo="east")
+    + cluster_yaml("backup", colo="west")
+    + feed_yaml("raw", on("primary", type="source"), on("backup", type="target"), schedule=True)
+    + feed_yaml("made")
+    + process_yaml("make", "raw", "made", schedule=True, parallel=1)
+    + f"""---
 kind: process
 name: idle
 frequency: days(1)
@@ -69,6 +43,7 @@ clusters: [{{name: primary, {SPAN}}}, {{name: backup, {SPAN}}}]
 inputs: [{{name: rows, feed: raw, start: "today(0,0)", end: "today(0,0)"}}]
 workflow: {{engine: spark-sql, path: a.sql}}
 """
+)
 COPY = "raw from primary"
 
 

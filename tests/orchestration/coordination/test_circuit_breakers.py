@@ -12,7 +12,8 @@ from falcon_assets.features.landing.collector import Collector
 from falcon_assets.features.landing.old_instances import OldInstances
 from falcon_assets.features.landing.rules import FIRST_SECONDS
 from falcon_assets.surface.dagster.code_location import definitions_of
-from tests.orchestration.old_world import CLUSTER, FEED, OldWorld
+from tests.builders import cluster_yaml
+from tests.orchestration.old_world import FEED, OldWorld
 from tests.world import MakeWorld
 
 DEAD = [f"dead-{number}" for number in range(9)]
@@ -28,8 +29,8 @@ def port() -> int:
 
 @pytest.fixture(scope="module")
 def world(port: int, make_world: MakeWorld) -> OldWorld:
-    away = CLUSTER.format(cluster="away").replace("data/away", f'"webhdfs://127.0.0.1:{port}/data"')
-    near = CLUSTER.format(cluster="near") + FEED.format(name="alive", cluster="near")
+    away = cluster_yaml("away").replace("data/away", f"webhdfs://127.0.0.1:{port}/data")
+    near = cluster_yaml("near") + FEED.format(name="alive", cluster="near")
     feeds = "".join(FEED.format(name=name, cluster="away") for name in DEAD)
     return make_world({"away.yaml": away + feeds, "near.yaml": near}, OldWorld)
 

@@ -21,14 +21,10 @@ from falcon_assets.history.events.record import DATA_VERSION_TAG
 from falcon_assets.history.tables import FEED_INSTANCES
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.surface.dagster.code_location import definitions_of
+from tests.builders import cluster_yaml
 from tests.records import has_record, read_record
 from tests.world import MakeWorld, World
 
-CLUSTER = """
-kind: cluster
-name: {cluster}
-interfaces: {{write: {{endpoint: data/{cluster}}}, execute: {{endpoint: "local[1]"}}}}
-"""
 FEED = """---
 kind: feed
 name: {name}
@@ -63,7 +59,7 @@ FEEDS = {
 
 def entities() -> Iterator[str]:
     for cluster, feeds in FEEDS.items():
-        yield CLUSTER.format(cluster=cluster) + "".join(FEED.format(name=name, cluster=cluster) for name in feeds)
+        yield cluster_yaml(cluster) + "".join(FEED.format(name=name, cluster=cluster) for name in feeds)
     yield PRODUCED
 
 

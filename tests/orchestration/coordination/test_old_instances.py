@@ -14,7 +14,8 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.surface.dagster.code_location import definitions_of
 from falcon_assets.surface.foreground.foreground import Foreground, ForegroundResult
 from falcon_assets.surface.foreground.foreground_runs import Display
-from tests.orchestration.old_world import CLUSTER, FEED, OldWorld, hours
+from tests.builders import cluster_yaml
+from tests.orchestration.old_world import FEED, OldWorld, hours
 from tests.records import read_record
 from tests.world import MakeWorld, said
 
@@ -52,8 +53,7 @@ schedule: true
 @pytest.fixture(scope="module")
 def world(make_world: MakeWorld) -> OldWorld:
     files = {
-        f"{cluster}.yaml": CLUSTER.format(cluster=cluster)
-        + "".join(FEED.format(name=name, cluster=cluster) for name in feeds)
+        f"{cluster}.yaml": cluster_yaml(cluster) + "".join(FEED.format(name=name, cluster=cluster) for name in feeds)
         for cluster, feeds in FEEDS.items()
     }
     files["waited.yaml"] += WAITING

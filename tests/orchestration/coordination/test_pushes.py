@@ -12,7 +12,8 @@ from falcon_assets.features.landing import pushes as answering
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, PushRefused
 from falcon_assets.history.events.record import DATA_VERSION_TAG
 from falcon_assets.history.tables import FEED_INSTANCES, PUSHED
-from tests.orchestration.old_world import CLUSTER, FEED, OldWorld, hours
+from tests.builders import cluster_yaml
+from tests.orchestration.old_world import FEED, OldWorld, hours
 from tests.records import has_record, read_record
 from tests.world import MakeWorld
 
@@ -30,7 +31,7 @@ FEEDS = ["landing", "made", "strange", "many", "closed", "again"]
 
 @pytest.fixture(scope="module")
 def world(make_world: MakeWorld) -> OldWorld:
-    text = CLUSTER.format(cluster="pushed") + "".join(FEED.format(name=name, cluster="pushed") for name in FEEDS)
+    text = cluster_yaml("pushed") + "".join(FEED.format(name=name, cluster="pushed") for name in FEEDS)
     made = make_world({"all.yaml": text + PRODUCED, "all.sql": "SELECT * FROM rows"}, OldWorld)
     made.tick("pushed")
     return made

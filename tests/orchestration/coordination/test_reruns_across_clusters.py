@@ -16,19 +16,13 @@ from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.folding.fold import fold
 from falcon_assets.instances.coordination.coordinator import Outlook
 from falcon_assets.planning.instance_record import InstanceState, LateChange
+from tests.builders import cluster_yaml
 from tests.hours import hour
 from tests.ledger.histories import history_of
 from tests.orchestration.replication_world import feed, on
 from tests.world import MakeWorld, World
 
-CLUSTERS = "".join(
-    f"""---
-kind: cluster
-name: {name}
-interfaces: {{write: {{endpoint: data/{name}}}, execute: {{endpoint: "local[1]"}}}}
-"""
-    for name in ("east", "west", "far")
-)
+CLUSTERS = "".join(map(cluster_yaml, ("east", "west", "far")))
 PROCESS = """---
 kind: process
 name: {name}

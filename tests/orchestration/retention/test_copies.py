@@ -23,18 +23,12 @@ from falcon_assets.storage.copying.copy_task import run_task
 from falcon_assets.storage.copying.instance_copy import InstanceCopy
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.output_target import OutputTarget
+from tests.builders import cluster_yaml
 from tests.hours import hour
 from tests.orchestration.replication_world import ReplicationWorld, feed, on
 from tests.world import MakeWorld
 
-CLUSTERS = "".join(
-    f"""---
-kind: cluster
-name: {name}
-interfaces: {{write: {{endpoint: data/{name}}}, execute: {{endpoint: "local[2]"}}}}
-"""
-    for name in ("east", "backup")
-)
+CLUSTERS = "".join(map(cluster_yaml, ("east", "backup")))
 LIMIT = ", retention: {limit: hours(7)}"
 ARCHIVE = ', retention: {limit: hours(7), action: archive, archive_to: "/old/${YEAR}-${MONTH}-${DAY}-${HOUR}"}'
 NAMES = ("lost", "archived", "busy", "come", "idle", "other")

@@ -24,16 +24,12 @@ from falcon_assets.model.path_template import PathTemplate
 from falcon_assets.planning.clock import Clock
 from falcon_assets.settings import Settings
 from falcon_assets.surface.dagster.code_location import definitions_of
+from tests.builders import cluster_yaml
 from tests.ledger.histories import content
 from tests.processes import killed_before
 from tests.world import MakeWorld, World
 
 pytestmark = pytest.mark.soak
-CLUSTER = """---
-kind: cluster
-name: {name}
-interfaces: {{write: {{endpoint: data/{name}}}, execute: {{endpoint: "local[1]"}}}}
-"""
 FEED = """---
 kind: feed
 name: {name}
@@ -232,7 +228,7 @@ def files(folder: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def world(make_world: MakeWorld) -> World:
-    clusters = [CLUSTER.format(name=name) for name in ("primary", "cold")]
+    clusters = [cluster_yaml(name) for name in ("primary", "cold")]
     feeds = [FEED.format(name=name, retention=retention) for name, retention in RETENTION.items()]
     return make_world({"all.yaml": "".join([*clusters, *feeds])})
 

@@ -42,15 +42,11 @@ from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import TO_ARCHIVE
 from falcon_assets.surface.dagster.code_location import definitions_of
+from tests.builders import cluster_yaml
 from tests.hours import hour
 from tests.records import has_record, read_record
 from tests.world import QUIET, MakeWorld, World
 
-CLUSTER = """---
-kind: cluster
-name: {name}
-interfaces: {{write: {{endpoint: data/{name}}}, execute: {{endpoint: "local[1]"}}}}
-"""
 FEED = """---
 kind: feed
 name: {name}
@@ -198,7 +194,7 @@ def world(make_world: MakeWorld) -> RetainedWorld:
     feeds = [
         FEED.format(name=name, retention=retention, schedule=schedule) for name, (retention, schedule) in FEEDS.items()
     ]
-    text = "".join([CLUSTER.format(name="primary"), CLUSTER.format(name="cold"), *feeds, REPLICATED, PROCESSES])
+    text = "".join([cluster_yaml(), cluster_yaml("cold"), *feeds, REPLICATED, PROCESSES])
     return make_world({"all.yaml": text, "all.sql": "SELECT 1"}, RetainedWorld)
 
 

@@ -19,18 +19,12 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import unfinished_folder
+from tests.builders import cluster_yaml
 from tests.hours import hour
 from tests.orchestration.replication_world import ReplicationWorld, feed, on
 from tests.world import MakeWorld
 
-CLUSTERS = "".join(
-    f"""---
-kind: cluster
-name: {name}
-interfaces: {{write: {{endpoint: data/{name}}}, execute: {{endpoint: "local[2]"}}}}
-"""
-    for name in ("east", "west", "backup")
-)
+CLUSTERS = "".join(map(cluster_yaml, ("east", "west", "backup")))
 LIMIT = ", retention: {limit: hours(7)}"
 LIMIT_AND_AGE = ", retention: {limit: hours(7), minimum_age: hours(1)}"
 READER = """---

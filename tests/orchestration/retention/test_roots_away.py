@@ -8,8 +8,9 @@ from contextlib import contextmanager
 import pytest
 
 from falcon_assets.features.landing.collector import Collector
+from tests.builders import cluster_yaml
 from tests.hours import hour
-from tests.orchestration.retention.test_passes import CLUSTER, FEED, RETENTION, RetainedWorld
+from tests.orchestration.retention.test_passes import FEED, RETENTION, RetainedWorld
 from tests.world import MakeWorld
 
 FEEDS = {"empty": ["raw-1", "versioned-1"], "not there": ["raw-2", "versioned-2"]}
@@ -21,7 +22,7 @@ def world(make_world: MakeWorld) -> RetainedWorld:
     for name in (name for names in FEEDS.values() for name in names):
         feeds += FEED.format(name=name, retention=RETENTION, schedule="true")
         feeds += "versions: {keep: 1}\n" if name.startswith("versioned") else ""
-    return make_world({"all.yaml": CLUSTER.format(name="primary") + feeds}, RetainedWorld)
+    return make_world({"all.yaml": cluster_yaml() + feeds}, RetainedWorld)
 
 
 @contextmanager
