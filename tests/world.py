@@ -72,10 +72,13 @@ class World:
             assert Collector(self.store, cluster, self.at(time)).collect(self.ledger, 60).problems == {}
 
     def late(self, time: str, *processes: str) -> LateOutlook:
-        return LateArrivalHandler(self.at(time).now, self.store.workloads_of(*processes)).decide(self.ledger)
+        return LateArrivalHandler(self.at(time).now, self._workloads(processes)).decide(self.ledger)
 
     def decide(self, time: str, *processes: str, **limits: Any) -> Outlook:
-        return self.outlook(time, self.store.workloads_of(*processes), **limits)
+        return self.outlook(time, self._workloads(processes), **limits)
+
+    def _workloads(self, processes: tuple[str, ...]) -> Sequence[Workload]:
+        return self.store.workloads_of(*processes) if processes else self.store.workloads
 
     def outlook(self, time: str, workloads: Sequence[Workload], **limits: Any) -> Outlook:
         outlook = Coordinator(self.store, self.at(time), workloads).decide(self.ledger, **limits)
@@ -84,7 +87,7 @@ class World:
 
     def step(self, time: str, *processes: str) -> list[str]:
         """Everything that there is to do at that time, run after run; the keys of the runs in their order."""
-        return [run.run_key for run, _ in self.play(time, self.store.workloads_of(*processes))]
+        return [run.run_key for run, _ in self.play(time, self._workloads(processes))]
 
     def play(self, time: str, workloads: Sequence[Workload]) -> list[tuple[PlannedRun, dg.ExecuteInProcessResult]]:
         """The same, with the results of the runs."""

@@ -8,13 +8,11 @@ from itertools import count
 
 import pytest
 
-from falcon_assets.features.late.sensors import LateArrivalHandler
 from falcon_assets.history.events.event_log import Fact, Logged
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.history.events.inputs import Consumption
 from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.folding.fold import fold
-from falcon_assets.instances.coordination.coordinator import Outlook
 from falcon_assets.planning.instance_record import InstanceState, LateChange
 from tests.builders import cluster_yaml
 from tests.hours import hour
@@ -81,15 +79,12 @@ class CascadeWorld(World):
 
     def ask(self) -> list[tuple[str, str]]:
         """What the late-arrival sensors ask to run again."""
-        late = LateArrivalHandler(self.at("02:30").now, self.store.workloads).decide(self.ledger)
+        late = self.late("02:30")
         return [key[:2] for key in late.requested]
-
-    def decided(self) -> Outlook:
-        return self.outlook("02:30", self.store.workloads)
 
     def waiting(self) -> str:
         """What the report of the last two hours waits for."""
-        return str(self.decided().decisions["reports", "far"].waiting.get(hour(2)))
+        return str(self.decide("02:30").decisions["reports", "far"].waiting.get(hour(2)))
 
 
 @pytest.fixture
@@ -114,4 +109,4 @@ def test_a_reader_waits_for_a_rerun_two_clusters_away(world: CascadeWorld) -> No
         assert world.ask() == ([CASCADE[step][:2]] if step else [])
         assert world.waiting() == said
         world.runs(step, 1, "v2")
-    assert [run.run_key for run in world.decided().runs] == ["reports on far, 2013-01-01T02:00Z, attempt 1"]
+    assert [run.run_key for run in world.decide("02:30").runs] == ["reports on far, 2013-01-01T02:00Z, attempt 1"]

@@ -90,6 +90,11 @@ class OwnWorld(World):
         }
         return self.run_job(job, "10:00", tags=tags).success
 
+    def step(self, time: str, *processes: str) -> list[str]:
+        """The same, in fewer words."""
+        keys = super().step(time, *processes)
+        return [key.replace("2013-01-01T", "").replace(" on primary", "") for key in keys]
+
     def states(self, process: str) -> dict[int, tuple[str, int, int]]:
         """State, attempt and failures by hour."""
         self.ledger.catch_up()
