@@ -12,7 +12,8 @@ from sqlalchemy import select
 
 from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, PROCESS_INSTANCES
 from tests.builders import cluster_yaml
-from tests.orchestration.replication_world import ReplicationWorld, hour
+from tests.hours import hour
+from tests.orchestration.replication_world import ReplicationWorld
 
 CLICKS = """---
 kind: feed

@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
-
-import dagster as dg
 import pyarrow.parquet as pq
 import pytest
 
-from falcon_assets.catalog.store import load_entities
 from falcon_assets.errors import StorageError
 from falcon_assets.features.compaction import run
 from falcon_assets.features.triage.operations import triage
-from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.instances.coordination.coordinator import Coordinator
 from falcon_assets.instances.views.details import instance_details
 from falcon_assets.instances.views.listing import list_instances
 from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.operations.installation import open_installation
-from falcon_assets.settings import Settings
 from tests.features.compaction.compaction_world import clicks, folder, land, names, row_of, stale, state, users
-from tests.orchestration.replication_world import ReplicationWorld, hour
+from tests.hours import hour
+from tests.orchestration.replication_world import ReplicationWorld
+from tests.world import world_of
 
 COMPACTION, COPY = "clicks compaction", "clicks from east"
 
 
-@pytest.fixture(scope="module")
-def world(
-    settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Any]
-) -> Iterator[ReplicationWorld]:
-    root = write_entities(clicks("target_file_size: 1MB, late_files: 1"))
-    yield ReplicationWorld(load_entities(root), settings, instance, open_ledger(settings, instance))
+world = world_of(clicks("target_file_size: 1MB, late_files: 1"), ReplicationWorld)
 
 
 def test_an_instance_is_compacted_when_it_is_there(world: ReplicationWorld) -> None:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import dagster as dg
 
-from falcon_assets.catalog.store import load_entities
 from falcon_assets.features.landing.collector import Collection, Collector
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings
 from tests.records import read_record
 from tests.registries import Tables, iceberg
-from tests.world import World
+from tests.world import MakeWorld
 
 ENTITIES = """
 kind: cluster
@@ -40,15 +35,14 @@ clusters: [{{name: primary, validity: {{start: 2013-01-01T00:00Z, end: 2013-01-0
 
 
 def test_partitions_land_and_change(
-    settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Any], database: str
+    settings: Settings, instance: dg.DagsterInstance, make_world: MakeWorld, database: str
 ) -> None:
     endpoint = iceberg(database)
     tables = Tables(endpoint, settings.home)
-    store = load_entities(write_entities({"all.yaml": ENTITIES.format(endpoint=endpoint, table=tables.name)}))
-    world = World(store, settings, instance, open_ledger(settings, instance))
+    world = make_world({"all.yaml": ENTITIES.format(endpoint=endpoint, table=tables.name)})
 
     def collect(time: str) -> Collection:
-        return Collector(store, store.cluster("primary"), world.at(time)).collect(world.ledger, 60)
+        return Collector(world.store, world.store.cluster("primary"), world.at(time)).collect(world.ledger, 60)
 
     def landed() -> list[FeedInstanceAvailable]:
         key = dg.AssetKey(["primary", "flights"])
@@ -71,13 +65,10 @@ def test_partitions_land_and_change(
     assert collect("01:50") == Collection(0, 0, {})
 
 
-def test_a_registry_that_does_not_answer_is_told(
-    settings: Settings, instance: dg.DagsterInstance, write_entities: Callable[[dict[str, str]], Any]
-) -> None:
+def test_a_registry_that_does_not_answer_is_told(make_world: MakeWorld) -> None:
     gone = "iceberg+postgresql://nobody@127.0.0.1:1/none"
-    store = load_entities(write_entities({"all.yaml": ENTITIES.format(endpoint=gone, table="flights")}))
-    world = World(store, settings, instance, open_ledger(settings, instance))
-    collection = Collector(store, store.cluster("primary"), world.at("03:00")).collect(world.ledger, 60)
+    world = make_world({"all.yaml": ENTITIES.format(endpoint=gone, table="flights")})
+    collection = Collector(world.store, world.store.cluster("primary"), world.at("03:00")).collect(world.ledger, 60)
     gone = "iceberg+postgresql://127.0.0.1:1/none"
     why = f"cluster 'primary': {gone} does not answer, asked to look at table default.flights"
     why += ": OperationalError: Connection refused"

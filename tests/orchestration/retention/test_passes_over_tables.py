@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import dagster as dg
 import pyarrow.parquet as pq
 import pytest
 from sqlalchemy import select
 
-from falcon_assets.catalog.store import load_entities
 from falcon_assets.features.landing.collector import Collector
 from falcon_assets.features.retention import store as evictions
 from falcon_assets.features.retention.passes import PassResult, RetentionPass
 from falcon_assets.features.retention.plan import plan_retention
-from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.history.tables import EVICTIONS, FEED_INSTANCES
 from falcon_assets.settings import Settings
 from falcon_assets.storage.tables.iceberg import IcebergCatalog
 from tests.builders import cluster_yaml
 from tests.registries import HIVE_IN_SOAK, Tables, endpoint_of
-from tests.world import World
+from tests.world import MakeWorld
 
 FEED = """---
 kind: feed
@@ -41,15 +38,13 @@ def test_old_partitions_go_and_are_recorded(
     kind: str,
     request: pytest.FixtureRequest,
     settings: Settings,
-    instance: dg.DagsterInstance,
-    write_entities: Callable[[dict[str, str]], Path],
+    make_world: MakeWorld,
 ) -> None:
     endpoint = endpoint_of(request, kind)
     tables = Tables(endpoint, settings.home / "data/primary/tables")
     interfaces = {"write": {"endpoint": "data/primary"}, "execute": {"endpoint": "local[1]"}}
     cluster = cluster_yaml(interfaces={**interfaces, "registry": {"endpoint": endpoint}})
-    root = write_entities({"all.yaml": cluster + FEED.replace("TABLE", tables.name)})
-    world = World(load_entities(root), settings, instance, open_ledger(settings, instance))
+    world = make_world({"all.yaml": cluster + FEED.replace("TABLE", tables.name)})
     primary = world.store.cluster("primary")
     tables.make()
     for hour in range(4):
@@ -58,7 +53,7 @@ def test_old_partitions_go_and_are_recorded(
 
     def record(events: Sequence[dg.AssetObservation]) -> None:
         for event in events:
-            instance.report_runless_asset_event(event)
+            world.instance.report_runless_asset_event(event)
 
     def there() -> list[str]:
         return sorted(values[0][-2:] for values in tables.catalog.values("default", tables.name, {}))
@@ -89,8 +84,7 @@ def test_a_partition_is_archived_on_another_cluster(
     kind: str,
     request: pytest.FixtureRequest,
     settings: Settings,
-    instance: dg.DagsterInstance,
-    write_entities: Callable[[dict[str, str]], Path],
+    make_world: MakeWorld,
 ) -> None:
     endpoint = endpoint_of(request, kind)
     tables = Tables(endpoint, settings.home / "data/primary/tables", keys=("ds",))
@@ -99,8 +93,7 @@ def test_a_partition_is_archived_on_another_cluster(
     place = "/old/${DAY}-${HOUR}-${MONTH}-${YEAR}"
     archive = f'limit: hours(2), action: archive, archive_cluster: cellar, archive_to: "{place}"'
     feed = FEED.replace("TABLE", tables.name).replace("name: landed", f"name: old-{kind}")
-    root = write_entities({"all.yaml": clusters + feed.replace(";region=*", "").replace("limit: hours(2)", archive)})
-    world = World(load_entities(root), settings, instance, open_ledger(settings, instance))
+    world = make_world({"all.yaml": clusters + feed.replace(";region=*", "").replace("limit: hours(2)", archive)})
     tables.make()
     for hour in range(3):
         tables.land((f"2013-01-01-{hour:02}",), hour)
@@ -121,8 +114,7 @@ def test_what_a_killed_pass_began_is_completed_without_its_feed(
     is_dropped: bool,
     request: pytest.FixtureRequest,
     settings: Settings,
-    instance: dg.DagsterInstance,
-    write_entities: Callable[[dict[str, str]], Path],
+    make_world: MakeWorld,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What was dropped is recorded; what was only decided on stays, as nothing says any more that it goes."""
@@ -132,9 +124,7 @@ def test_what_a_killed_pass_began_is_completed_without_its_feed(
     cluster = cluster_yaml(interfaces={**interfaces, "registry": {"endpoint": endpoint}})
     name = f"gone-{now_declared}-{'dropped' if is_dropped else 'decided'}"
     feed = FEED.replace("TABLE", tables.name).replace("name: landed", f"name: {name}").replace(";region=*", "")
-    world = World(
-        load_entities(write_entities({"all.yaml": cluster + feed})), settings, instance, open_ledger(settings, instance)
-    )
+    world = make_world({"all.yaml": cluster + feed})
     tables.make()
     tables.land(("2013-01-01-00",), 0)
     events: list[dg.AssetObservation] = []
@@ -156,7 +146,7 @@ locations: {data: "/landed/${YEAR}-${MONTH}-${DAY}/${HOUR}"}
 """
     other = feed.replace(next(line for line in feed.splitlines() if line.startswith("table:")) + "\n", locations)
     other = other.replace("    retention: {limit: hours(2)}\n", "") if now_declared == "files" else ""
-    world = World(load_entities(write_entities({"all.yaml": cluster + other})), settings, instance, world.ledger)
+    world = make_world({"all.yaml": cluster + other})
     passed = passing([], events.extend)
     assert (passed.instances, passed.problems, len(events)) == (int(is_dropped), (), int(is_dropped))
     assert len(tables.catalog.values("default", tables.name, {})) == int(not is_dropped)
