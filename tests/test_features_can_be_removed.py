@@ -7,6 +7,8 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -40,8 +42,7 @@ HELP = "from falcon_assets.surface.cli.main import main; main()"
 def without(folder: Path, features: tuple[str, ...]) -> Path:
     """A copy of the project in which these features are not."""
     for name in ("falcon_assets", "tests", "examples", "entity_defs"):
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / name, folder / name, ignore=ignored, symlinks=True)
+        shutil.copytree(ROOT / name, folder / name, symlinks=True)  # with what is compiled
     for path in ROOT.iterdir():
         if path.is_file():
             shutil.copy(path, folder)
@@ -57,20 +58,37 @@ def run(folder: Path, home: Path, *command: str) -> subprocess.CompletedProcess[
     )
 
 
-@pytest.mark.parametrize("features", SETS.values(), ids=list(SETS))
-def test_a_code_location_is_built_without(features: tuple[str, ...], tmp_path: Path) -> None:
-    whole, less = (run(where, tmp_path / "home", "-c", BUILD) for where in (ROOT, without(tmp_path, features)))
+@pytest.fixture(scope="module", params=SETS.values(), ids=list(SETS))
+def features(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def folder(features: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return without(tmp_path_factory.mktemp("project"), features)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs a command of the product with all features, once."""
+    return cache(partial(run, ROOT, tmp_path_factory.mktemp("home")))
+
+
+def test_a_code_location_is_built_without(
+    features: tuple[str, ...], folder: Path, whole: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    less = run(folder, tmp_path / "home", "-c", BUILD)
     assert less.returncode == 0, less.stderr
     number, *sensors = less.stdout.split()
-    all_of_them = whole.stdout.split()
+    all_of_them = whole("-c", BUILD).stdout.split()
     assert number == all_of_them[0]
     gone = {one for one in all_of_them[1:] if one.endswith(features)}
     assert sensors == [one for one in all_of_them[1:] if one not in gone]
 
 
-@pytest.mark.parametrize("features", SETS.values(), ids=list(SETS))
-def test_its_commands_are_gone_and_the_others_say_what_they_are_for(features: tuple[str, ...], tmp_path: Path) -> None:
-    folder = without(tmp_path, features)
+def test_its_commands_are_gone_and_the_others_say_what_they_are_for(
+    features: tuple[str, ...], folder: Path, whole: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
     modules = {command: one.module.split(".") for command, one in registry().items()}
     gone = {command for command, names in modules.items() if "features" in names and {*features} & {*names}}
     gone |= {command.partition(" ")[0] for command in gone} - {
@@ -78,9 +96,11 @@ def test_its_commands_are_gone_and_the_others_say_what_they_are_for(features: tu
     }
     assert gone
     for group in ("", "instance"):
-        whole, less = (run(where, tmp_path / "home", "-c", HELP, *group.split(), "--help") for where in (ROOT, folder))
+        command = ("-c", HELP, *group.split(), "--help")
+        less = run(folder, tmp_path / "home", *command)
         assert less.returncode == 0, less.stderr
-        before, after = (set(re.findall(r"^  ([a-z-]+)  ", one.stdout, re.MULTILINE)) for one in (whole, less))
+        found = (set(re.findall(r"^  ([a-z-]+)  ", one.stdout, re.MULTILINE)) for one in (whole(*command), less))
+        before, after = found
         assert before - after == {one.removeprefix(f"{group} ") for one in gone if one.rpartition(" ")[0] == group}
 
 
