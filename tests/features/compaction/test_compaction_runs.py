@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+
 import pyarrow.parquet as pq
 import pytest
 
 from falcon_assets.errors import StorageError
 from falcon_assets.features.compaction import run
+from falcon_assets.features.compaction.readers import InstanceReaders
 from falcon_assets.features.triage.operations import triage
 from falcon_assets.instances.coordination.coordinator import Coordinator
 from falcon_assets.instances.views.details import instance_details
@@ -15,6 +18,7 @@ from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.operations.installation import open_installation
 from tests.features.compaction.compaction_world import clicks, folder, land, names, row_of, stale, state, users
 from tests.hours import hour
+from tests.operations.ledger_rows import process_row, write
 from tests.orchestration.replication_world import ReplicationWorld
 from tests.world import world_of
 
@@ -120,6 +124,19 @@ def test_it_is_listed_explained_and_searched_for_causes(world: ReplicationWorld)
         assert (cause["entity"], cause["kind"]) == ("clicks", "feed")
         page = list_instances(installation, InstanceQuery("clicks", start=hour(1), end=hour(1), type="feed"))
         assert [one.state.value for one in page.items if one.cluster == "east"] == ["AVAILABLE"]
+
+
+def test_files_are_not_replaced_while_an_instance_that_reads_them_runs(world: ReplicationWorld) -> None:
+    (compaction,) = world.store.compactions
+    readers = InstanceReaders.of(compaction, world.store.workloads, world.ledger)
+    with open_installation(world.at("05:30")) as installation:
+        write(installation, process_row(COPY, 7, "RUNNING", "west", nominal=hour(7)))
+        assert [*readers.reading(hour(7))] == ["clicks from east 2013-01-01T07:00Z"]
+        assert [*readers.reading(hour(1))] == []
+        ended = threading.Timer(1, write, (installation, process_row(COPY, 7, "SUCCEEDED", "west", nominal=hour(7))))
+        ended.start()
+        readers.wait_for_none(hour(7))
+        assert not ended.is_alive()
 
 
 def test_what_cannot_be_compacted_stays_and_says_why(world: ReplicationWorld) -> None:
