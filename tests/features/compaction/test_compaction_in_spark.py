@@ -26,9 +26,6 @@ COLUMNS = {
 }
 FLAT = [name for name in COLUMNS if name not in ("counts", "nested", "raw")]
 SCHEMA = (
-    "id bigint, at timestamp, plain timestamp_ntz, day date, price decimal(20,4), text string, odd double, "
-    "code string"
-)
     "id bigint, at timestamp, plain timestamp_ntz, day date, price decimal(20,4), text string, odd double, code string"
 )
 FORMATS = {"parquet": list(COLUMNS), "orc": list(COLUMNS), "json": [*FLAT, "counts", "nested"], "csv": FLAT}
