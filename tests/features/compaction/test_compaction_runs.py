@@ -18,7 +18,7 @@ from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.operations.installation import open_installation
 from tests.features.compaction.compaction_world import clicks, folder, land, names, row_of, stale, state, users
 from tests.hours import hour
-from tests.operations.ledger_rows import process_row, write
+from tests.operations.rows import process_row, write
 from tests.orchestration.replication_world import ReplicationWorld
 from tests.world import world_of
 
