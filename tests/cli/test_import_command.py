@@ -39,8 +39,8 @@ def here(folder: Path, database: str, monkeypatch: pytest.MonkeyPatch) -> Here:
     return partial(falcon_here, environ_with(FALCON_DATABASE_URL=database))
 
 
-def test_what_is_imported_is_valid(folder: Path) -> None:
-    done = falcon("import", "xml", "xml", folder=folder, LC_ALL="C")
+def test_what_is_imported_is_valid(folder: Path, here: Here, database: str) -> None:
+    done = falcon("import", "xml", "xml", folder=folder, LC_ALL="C", FALCON_DATABASE_URL=database)
     assert (done.returncode, done.stderr) == (0, "")
     *warnings, last, reload = done.stdout.splitlines()
     assert reload.startswith("Dagster was not asked to reload the code location")
@@ -49,10 +49,10 @@ def test_what_is_imported_is_valid(folder: Path) -> None:
         "xml/join.xml:28: process/workflow/@lib: its jars lie on the cluster: copy them into the folder of the "
         "definitions, and name them in lib"
     ) in warnings
-    assert falcon("validate", folder=folder).stdout == "1 cluster, 2 feeds, 1 process: no problems\n"
-    audit = json.loads(falcon("admin", "audit", "--json", folder=folder).stdout)["items"]
+    assert here("validate").stdout == "1 cluster, 2 feeds, 1 process: no problems\n"
+    audit = json.loads(here("admin", "audit", "--json").stdout)["items"]
     assert [(one["operation"], one["result"], len(one["entities"])) for one in audit] == [("import", "done", 4)]
-    again = falcon("import", "xml", "xml", folder=folder)
+    again = here("import", "xml", "xml")
     assert again.stdout == "0 entities imported into entity_defs, 4 already there, just so; 0 warnings\n"
 
 

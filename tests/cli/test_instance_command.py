@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from click.testing import CliRunner, Result
 
 from falcon_assets.settings import Settings
 from falcon_assets.surface.cli.instance import instance
-from falcon_assets.surface.cli.main import main
 from tests.operations.entities import COLLECTED as ENTITIES
 
 
@@ -77,28 +75,6 @@ def test_of_many_that_are_missing_the_first_are_listed(raw: Path) -> None:
     assert lines[0] == "raw on primary: nothing new, 0 known already, 697 missing"
     assert lines[-1] == "  missing  ... and 677 more, the last one 2012-04-30T00:00Z"
     assert len(lines) == 22
-
-
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
-        pytest.param(["nobody"], "there is no feed 'nobody'; there is: raw, made, remote", id="unknown feed"),
-    ],
-)
-def test_mistakes_are_said_in_a_sentence(
-    args: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    given = dict(zip(args[1::2], args[2::2], strict=True))
-    span = {"--start": "2012-03-01T00:00Z", "--end": "2012-03-01T01:00Z", **given}
-    monkeypatch.setattr(
-        sys, "argv", ["falcon", "instance", "collect", args[0], *(x for one in span.items() for x in one)]
-    )
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 1
-    printed = capsys.readouterr()
-    assert said in printed.err
-    assert "Traceback" not in printed.err
 
 
 def test_an_end_before_the_start_is_misuse() -> None:

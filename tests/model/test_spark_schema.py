@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 
 from falcon_assets.model.spark_schema import column_types, schema_mistake
 
@@ -45,19 +43,6 @@ def test_right(schema: str) -> None:
 @pytest.mark.parametrize(("schema", "mistake"), WRONG.items())
 def test_wrong(schema: str, mistake: str) -> None:
     assert schema_mistake(schema) == mistake
-
-
-@pytest.mark.soak
-def test_spark_says_the_same(spark: SparkSession) -> None:
-    def reads(schema: str) -> bool:
-        try:
-            spark.read.schema(schema)
-        except PySparkException:
-            return False
-        return True
-
-    assert [one for one in RIGHT if not reads(one)] == []
-    assert [one for one in WRONG if reads(one)] == []
 
 
 def test_columns_are_named_with_the_first_word_of_their_types() -> None:
