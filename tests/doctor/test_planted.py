@@ -54,6 +54,7 @@ def test_a_healthy_installation_is_ok_throughout(installed: Installed) -> None:
             "definitions",
             "secrets",
             "receivers",
+            "messaging",
             "memory",
             "workers",
             "instance",
