@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import select
+from sqlalchemy import or_, select
 
 from falcon_assets.base.cancellation import current_cancellation
 from falcon_assets.errors import BeingWrittenError, ExpressionError
@@ -21,6 +21,8 @@ from falcon_assets.planning.workloads import CompactionWorkload, Workload
 
 _LOOKS_EVERY_SECONDS = 2.0
 _PATIENCE_SECONDS = 900.0
+_STARTS_WITHIN_SECONDS = 30.0
+"""A run that is queued for longer may wait for the slot that this run has."""
 
 
 @dataclass(frozen=True)
@@ -40,22 +42,25 @@ class InstanceReaders:
 
     def wait_for_none(self, instance: datetime) -> None:
         """Returns when nobody reads it; raises BeingWrittenError if that takes too long, CancelledError."""
-        ends = time.monotonic() + _PATIENCE_SECONDS
-        while (reader := next(self.reading(instance), None)) is not None:
+        began = time.monotonic()
+        while (reader := next(self.reading(instance, time.monotonic() - began), None)) is not None:
             current_cancellation().check()
-            if time.monotonic() > ends:
+            if time.monotonic() - began > _PATIENCE_SECONDS:
                 where = f"{self.compaction.name} on {self.compaction.cluster} at {format_instant(instance)}"
                 raise BeingWrittenError(f"{where}: {reader} is reading it, since long: nothing is published")
             time.sleep(_LOOKS_EVERY_SECONDS)
 
-    def reading(self, instance: datetime) -> Iterator[str]:
-        """The running instances that read it, or may do so."""
+    def reading(self, instance: datetime, waited: float = 0) -> Iterator[str]:
+        """The running instances that read it, or may do so; for some seconds also those whose run begins."""
         if not self.workloads:
             return
         self.ledger.catch_up()
-        row, running = PROCESS_INSTANCES.c, InstanceState.RUNNING.value
+        row = PROCESS_INSTANCES.c
+        reads = row.state == InstanceState.RUNNING.value
+        if waited < _STARTS_WITHIN_SECONDS:
+            reads = or_(reads, row.queued_run.is_not(None))
         for workload in self.workloads:
-            own = (row.process == workload.name, row.cluster == workload.cluster, row.state == running)
+            own = (row.process == workload.name, row.cluster == workload.cluster, reads)
             with self.ledger.engine.connect() as connection:
                 nominals = [*connection.execute(select(row.nominal).where(*own)).scalars()]
             yield from (

@@ -67,3 +67,25 @@ def test_wrong_ones_are_refused_with_their_line(tmp_path: Path, compact: str, mo
     (found,) = problems(tmp_path, with_compaction(compact, more))
     assert said in found
     assert "feeds.yaml:" in found
+
+
+@pytest.mark.parametrize(
+    ("compact", "more", "said"),
+    [
+        ("{}", "", "declare `versions`"),
+        ("{replaces: true}", "versions: {keep: 1}\navailability_flag: DONE\n", "remove replaces"),
+    ],
+)
+def test_an_object_store_has_to_keep_a_version(tmp_path: Path, compact: str, more: str, said: str) -> None:
+    files = with_compaction(compact, more)
+    files["clusters.yaml"] = files["clusters.yaml"].replace("endpoint: data/primary", 'endpoint: "s3://bucket/data"')
+    why = "an object store cannot replace files in one step, so it has to keep a version"
+    found = [one for one in problems(tmp_path, files) if "compact: on cluster" in one]
+    assert [one.partition(": ")[2] for one in found] == [f"compact: on cluster 'primary', {why}: {said}"]
+
+
+def test_a_snapshot_feed_is_not_compacted(tmp_path: Path) -> None:
+    files = with_compaction("{}", "snapshot: true\n")
+    files["feeds.yaml"] = files["feeds.yaml"].replace("/delays/${YEAR}/${MONTH}/${DAY}/${HOUR}", "/delays")
+    said = "compact: a snapshot feed is replaced as a whole by whoever writes it: it is not compacted"
+    assert said in "\n".join(problems(tmp_path, files))

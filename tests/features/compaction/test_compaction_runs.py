@@ -133,6 +133,9 @@ def test_files_are_not_replaced_while_an_instance_that_reads_them_runs(world: Re
         write(installation, process_row(COPY, 7, "RUNNING", "west", nominal=hour(7)))
         assert [*readers.reading(hour(7))] == ["clicks from east 2013-01-01T07:00Z"]
         assert [*readers.reading(hour(1))] == []
+        write(installation, process_row(COPY, 6, "WAITING", "west", nominal=hour(6), queued_run="a-run"))
+        assert [*readers.reading(hour(6))] == ["clicks from east 2013-01-01T06:00Z"]
+        assert [*readers.reading(hour(6), waited=60)] == []
         ended = threading.Timer(1, write, (installation, process_row(COPY, 7, "SUCCEEDED", "west", nominal=hour(7))))
         ended.start()
         readers.wait_for_none(hour(7))
