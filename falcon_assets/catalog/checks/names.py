@@ -80,10 +80,22 @@ def _assets(definitions: Definitions) -> Iterator[_Claim]:
     for feed in filter(None, called_alike):
         for there in feed.entity.clusters:
             yield _Claim(f"{there.name}/{feed.entity.name}", f"feed {feed.entity.name!r}", feed, ("name",))
+    for feed in definitions.feeds.values():
+        yield from _compacted(definitions, feed)
     for process in effects:
         for entry in process.entity.clusters:
             what = f"process {process.entity.name!r}, which has no outputs,"
             yield _Claim(f"{entry.name}/{process.entity.name}", what, process, ("name",))
+
+
+def _compacted(definitions: Definitions, feed: Declared[Feed]) -> Iterator[_Claim]:
+    work = compaction_work(feed.entity.name)
+    other = definitions.feeds.get(work)
+    for entry in other.entity.clusters if other else ():
+        if other and compaction_on(feed.entity, entry.name):
+            asset = f"{entry.name}/{work}"
+            yield _Claim(asset, f"feed {work!r}", other, ("name",))
+            yield _Claim(asset, f"the compaction of feed {feed.entity.name!r}", feed, ("compact",))
 
 
 def _job(cluster: str, work: str, what: str, declared: Declared[Feed] | Declared[Process]) -> Iterator[_Claim]:

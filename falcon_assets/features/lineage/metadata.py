@@ -10,6 +10,7 @@ from falcon_assets.history.events.data_version import Version
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
+from falcon_assets.planning.workloads import compaction_name
 
 
 @dataclass(frozen=True, order=True)
@@ -68,6 +69,7 @@ def _of_version(one: Version) -> Iterator[Relation]:
     yield Relation(one.id, MetadataNode("cluster", one.cluster), "stored-in")
     if one.process:
         kind = "replication" if one.process.startswith(f"{one.feed} from ") else "process"
+        kind = "compaction" if one.process == compaction_name(one.feed) else kind
         yield Relation(one.id, MetadataNode(kind, one.process), "output-of")
 
 

@@ -89,3 +89,20 @@ def test_a_snapshot_feed_is_not_compacted(tmp_path: Path) -> None:
     files["feeds.yaml"] = files["feeds.yaml"].replace("/delays/${YEAR}/${MONTH}/${DAY}/${HOUR}", "/delays")
     said = "compact: a snapshot feed is replaced as a whole by whoever writes it: it is not compacted"
     assert said in "\n".join(problems(tmp_path, files))
+
+
+@pytest.mark.parametrize("kind", ["feed", "process"])
+def test_names_that_a_compaction_needs_in_dagster_are_taken(tmp_path: Path, kind: str) -> None:
+    files = with_compaction("{}")
+    name = "delays__compaction"
+    if kind == "feed":
+        files["feeds.yaml"] += (
+            files["feeds.yaml"]
+            .rpartition("---\n")[2]
+            .join(["---\n", ""])
+            .replace("name: delays\ncompact: {}\n", f"name: {name}\n")
+            .replace("/delays/", "/others/")
+        )
+    else:
+        files["processes.yaml"] = files["processes.yaml"].replace("name: hourly\n", f"name: {name}\n")
+    assert any("the compaction of feed 'delays'" in one and name in one for one in problems(tmp_path, files))
