@@ -59,6 +59,7 @@ EXAMPLES: Mapping[str, str] = {
     "quality accept": "quality accept raw-flights 2013-01-03T06:00Z --reason 'a holiday'",
     "notification list": "notification list --filter state=GIVEN_UP",
     "notification test": "notification test hourly-delays",
+    "events tail": "events tail --follow --kind LANDED --cluster primary",
     "lineage show": "lineage show delays-hourly 2013-01-03T06:00Z",
     "lineage impact": "lineage impact raw-flights 2013-01-03T06:00Z",
     "lineage path": "lineage path raw-flights/2013-01-03T06:00Z delays-hourly/2013-01-03T06:00Z",

@@ -32,6 +32,7 @@ COMMANDS = {
     "sla": "List instances that breach their SLA, or are about to.",
     "quality": "Show whether instances are valid, and what their data is like; check or accept them.",
     "notification": "List notifications about instances, and send test messages.",
+    "events": "Show the events that clusters publish to their brokers.",
     "lineage": "Trace versions of data: what each was made from, and what was made from it.",
     "retention": "Show what retention would delete or archive, and what it keeps.",
     "ledger": "Show the state of the ledger, or rebuild it.",

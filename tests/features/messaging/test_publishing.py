@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
@@ -12,12 +14,14 @@ import dagster as dg
 import pytest
 from sqlalchemy import event
 
+from falcon_assets.features.messaging.operations import TailEvents
 from falcon_assets.history.folding.fold import rebuild
+from falcon_assets.operations.installation import open_installation
 from falcon_assets.settings import Settings
 from tests.dead_sessions import wait_for_dead_sessions
 from tests.features.messaging.world import STORY, World, first_by_instance, kinds, recorded_by_instance, run_facts
 from tests.ledger.histories import history_of
-from tests.processes import free_port, killed_before
+from tests.processes import falcon_here, free_port, killed_before
 from tests.receivers import Subscribed, subscriber
 from tests.waiting import wait_until
 
@@ -217,3 +221,24 @@ def _tick_in_a_new_process(world: World) -> None:
 
     event.listen(type(engine), "commit", committed)
     world.tick()
+
+
+def test_they_are_shown_in_order_by_what_is_asked_for(world: World) -> None:
+    world.happens(*run_facts(1), *run_facts(2))
+    world.record()  # and nothing is published yet
+    environ = {**os.environ, "FALCON_WEBSERVER_URL": ""}
+    shown = falcon_here(environ, "events", "tail", "-n", "4")
+    assert shown.stdout.splitlines() == [
+        "2013-01-01T01:00:30Z SUCCEEDED process add-up primary 2013-01-01T01:00Z",
+        "2013-01-01T02:00:00Z STARTED process add-up primary 2013-01-01T02:00Z",
+        "2013-01-01T02:00:30Z LANDED feed sums primary 2013-01-01T02:00Z",
+        "2013-01-01T02:00:30Z SUCCEEDED process add-up primary 2013-01-01T02:00Z",
+    ]
+    asked = ("--entity", "sums", "--kind", "LANDED", "--cluster", "primary", "--json")
+    printed = falcon_here(environ, "events", "tail", *asked).stdout.splitlines()
+    assert [json.loads(line)["subject"] for line in printed] == ["2013-01-01T01:00Z", "2013-01-01T02:00Z"]
+    assert falcon_here(environ, "events", "tail", "--cluster", "other").stderr == "no event fits\n"
+    with open_installation(world.settings) as installation:
+        first = TailEvents(limit=2).run(installation)
+        assert TailEvents(after=first.last).run(installation).items == ()
+        assert [one.state for one in first.items] == ["PENDING", "PENDING"]
