@@ -30,6 +30,13 @@ _DEPENDENCY = """
 _ALONE = "<exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion>"
 
 
+_ANY = """<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion><groupId>tests</groupId><artifactId>any</artifactId><version>1</version>
+  <dependencies>{}</dependencies>
+</project>
+"""
+
+
 def hadoop_version() -> str:
     """The version of the Hadoop that Spark brings."""
     (client,) = SPARK_JARS.glob("hadoop-client-api-*.jar")
@@ -60,4 +67,15 @@ def connector(folder: Path, artifact: str, *needs: tuple[str, str, str]) -> list
     with FileLock(Path(tempfile.gettempdir(), "falcon-tests-maven.lock")):
         goal = [f"{_PLUGIN}:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder}"]
         subprocess.run(["mvn", "-q", "-B", *goal], check=True, cwd=folder)
+    return sorted(folder.glob("*.jar"))
+
+
+def with_needs(folder: Path, group: str, artifact: str, version: str) -> list[Path]:
+    """The jars of an artifact and of all that it needs, which are put into the folder once."""
+    if not (folder / f"{artifact}-{version}.jar").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "pom.xml").write_text(_ANY.format(_DEPENDENCY.format(group, artifact, version, "")))
+        with FileLock(Path(tempfile.gettempdir(), "falcon-tests-maven.lock")):
+            goal = [f"{_PLUGIN}:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={folder}"]
+            subprocess.run(["mvn", "-q", "-B", *goal], check=True, cwd=folder)
     return sorted(folder.glob("*.jar"))
