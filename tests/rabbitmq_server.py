@@ -69,7 +69,8 @@ class RabbitMq:
     def end(self) -> None:
         """Kills it, and the daemon of names that Erlang has started."""
         self.kill()
-        subprocess.run(["epmd", "-port", str(self.names), "-kill"], check=False, capture_output=True)
+        command = ["epmd", "-port", str(self.names), "-kill"]  # refused until it has noticed that the node is gone
+        wait_until(lambda: b"Killed" in subprocess.run(command, check=False, capture_output=True).stdout)
 
     def _answers(self) -> bool:
         try:

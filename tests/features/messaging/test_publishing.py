@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
@@ -14,6 +14,7 @@ import dagster as dg
 import pytest
 from sqlalchemy import event
 
+from falcon_assets.doctor.all_checks import examine
 from falcon_assets.features.messaging.operations import TailEvents
 from falcon_assets.history.folding.fold import rebuild
 from falcon_assets.operations.installation import open_installation
@@ -242,3 +243,20 @@ def test_they_are_shown_in_order_by_what_is_asked_for(world: World) -> None:
         first = TailEvents(limit=2).run(installation)
         assert TailEvents(after=first.last).run(installation).items == ()
         assert [one.state for one in first.items] == ["PENDING", "PENDING"]
+
+
+def test_the_doctor_says_whether_brokers_answer(world: World, service: Subscribed) -> None:
+    def told() -> list[tuple[str, str]]:
+        return [(one.diagnosis.status.value, one.diagnosis.text) for one in examine(datetime.now(UTC), ["messaging"])]
+
+    there, away = service.url, f"http://127.0.0.1:{free_port()}/"
+    world.declare(primary={"endpoint": there}, other={"endpoint": away})
+    assert told() == [
+        ("ok", f"cluster 'primary': {there} answers"),
+        ("warning", f"cluster 'other': {away}: it cannot be reached: ConnectionError: its events wait"),
+    ]
+    service.answers = [403]
+    world.declare(primary={"endpoint": there})
+    assert told() == [("warning", f"cluster 'primary': {there}: it refuses access (403): its events wait")]
+    world.declare()
+    assert told() == [("ok", "no cluster names a broker")]
