@@ -32,7 +32,7 @@ from falcon_assets.model.cluster import Cluster, EnvironmentValue, StorageOption
 from falcon_assets.model.completeness import Completeness, Percentage
 from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.expression import InstanceExpression
-from falcon_assets.model.feed import Feed, Locations, Table
+from falcon_assets.model.feed import Feed, Locations, Rollup, Table
 from falcon_assets.model.frequency import Frequency, Step
 from falcon_assets.model.instant import Instant
 from falcon_assets.model.notification import Notification, UrlVariable
@@ -53,6 +53,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "locations": Locations,
     "table": Table,
     "completeness": Completeness,
+    "rollup": Rollup,
 }
 """Name on a page -> model."""
 ENGINES: tuple[type[BaseModel], ...] = engines()
@@ -74,6 +75,7 @@ _LINKS: dict[Any, str] = {
     Locations: "[locations](#locations)",
     Table: "[table](#table)",
     Completeness: "[completeness](#completeness)",
+    Rollup: "[rollup](#rollup)",
     **dict.fromkeys(ENGINES, "[workflow](#workflow)"),
     **dict.fromkeys(CHECKS, "[check](#checks)"),
 }

@@ -21,8 +21,8 @@ SMALL = {
     "compute/engines/computing/connect_client.py": "it is a program of its own",
     "doctor/webserver.py": "each part that doctor looks at has a file",
     "features/compaction/checks.py": LAZY,
-    "features/completeness/definitions.py": LAZY,
     "features/openlineage/sending.py": LAZY,
+    "features/rollups/sensors.py": LAZY,
     "history/platform/run_worker.py": "it runs in another process, which loads nothing else of its importer",
     "storage/kinds/tables/copied_files.py": "with its importer it would be too long",
 }

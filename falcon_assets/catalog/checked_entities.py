@@ -52,6 +52,7 @@ class Relations:
         writers: Feed -> the processes that write it, on any cluster.
         replicated: Feeds that are copied to a cluster.
         compacted: Feeds that are compacted on some cluster.
+        rollups: Feeds that are made of others.
         late: Processes that run again for late inputs.
         left_out: Reads that Dagster's asset graph cannot show, see ``planning.dependencies``.
     """
@@ -59,6 +60,7 @@ class Relations:
     writers: Mapping[str, Sequence[str]]
     replicated: frozenset[str]
     compacted: frozenset[str]
+    rollups: frozenset[str]
     late: frozenset[str]
     left_out: frozenset[Edge]
 
@@ -113,7 +115,8 @@ def relations(feeds: Collection[Feed], processes: Collection[Process]) -> Relati
             late.add(process.name)
     replicated = (feed.name for feed in feeds if any(one.type == "target" for one in feed.clusters))
     compacted = (feed.name for feed in feeds if feed.compact)
-    known = frozenset(replicated), frozenset(compacted), frozenset(late)
+    rollups = (feed.name for feed in feeds if feed.rollup)
+    known = frozenset(replicated), frozenset(compacted), frozenset(rollups), frozenset(late)
     return Relations(writers, *known, left_out(processes, feeds))
 
 

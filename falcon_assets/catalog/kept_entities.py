@@ -70,6 +70,7 @@ def kept(home: Path, root: Path, key: str) -> CheckedEntities | None:
                 said["writers"],
                 frozenset(said["replicated"]),
                 frozenset(said["compacted"]),
+                frozenset(said["rollups"]),
                 frozenset(said["late"]),
                 frozenset((_node(before), _node(after)) for before, after in said["left_out"]),
             ),
@@ -91,6 +92,7 @@ def keep(home: Path, root: Path, key: str, found: CheckedEntities, documents: It
         "writers": found.relations.writers,
         "replicated": sorted(found.relations.replicated),
         "compacted": sorted(found.relations.compacted),
+        "rollups": sorted(found.relations.rollups),
         "late": sorted(found.relations.late),
     }
     with suppress(OSError, ValueError, TypeError, RecursionError):

@@ -19,6 +19,7 @@ from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.model.process import Process, ProcessCluster
 from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.rollups import RolledUp
 from falcon_assets.planning.workloads import (
     CompactionWorkload,
     ProcessWorkload,
@@ -84,6 +85,21 @@ class EntityStore:
     def landing_clock(self, feed: Feed, cluster_name: str, clock: Clock) -> Clock | None:
         """Returns ``clock`` if the feed lands from outside; None: processes or replications publish it there."""
         return None if not_from_outside(feed, cluster_name, self.producers(feed.name, cluster_name)) else clock
+
+    def rollups_on(self, cluster_name: str) -> list[Feed]:
+        """Returns the roll-ups on that cluster, each after the roll-ups that it is made of."""
+        found = dict[str, Feed]()
+
+        def add(feed: Feed) -> None:
+            if feed.rollup and feed.name not in found and feed.on(cluster_name):
+                for member in feed.rollup.feeds:
+                    add(member)
+                found[feed.name] = feed
+
+        for name in self.feeds:
+            if name in self.relations.rollups:
+                add(self.feeds[name])
+        return [*found.values()]
 
     def replications_to(self, feed_name: str, cluster_name: str) -> tuple[ReplicationWorkload, ...]:
         """Returns the replications of the feed to that cluster, one per source."""
@@ -244,7 +260,7 @@ def load_entities(root: Path, *, strict: bool = False, programs: bool = False, h
     return EntityStore(
         root,
         found.clusters,
-        found.feeds,
+        RolledUp(found.feeds, found.relations.rollups) if found.relations.rollups else found.feeds,
         found.processes,
         found.positions,
         found.clusters,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StrictBool, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, StrictBool, StringConstraints, model_validator
 
 from falcon_assets.model.base import Declaration, EntityName, NonEmpty
 from falcon_assets.model.cluster import StorageOption
@@ -151,6 +151,39 @@ class Compaction(Declaration):
         return int(self.target_file_size[:-2]) * _UNITS[self.target_file_size[-2:]]
 
 
+class Rollup(Declaration):
+    """The feeds whose instances make those of a feed: all whose time lies in its period."""
+
+    of: Annotated[tuple[EntityName, ...], Field(min_length=1)]
+    """The members: feeds on the same clusters, roll-ups too. Instances are compared by wall clock, a member's in the
+    member's ``timezone``, the period in its own."""
+    optional: tuple[EntityName, ...] = ()
+    """The members that are not waited for; what comes of them later is a new version."""
+
+    _feeds: tuple[Any, ...] = PrivateAttr(())
+
+    @property
+    def feeds(self) -> tuple[Any, ...]:
+        """The members themselves, in the order of ``of``; empty before all definitions are read."""
+        return self._feeds
+
+    def with_feeds(self, feeds: tuple[Any, ...]) -> Rollup:
+        """The same, once the members are read."""
+        found = self.model_copy()
+        found._feeds = feeds
+        return found
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Rollup:
+        if len(set(self.of)) < len(self.of):
+            raise ValueError("names a feed twice")
+        if unknown := [name for name in self.optional if name not in self.of]:
+            raise ValueError(f"optional names {', '.join(unknown)}, which is not among of")
+        if set(self.optional) == set(self.of):
+            raise ValueError("one member at least must not be optional: an instance would be complete without any data")
+        return self
+
+
 class FeedCluster(Declaration):
     """Keys of a feed for one cluster."""
 
@@ -223,6 +256,8 @@ class Feed(Declaration):
     """Storage in files; a feed has ``locations`` or a ``table``."""
     table: Table | None = None
     """Storage in a catalog."""
+    rollup: Rollup | None = None
+    """Its instances are made of those of other feeds: it has no data of its own."""
     lifecycle: Lifecycle | None = None
     """When retention runs; omitted: as its limits ask for."""
     compact: Compaction | None = None
@@ -281,7 +316,7 @@ class Feed(Declaration):
     @property
     def is_taken_by_record(self) -> bool:
         """Whether an instance is there only once it is recorded, however complete it looks in its store."""
-        return self.completeness is not None
+        return self.completeness is not None or self.rollup is not None
 
     def table_on(self, cluster: str) -> Table | None:
         """The table on that cluster: its own where declared, else the feed's; None for file-system storage."""

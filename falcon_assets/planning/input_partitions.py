@@ -8,6 +8,7 @@ from datetime import datetime
 
 from falcon_assets.model.process import Input, Output
 from falcon_assets.planning.input_windows import consumers, input_instances, nominal_of_output, output_instance
+from falcon_assets.planning.rollups import Membership
 from falcon_assets.planning.timeline import Timeline
 from falcon_assets.planning.workload_partitions import WorkloadPartitions
 
@@ -42,6 +43,22 @@ class FeedAsset:
         if self.rewriter is None:
             return partition
         return output_instance(self.rewriter.output, self.feed, partition, self.rewriter.timezone)
+
+
+@dataclass(frozen=True)
+class MemberAsset:
+    """A member of a roll-up with its asset."""
+
+    membership: Membership
+    asset: FeedAsset
+
+    def made_of(self, instance: datetime) -> Iterable[datetime]:
+        members = self.membership.members(instance)
+        return (partition for member in members for partition in self.asset.partitions_of(member))
+
+    def rollups(self, partition: datetime) -> Iterable[datetime]:
+        instance = self.asset.instance_of(partition)
+        return () if instance is None else self.membership.rollups(instance)
 
 
 @dataclass(frozen=True)

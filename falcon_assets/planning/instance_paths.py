@@ -132,6 +132,8 @@ class InstancePaths:
         table = self.feed.table_on(self.cluster.name)
         if table:
             return Place(None, PathTemplate(self._fill(PathTemplate.parse(table.uri))))
+        if self.feed.rollup is not None:  # no place: a name that no other feed of the cluster has
+            return Place(None, PathTemplate(f"{ROLLUPS}/{self.feed.name}/{_EVERY_MINUTE}"))
         template = self.feed.locations_on(self.cluster.name).data
         if template is None:
             raise ExpressionError(f"feed {self.feed.name!r} has neither a data location nor a table on {self._where}")
@@ -181,6 +183,9 @@ class InstancePaths:
         return "".join(pieces)
 
 
+ROLLUPS = "/.rollups"
+"""Where paths of roll-ups seem to lie; nothing ever does."""
+_EVERY_MINUTE = "${YEAR}-${MONTH}-${DAY}T${HOUR}-${MINUTE}"
 _SPAN = {
     "YEAR": timedelta(days=366),
     "MONTH": timedelta(days=31),

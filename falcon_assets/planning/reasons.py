@@ -195,6 +195,22 @@ class RecordsMissing(Reason):
         return f"has {self.share} % of {self.at_least} %{missing}{since}"
 
 
+class MembersMissing(Reason):
+    """Of a roll-up: ``first`` names missing members, ``more`` is the number of others, ``members`` that of all."""
+
+    first: tuple[str, ...]
+    more: int
+    members: int
+
+    def __str__(self) -> str:
+        if not self.members:
+            return "has no members: none of its feeds has an instance in its time"
+        if not self.first:
+            return "has all its members, and is recorded in a moment"
+        others = f" and {self.more} more" if self.more else ""
+        return f"lacks {len(self.first) + self.more} of its {self.members} members: {', '.join(self.first)}{others}"
+
+
 class TakenBack(Reason, says="was there, and was taken back"):
     """An instance that was recorded, but that a reader found missing."""
 

@@ -349,6 +349,8 @@ def not_from_outside(feed: Feed, cluster: str, producers: Sequence[Workload]) ->
     writers = ", ".join(repr(process.name) for process in producers)
     if writers:
         return f"process {writers} writes it on cluster {cluster!r}: materialize the partition to have it written anew"
+    if feed.rollup is not None:
+        return f"feed {feed.name!r} is made of {', '.join(feed.rollup.of)}: look at these"
     entry = feed.on(cluster)
     if entry and entry.type == "target":
         return f"feed {feed.name!r} is replicated to cluster {cluster!r}: look at its sources"

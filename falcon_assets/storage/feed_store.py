@@ -11,6 +11,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.table_uri import TableUri
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.rollup_store import RollupStore
 from falcon_assets.storage.roots import RootGuard
 from falcon_assets.storage.tables.table_store import TableStore
 
@@ -31,6 +32,15 @@ def store_of(
     if feed.table_on(cluster.name):
         uri = TableUri.parse(InstancePaths(feed, cluster).template.text)
         return TableStore(cluster, home, environ, readonly=readonly, table=uri, roots=roots)
+    if feed.rollup:
+        opened = dict[str, ClusterStore]()
+
+        def member(one: Feed) -> ClusterStore:
+            if one.name not in opened:
+                opened[one.name] = store_of(one, cluster, home, environ, readonly=readonly, roots=roots)
+            return opened[one.name]
+
+        return RollupStore(feed, cluster, home, environ, member, readonly=readonly, roots=roots)
     options = feed.locations_on(cluster.name).storage_options
     root = InstancePaths(feed, cluster).root
     return ClusterStore(cluster, home, environ, readonly=readonly, root=root, options=options, roots=roots)

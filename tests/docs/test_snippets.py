@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import tomllib
@@ -28,12 +29,18 @@ PARTS = [block for block in BLOCKS if block.language == "yaml" and not block.fil
 SHOWN = [line for block in BLOCKS if block.language in ("sh", "bash") for line in block.text.splitlines()]
 _WRITTEN = re.compile(r"`((?:falcon|make|python) (?!\w+ -\w{2})[^`\n]+)`")  # `falcon entity -list` is Apache Falcon's
 WRITTEN = [(page.name, text) for page in PAGES for text in _WRITTEN.findall(page.read_text())]
-KNOWN = {"bash", "sh", "text", "yaml", "sql", "python", "graphql", "xml", "toml", "dockerfile"}
+KNOWN = {"bash", "sh", "text", "yaml", "sql", "python", "graphql", "xml", "toml", "dockerfile", "json"}
 INSTRUCTIONS = {"FROM", "RUN", "WORKDIR", "COPY", "ENV", "USER"}
 
 
 def test_every_block_is_of_a_kind_that_is_tested() -> None:
     assert {block.language for block in BLOCKS} == KNOWN
+
+
+def test_json_can_be_read() -> None:
+    for block in BLOCKS:
+        if block.language == "json":
+            assert json.loads(block.text), block.page
 
 
 def test_toml_can_be_read_and_images_have_known_instructions() -> None:

@@ -168,7 +168,7 @@ def _both_kinds(feed: Declared[Feed]) -> Iterator[Problem]:
 
 
 def _no_storage(feed: Declared[Feed]) -> Iterator[Problem]:
-    for index, entry in enumerate(feed.entity.clusters):
+    for index, entry in enumerate(feed.entity.clusters if feed.entity.rollup is None else ()):
         if feed.entity.table_on(entry.name) is None and feed.entity.locations_on(entry.name).data is None:
             message = f"there is no location for the data on cluster {entry.name!r}: declare locations.data or a table"
             yield feed.problem(("clusters", index), message)

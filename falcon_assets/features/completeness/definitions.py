@@ -49,6 +49,8 @@ def _counts(definitions: Definitions, feed: Declared[Feed], name: str) -> Iterat
         return
     if name == feed.entity.name:
         yield feed.problem(where, "a feed cannot have its own counts: name another feed")
+    elif counts.entity.completeness is not None or counts.entity.rollup is not None:
+        yield feed.problem(where, f"the counts of feed {name!r} wait for others themselves: they must just land")
     for entry in feed.entity.clusters:
         if entry.type != "target" and counts.entity.on(entry.name) is None:
             said = f"feed {name!r} is not on cluster {entry.name!r}, where the counts are needed"

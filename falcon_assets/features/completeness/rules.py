@@ -19,7 +19,7 @@ _NAMED = 5
 
 
 @dataclass(frozen=True)
-class Part:
+class PartCounts:
     """The records of a part of an instance, as they were reported; None: nobody has."""
 
     expected: int | None = None
@@ -55,7 +55,7 @@ class Share:
         return None if self.percent is None else f"{self.percent:f}"
 
 
-def missing_parts(parts: Mapping[PartKey, Part]) -> list[PartKey]:
+def missing_parts(parts: Mapping[PartKey, PartCounts]) -> list[PartKey]:
     """Parts of which fewer records came than were sent, by source, then by part as people count."""
     return sorted((key for key, one in parts.items() if key[1] and one.is_missing), key=_in_order)
 

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Select, case, func, literal_co
 from sqlalchemy.dialects.postgresql import insert
 
 from falcon_assets.features.completeness.records import CompletenessRecorded, PartsReported, ReportedPart
-from falcon_assets.features.completeness.rules import Part, PartKey, Share, missing_parts, named_parts
+from falcon_assets.features.completeness.rules import PartCounts, PartKey, Share, missing_parts, named_parts
 from falcon_assets.history.database import among, parts, rows_of
 from falcon_assets.history.events.event_log import Logged
 from falcon_assets.history.mapping.partitions import instant_of_key
@@ -177,16 +177,16 @@ def known_shares(connection: Connection, keys: Iterable[FeedKey]) -> dict[FeedKe
     return found
 
 
-def parts_of(connection: Connection, keys: Iterable[FeedKey]) -> dict[FeedKey, dict[PartKey, Part]]:
+def parts_of(connection: Connection, keys: Iterable[FeedKey]) -> dict[FeedKey, dict[PartKey, PartCounts]]:
     """The parts of instances for which both numbers count: those that were sent by part."""
-    found = dict[FeedKey, dict[PartKey, Part]]()
+    found = dict[FeedKey, dict[PartKey, PartCounts]]()
     table = REPORTED_PARTS.c
     own = tuple(table[name] for name in _KEY)
     for some in parts(set(keys)):
         statement = select(*own, table.source, table.part, table.expected, table.records)
         for row in connection.execute(statement.where(among(own, some), table.expected.is_not(None))):
             known = found.setdefault((row.cluster, row.feed, row.instance), {})
-            known[row.source, row.part] = Part(row.expected, row.records)
+            known[row.source, row.part] = PartCounts(row.expected, row.records)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Dependencies between entities: a process needs its feeds and clusters, a feed its clusters."""
+"""Dependencies between entities: a process needs its feeds and clusters; a feed its clusters, members and counts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TypeAlias
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.features.entities.listing import AnyEntity, any_named, declared_entities
 from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.completeness import Expected
 from falcon_assets.model.process import Process
 from falcon_assets.operations.audit import require_readable
 from falcon_assets.operations.installation import Installation
@@ -53,6 +54,9 @@ def needs_of(entity: AnyEntity) -> Iterator[Need]:
         yield from (Need("feed", one.feed, "output") for one in entity.outputs)
         yield from (Need("cluster", one.name, "cluster") for one in entity.clusters)
         return
+    yield from (Need("feed", name, "member") for name in (entity.rollup.of if entity.rollup else ()))
+    if entity.completeness and isinstance(entity.completeness.expected, Expected) and entity.completeness.expected.feed:
+        yield Need("feed", entity.completeness.expected.feed, "counts")
     for entry in entity.clusters:
         yield Need("cluster", entry.name, "cluster")
         if entry.retention and entry.retention.archive_cluster:

@@ -26,6 +26,7 @@ from falcon_assets.planning.input_windows import widest
 from falcon_assets.planning.late_inputs import late_inputs
 from falcon_assets.planning.reasons_to_keep import Need, needed_by_target
 from falcon_assets.planning.retries import is_alive
+from falcon_assets.planning.rollups import above, rollups_above
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.planning.workloads import ReplicationWorkload, Workload, replications_to
 
@@ -59,6 +60,8 @@ class PendingReaders:
         self._connection, self._store, self._cluster, self._now = connection, store, cluster, now
         self._progress = queries.progress(connection, cluster.name)
         asked = {feed.name: feed for feed in feeds}
+        self._made_of = rollups_above(store.rollups_on(cluster.name), cluster.name)
+        asked |= {feed.name: feed for feed in above(asked, self._made_of)}
         self._readers = self._read(asked)
         self._to_read = self._available(asked)
         self._sent = self._sent_from_here(asked.values())
@@ -69,10 +72,21 @@ class PendingReaders:
         timeline, there = feed_timeline(feed, self._cluster.name), self._to_read.get(feed.name, set())
         readers = self._readers.get(feed.name, ())
         needs = [needed_by_readers(pending, one, timeline, there, asked) for pending, one in readers]
+        for rollup, membership in self._made_of.get(feed.name, ()):
+            needs += self._through(rollup, {one: membership.rollups(one) for one in asked})
         for target, again, came in self._sent.get(feed.name, ()):
             needs.append(needed_by_target(target, again.workload.timeline, came))
             needs.append(needed_by_readers(again, again.workload.inputs[0], again.workload.timeline, (), asked))
         return needs
+
+    def _through(self, rollup: Feed, made: Mapping[datetime, Sequence[datetime]]) -> list[Need]:
+        """Returns who needs instances by the roll-up's instances that they are in."""
+        needs = self.of(rollup, {one for ones in made.values() for one in ones})
+
+        def need(of: Need) -> Need:
+            return lambda instance: next(filter(None, map(of, made.get(instance, ()))), None)
+
+        return [need(one) for one in needs]
 
     def of_copies(self, feed: Feed, asked: Collection[datetime]) -> list[Need]:
         """Returns who needs staged instances of the feed, including replications that have yet to copy them."""

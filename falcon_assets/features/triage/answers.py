@@ -20,6 +20,7 @@ from falcon_assets.history.dagster_internals.daemon import RUNS
 from falcon_assets.history.dagster_internals.tables import UNFINISHED, KnownRun, known_runs
 from falcon_assets.history.database import locked
 from falcon_assets.history.mapping import run_tags
+from falcon_assets.hooks import hooks, merged
 from falcon_assets.instances.coordination.cluster_reruns import reruns_on
 from falcon_assets.instances.coordination.pipeline_lock import coordinator_lock
 from falcon_assets.instances.rules.newer_versions import NewerVersions
@@ -32,7 +33,7 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.instance_record import InstanceRecord, KnownFeedInstance
-from falcon_assets.planning.reasons import LaunchPending, Reason
+from falcon_assets.planning.reasons import LaunchPending, NotComplete, Reason
 from falcon_assets.planning.retries import KnownInstance
 from falcon_assets.planning.workloads import Workload
 from falcon_assets.settings import Settings
@@ -130,6 +131,12 @@ class TriageAnswers:
         if used >= workload.partitions.at_once:
             return SlotsTaken(workload.partitions.at_once, taken_by[:_NAMED], len(taken_by[_NAMED:])), ()
         return LaunchPending(), self._launching(work)
+
+    def withheld(self, keys: Collection[Data]) -> Mapping[Data, Reason]:
+        asked = {(one.feed, one.cluster, one.instance): one for one in keys}
+        found = merged(hooks().missing_reasons(connection=self._connection, store=self._store, keys=[*asked]))
+        # Of what lacks its flag the store says more.
+        return {asked[key]: reason for key, reason in found.items() if not isinstance(reason, NotComplete)}
 
     def landings(self, keys: Collection[Data]) -> Mapping[Data, Landing]:
         seen = seen_incomplete(self._connection, keys)

@@ -101,6 +101,9 @@ class Answers(Protocol):
 
     def not_started(self, work: Work) -> tuple[Reason, tuple[Obstacle, ...]]: ...
 
+    def withheld(self, keys: Collection[Data]) -> Mapping[Data, Reason]:
+        """Returns why instances are not recorded, of feeds whose instances are there only by their record."""
+
     def landings(self, keys: Collection[Data]) -> Mapping[Data, Landing]: ...
 
     def not_recorded(self, cluster: str) -> tuple[Obstacle, ...]:

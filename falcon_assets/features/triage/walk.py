@@ -188,10 +188,15 @@ class Search:
 
     def _find_data(self, data: Sequence[Data]) -> None:
         landing = []
+        by_record = [one for one in data if self.entities.feeds[one.feed].is_taken_by_record and one not in self._known]
+        withheld = self.answers.withheld([one for one in by_record if one.instance <= self.now]) if by_record else {}
         for one in data:
             known = self._known.get(one)
             if self._is_there(one):
                 self.data[one] = Finding(FeedState.AVAILABLE.value)
+                continue
+            if one in withheld:
+                self.data[one] = Finding(MISSING, withheld[one])
                 continue
             try:
                 found = self._coming(one, known)

@@ -12,15 +12,19 @@ import dagster as dg
 from pydantic import TypeAdapter
 
 from falcon_assets.history.dagster_internals.partitions import KeyMapping, known_to_daemon_and_ui
-from falcon_assets.history.mapping.partitions import instant_of_key, key_of, partitions_of
+from falcon_assets.history.mapping import asset_keys as names
+from falcon_assets.history.mapping.partitions import AssetPartitions, instant_of_key, key_of, partitions_of
+from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Input
-from falcon_assets.planning.input_partitions import FeedAsset, InputWindow
+from falcon_assets.planning.input_partitions import FeedAsset, InputWindow, MemberAsset
 from falcon_assets.planning.input_windows import widest
+from falcon_assets.planning.rollups import members_of
 from falcon_assets.planning.timeline import Timeline
 from falcon_assets.planning.window_offsets import window_offsets
 from falcon_assets.planning.workload_partitions import WorkloadPartitions
 
 _ADAPTER = TypeAdapter(InputWindow)
+_MEMBERS = TypeAdapter(MemberAsset)
 
 
 @known_to_daemon_and_ui
@@ -49,6 +53,38 @@ class InputWindowMapping(KeyMapping):
 
     def downstream_keys(self, keys: Iterable[str]) -> Iterable[str]:
         return _related(self.window.downstream.timeline, keys, self.window.readers_of)
+
+
+@known_to_daemon_and_ui
+class RollupMapping(KeyMapping):
+    """A :class:`MemberAsset`: the partitions of a member's asset that make a partition of a roll-up."""
+
+    @property
+    def member(self) -> MemberAsset:
+        return _member(self.text)
+
+    @property
+    def description(self) -> str:
+        return "Feed instances in the period of the partition."
+
+    def upstream_keys(self, keys: Iterable[str]) -> Iterable[str]:
+        return _related(self.member.asset.partitions, keys, self.member.made_of)
+
+    def downstream_keys(self, keys: Iterable[str]) -> Iterable[str]:
+        return _related(self.member.membership.rollup, keys, self.member.rollups)
+
+
+def rollup_deps(feed: Feed, cluster: str, partitions: AssetPartitions) -> Iterator[dg.AssetDep]:
+    """Yields the members of a roll-up as dependencies of its asset on that cluster."""
+    for one in members_of(feed, cluster):
+        asset = MemberAsset(one.membership, partitions.of_feed(one.feed, cluster))
+        mapping = RollupMapping.of_text(_MEMBERS.dump_json(asset).decode())
+        yield dg.AssetDep(names.asset_key(cluster, one.feed.name), partition_mapping=mapping)
+
+
+@lru_cache(maxsize=1024)
+def _member(text: str) -> MemberAsset:
+    return _MEMBERS.validate_json(text)
 
 
 @lru_cache(maxsize=1024)

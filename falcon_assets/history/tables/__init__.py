@@ -42,6 +42,7 @@ from falcon_assets.history.tables.scheduling import (
     PASSES,
     PROGRESS,
     RERUNS,
+    ROLLUP_PROGRESS,
 )
 from falcon_assets.history.tables.sla import SLA_BREACHES, SLA_EVALUATIONS, SLA_PROGRESS, SLA_TOTALS
 from falcon_assets.history.tables.versions import (
@@ -87,6 +88,7 @@ __all__ = [
     "QUALITY_VERDICTS",
     "REPORTED_PARTS",
     "RERUNS",
+    "ROLLUP_PROGRESS",
     "SCHEMA",
     "SLA_BREACHES",
     "SLA_EVALUATIONS",

@@ -99,6 +99,16 @@ PROGRESS = Table(
 )
 """Positions of the coordinators. They decide only how much is checked again."""
 
+ROLLUP_PROGRESS = Table(
+    "rollup_progress",
+    METADATA,
+    Column("cluster", Text, primary_key=True),
+    Column("feed", Text, primary_key=True),
+    Column("declared", Text, nullable=False, comment="the roll-up and its members: another one starts anew"),
+    Column("event_id", BigInteger, nullable=False, comment="the latest event of its members that was seen"),
+)
+"""Positions of the passes over roll-ups. They decide only how much is checked again."""
+
 LOOKS = Table(
     "looks",
     METADATA,

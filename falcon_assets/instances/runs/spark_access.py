@@ -51,5 +51,4 @@ class SparkAccess:
 
     @cached_property
     def _object_stores(self) -> list[ClusterStore]:
-        found = (kind_of(store).object_store for store in self.stores)
-        return [store for store in found if store is not None]
+        return [found for store in self.stores for found in kind_of(store).object_stores]

@@ -57,6 +57,11 @@ class StorageKind(ABC):
         """The object store with its files, for which Spark needs a connector or copies; None: it needs neither."""
         return self.store if Ability.WITHOUT_CONNECTOR in self.cannot else None
 
+    @property
+    def object_stores(self) -> list[ClusterStore]:
+        """Those that its instances are read from."""
+        return [self.object_store] if self.object_store else []
+
     def require_there(self) -> None:  # noqa: B027 - a store may answer nothing while it is away
         """Raises UnreachableError if the store, which is known to have had instances, is not there."""
 

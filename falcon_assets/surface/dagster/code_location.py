@@ -11,6 +11,7 @@ from falcon_assets.features.compaction.assets import CompactionAssets
 from falcon_assets.features.replication.assets import ReplicationAssets
 from falcon_assets.features.replication.run import Copying
 from falcon_assets.history.mapping import asset_keys as names
+from falcon_assets.history.mapping.partition_mappings import rollup_deps
 from falcon_assets.history.mapping.partitions import AssetPartitions
 from falcon_assets.history.platform.setup_fingerprint import SETUP, setup_fingerprint
 from falcon_assets.hooks import hooks
@@ -47,7 +48,7 @@ def definitions_of(
     copied = ReplicationAssets(store, settings, partitions, recording, options.op, copying)
     compacted = CompactionAssets(store, settings, partitions, recording, options.op)
     all_assets: list[dg.AssetsDefinition | dg.AssetSpec] = [
-        *_external_feeds(store),
+        *_external_feeds(store, partitions),
         *map(computed.build, store.process_workloads),
         *map(copied.build, filter(None, store.replications.values())),
         *map(compacted.build, store.compactions),
@@ -65,12 +66,16 @@ def definitions_of(
     return dg.Definitions.merge(own, *hooks().definitions(store=store, settings=settings))
 
 
-def _external_feeds(store: EntityStore) -> Iterator[dg.AssetSpec]:
+def _external_feeds(store: EntityStore, partitions: AssetPartitions) -> Iterator[dg.AssetSpec]:
     for feed in store.feeds.values():
         for cluster, _ in store.feed_clusters(feed):
             if not (store.producers(feed.name, cluster.name) or store.replications_to(feed.name, cluster.name)):
+                line = feed_timeline(feed, cluster.name)
+                if feed.rollup:
+                    yield feed_spec(feed, cluster, line, deps=[*rollup_deps(feed, cluster.name, partitions)])
+                    continue
                 collector = {"falcon/collector": op_name(cluster.name, "collector")}
-                yield feed_spec(feed, cluster, feed_timeline(feed, cluster.name), metadata=collector)
+                yield feed_spec(feed, cluster, line, metadata=collector)
 
 
 def _job(workload: Workload) -> dg.UnresolvedAssetJobDefinition:

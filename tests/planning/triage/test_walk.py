@@ -115,6 +115,9 @@ class World:
     def not_started(self, work: Work) -> tuple[Reason, tuple[Obstacle, ...]]:
         return LaunchPending(), ()
 
+    def withheld(self, keys: Collection[Data]) -> Mapping[Data, Reason]:
+        return {}
+
     def landings(self, keys: Collection[Data]) -> Mapping[Data, Landing]:
         return {key: Landing("/there") for key in keys}
 
