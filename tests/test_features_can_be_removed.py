@@ -19,6 +19,7 @@ ROOT = Path(__file__).parent.parent
 SETS = {
     "sla": ("sla",),
     "notification": ("notification",),
+    "messaging": ("messaging",),
     "lineage": ("lineage", "openlineage", "replay"),  # the others are about it
 }
 CORE = ["tests/planning", "tests/ledger", "tests/orchestration/coordination"]

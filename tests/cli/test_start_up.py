@@ -17,7 +17,13 @@ from tests.operations.entities import RETAINED
 
 CHECKING = {"yaml", "falcon_assets.catalog.checks"}
 """What needs only who reads definitions that are not kept."""
-READING = ("validate", "entity show reader", "notification list", "lineage show raw 2013-01-01T00:00Z")
+READING = (
+    "validate",
+    "entity show reader",
+    "notification list",
+    "events tail --cluster primary",
+    "lineage show raw 2013-01-01T00:00Z",
+)
 """Who reads definitions in any case: those of the tree, or recorded ones."""
 LOOKING = ("explain reader 2013-01-01T02:00Z", "instance params reader 2013-01-01T02:00Z")
 """Who asks stores what is there."""
@@ -63,6 +69,7 @@ def environ(settings: Settings, write_entities: Callable[[dict[str, str]], Path]
         "instance search read",
         "metrics",
         "notification list",
+        "events tail --cluster primary",
         "lineage show raw 2013-01-01T00:00Z",
     ],
 )

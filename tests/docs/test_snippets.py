@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import tomllib
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,6 +15,9 @@ import pytest
 
 from falcon_assets.catalog.yaml_files.yaml_nodes import compose_documents
 from falcon_assets.catalog.yaml_files.yaml_values import PlainValues
+from falcon_assets.features.messaging.cloud_events import cloud_event
+from falcon_assets.history.events.instance_event import InstanceEvent, Notice
+from falcon_assets.model.event_kind import EventKind
 from falcon_assets.surface.cli.declared import command
 from falcon_assets.surface.cli.main import falcon
 from tests.builders import make_cluster, make_feed, make_process
@@ -50,6 +54,17 @@ def test_toml_can_be_read_and_images_have_known_instructions() -> None:
             assert tomllib.loads(block.text)
         if block.language == "dockerfile":
             assert {line.split()[0] for line in block.text.splitlines()} <= INSTRUCTIONS
+
+
+def test_the_event_on_the_page_is_what_is_published() -> None:
+    (block,) = (block for block in BLOCKS if block.language == "json")
+    at, instance = (datetime(2013, 1, 3, 6, *rest, tzinfo=UTC) for rest in ((12, 30), ()))
+    source = "LANDED feed raw-flights primary 2013-01-03T06:00Z 4711"
+    size = {"records": 1204, "bytes": 90112, "files": 4}
+    run = {"id": None, "version": "3f9a12c0", "previous_version": "77c0de11", "process": None, **size}
+    landed = InstanceEvent(EventKind.LANDED, "feed", "raw-flights", "primary", instance, at, source, run=run)
+    published = cloud_event(Notice("messaging of primary", "feed", "raw-flights", landed))
+    assert list(json.loads(block.text).items()) == list(published.attributes.items())
 
 
 def test_the_operation_on_the_page_is_the_one_that_is_there() -> None:

@@ -28,8 +28,8 @@ def tail(asked: TailEvents, as_json: bool, follow: bool) -> None:
     with open_installation() as installation:
         found = asked.run(installation)
         _print(found, as_json=as_json)
-        if not found.items and not follow:
-            click.echo("no event fits", err=True)
+        if not (found.items or follow or as_json):
+            click.echo("no event fits")
         while follow:
             time.sleep(_SECONDS)  # nobody tells us
             found = asked.model_copy(update={"after": found.last, "limit": _AT_ONCE}).run(installation)
