@@ -20,6 +20,7 @@ SETS = {
     "sla": ("sla",),
     "notification": ("notification",),
     "messaging": ("messaging",),
+    "quality": ("quality",),
     "lineage": ("lineage", "openlineage", "replay"),  # the others are about it
 }
 CORE = ["tests/planning", "tests/ledger", "tests/orchestration/coordination"]

@@ -124,7 +124,8 @@ class QualityChecks:
 def _evaluation(
     key: dg.AssetKey, partition: str, one: QualityResult, version: str | None = None
 ) -> dg.AssetCheckEvaluation:
-    figures = {name: value for name, value in one.figures.items() if value is not None}
+    # Distributions are kept for later comparisons; people see their distance.
+    figures = {name: value for name, value in one.figures.items() if isinstance(value, int | float | str)}
     return dg.AssetCheckEvaluation(
         asset_key=key,
         check_name=one.name,

@@ -23,11 +23,13 @@ from pyspark.sql.types import StructType
 
 from falcon_assets.compute.spark.jvm import in_utc
 from falcon_assets.compute.spark.sessions import isolated
-from falcon_assets.features.quality.measuring import CheckedInstance, InstanceMeasuring, UnreadableDataError
+from falcon_assets.features.quality.measuring import CheckedInstance, InstanceMeasuring, UnreadableDataError, spark_type
 from falcon_assets.features.quality.profile import QUANTILES, ColumnProfile
 from falcon_assets.features.quality.verdict import InstanceVerdict, Measured, QualityResult, judged, verdict_of
 from falcon_assets.model.quality_check import QualityCheck
 from falcon_assets.model.quality_rules import AnyCheck
+from falcon_assets.model.spark_schema import row_type
+from tests.model.test_spark_schema import RIGHT
 
 NOMINAL = datetime(2013, 1, 3, tzinfo=UTC)
 INSTANCE = CheckedInstance("sales", "primary", NOMINAL)
@@ -354,6 +356,12 @@ def test_a_profile_of_nothing_and_of_what_is_not_finite(spark: SparkSession) -> 
     assert (some["x.y"].max, some["x.y"].mean, some["x.y"].nans) == ("inf", "inf", 1)
     assert some["n"].max == "2013-01-02 23:30:00" and some["day"].min == "1600-01-01"
     assert StructType.fromDDL(DDL).names == [*some]
+
+
+@pytest.mark.parametrize("schema", RIGHT)
+def test_types_are_the_same_from_the_text_of_a_schema_and_from_spark(spark: SparkSession, schema: str) -> None:
+    with isolated(spark) as child:
+        assert row_type(schema) == spark_type(child.createDataFrame([], StructType.fromDDL(schema)).schema)
 
 
 def test_data_that_cannot_be_read_is_no_verdict(spark: SparkSession, tmp_path: Path) -> None:
