@@ -45,31 +45,36 @@ class RollupPass:
 
     def record(self, ledger: Ledger) -> int:
         """Returns the number of versions recorded. After a kill it records the rest, and nothing twice."""
-        return sum(self._record(ledger, feed) for feed in self.store.rollups_on(self.cluster))
+        ledger.catch_up()
+        with ledger.engine.connect() as connection:
+            known = progress(connection, self.cluster)
+        return sum(self._record(ledger, feed, known) for feed in self.store.rollups_on(self.cluster))
 
-    def _record(self, ledger: Ledger, feed: Feed) -> int:
+    def _record(self, ledger: Ledger, feed: Feed, known: Mapping[tuple[str, str], int]) -> int:
         members, declared = members_of(feed, self.cluster), _declared(feed, self.cluster)
         by_name = {one.feed.name: one for one in members}
-        recorded, is_more = 0, True
+        recorded, since, is_more = 0, known.get((feed.name, declared), 0), True
         while is_more:
-            ledger.catch_up()
             with ledger.engine.connect() as connection:
-                since = progress(connection, self.cluster).get((feed.name, declared), 0)
                 changed = changed_since(connection, self.cluster, by_name, since, AT_ONCE)
+                if not changed:
+                    break
                 found = {at for name, instance, _ in changed for at in by_name[name].membership.rollups(instance)}
                 parts = {at: _parts(members, at) for at in sorted(found)}
                 keys = {(one.feed, one.instance) for ones in parts.values() for one in ones}
                 rows = rows_of_instances(connection, self.cluster, keys | {(feed.name, at) for at in parts})
                 own = {at: row.version for at in parts if (row := rows.get((feed.name, at)))}
-                earlier = made_of(connection, self.cluster, feed.name, own)
+                earlier = made_of(connection, self.cluster, feed.name, own) if own else {}
+            before = recorded
             with Batches(record_outside_runs(ledger.instance)) as events:
                 for event in self._events(feed, parts, rows, earlier):
                     events.add(event)
                     recorded += 1
-            if changed:
-                with ledger.engine.begin() as connection:
-                    set_progress(connection, self.cluster, feed.name, declared, changed[-1][2])
-            is_more = len(changed) == AT_ONCE
+            since, is_more = changed[-1][2], len(changed) == AT_ONCE
+            with ledger.engine.begin() as connection:
+                set_progress(connection, self.cluster, feed.name, declared, since)
+            if recorded > before:
+                ledger.catch_up()
         return recorded
 
     def _events(
