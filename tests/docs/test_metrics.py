@@ -71,7 +71,6 @@ def test_the_dashboard_as_a_whole() -> None:
     shown = set(re.findall(r"falcon_\w+", json.dumps(PANELS)))
     assert {one.name for one in METRICS} - shown == {
         "falcon_feed_completeness_ratio",
-        "falcon_waiting_events",
         "falcon_feed_watermark_timestamp_seconds",
         "falcon_up",
         "falcon_build_info",

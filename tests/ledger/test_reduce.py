@@ -670,7 +670,8 @@ def expected_content(rows: Rows, cursor: int | None) -> dict[str, list[tuple[obj
         "progress": [],
         "totals": expected_totals(rows),
         "completeness": [],
-        "reported_parts": [],  # of a feature, from facts of its own
+        "reported_parts": [],
+        "quality_verdicts": [],  # of a feature, from facts of its own
     }
     return {
         name: sorted(

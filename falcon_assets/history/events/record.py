@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -79,6 +80,10 @@ def _time(value: Any) -> Any:
         raise ValueError("not of the calendar") from error
 
 
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+"""A NUL in JSON, not a backslash before ``u0000``."""
+
+
 def _json_object(value: Any) -> Any:
     if not isinstance(value, dict):
         return None
@@ -86,7 +91,7 @@ def _json_object(value: Any) -> Any:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
         return None
-    return value if storable(text) == text and "\\u0000" not in text else None
+    return value if storable(text) == text and not _NUL.search(text) else None
 
 
 Text = Annotated[str, AfterValidator(_require_storable)]
