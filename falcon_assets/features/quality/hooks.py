@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 from falcon_assets.errors import count_of
 from falcon_assets.hooks import hookimpl
@@ -47,6 +48,26 @@ def fold(connection: Connection, facts: Sequence[Logged]) -> Sequence[InstanceEv
 
     fold_verdicts(connection, facts)
     return ()
+
+
+@hookimpl
+def feed_instance_details(
+    connection: Connection, keys: Sequence[tuple[str, str, datetime]]
+) -> Mapping[tuple[str, str, datetime], Mapping[str, Mapping[str, Any]]]:
+    from falcon_assets.features.quality.store import verdicts
+
+    found = verdicts(connection, [(cluster, feed, instance) for feed, cluster, instance in keys])
+    return {
+        (feed, cluster, instance): {
+            "quality": {
+                "text": "accepted" if row.accepted_by else row.verdict.value.lower(),
+                "verdict": row.verdict.value,
+                "accepted_by": row.accepted_by,
+                "failed": [one.name for one in row.checks if not one.passed],
+            }
+        }
+        for (cluster, feed, instance), row in found.items()
+    }
 
 
 @hookimpl

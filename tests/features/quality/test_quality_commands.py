@@ -11,6 +11,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from falcon_assets.errors import FalconError
+from falcon_assets.instances.views.listing import list_instances
+from falcon_assets.instances.views.query import InstanceQuery
+from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.audit import read_audit
 from falcon_assets.operations.installation import Installation
 from falcon_assets.surface.cli.main import falcon
@@ -60,6 +63,12 @@ def test_an_instance_is_shown_checked_and_accepted(installation: Installation) -
     assert checked.exit_code == 1, checked.output
     assert lines(checked.output) == plain(BAD_SHOWN)
     assert lines(call("show", "sales", "2013-01-01T02:00Z").output) == plain(BAD_SHOWN)
+    (listed,) = list_instances(
+        installation, InstanceQuery("sales", "feed", start=parse_instant("2013-01-01T02:00Z"))
+    ).items
+    said = listed.as_data()["feed"]["quality"]
+    assert (said["text"], said["verdict"], said["accepted_by"]) == ("invalid", "INVALID", None)
+    assert said["failed"]
     assert call("check", "sales", "2013-01-01T01:00Z").exit_code == 0
     assert call("accept", "sales", "2013-01-01T02:00Z").exit_code == 2  # without a reason
     tried = call("accept", "sales", "2013-01-01T02:00Z", "--reason", "a holiday", "--dry-run")
