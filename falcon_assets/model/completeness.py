@@ -52,6 +52,11 @@ class Expected(Declaration):
     kafka: KafkaCount | None = None
     """The offsets of a topic."""
 
+    @property
+    def source(self) -> str:
+        """Names what is asked: feeds that have it in common wait for it together."""
+        return self.feed or (self.sql.url.env if self.sql else self.kafka.brokers if self.kafka else "")
+
     @model_validator(mode="after")
     def _one(self) -> Expected:
         if sum(one is not None for one in (self.feed, self.sql, self.kafka)) != 1:

@@ -50,12 +50,12 @@ def count_records(kind: StorageKind, feed: Feed, path: str) -> int | None:
             try:
                 with _opened(store.fs, found.path(name), _CODECS.get(end)) as file:
                     records += _COUNTS[feed.format](file, _options(feed))
-            except (pa.ArrowInvalid, csv.Error):
+            except (pa.ArrowException, csv.Error):
                 return None
             except OSError as error:
-                if end not in _CODECS or error.errno is not None:
+                if error.errno is not None:
                     raise
-                return None  # it cannot be decompressed, which pyarrow says without a number
+                return None  # it is damaged, which pyarrow says without a number
     return records
 
 

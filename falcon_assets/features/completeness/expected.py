@@ -103,7 +103,7 @@ def _rows(kind: Any, feed: Feed, path: str) -> Iterator[tuple[datetime, int]]:
             table = ds.dataset(files, format=form, filesystem=PyFileSystem(FSSpecHandler(kind.store.fs))).to_table(
                 columns=[*_COLUMNS]
             )
-        except (pa.ArrowInvalid, pa.ArrowKeyError, ValueError) as error:
+        except (pa.ArrowException, ValueError) as error:
             said = str(error).splitlines()[0]
             raise StorageError(f"feed {feed.name!r}: {path} has no counts, columns slot and count: {said}") from error
     for at, number in zip(*(table.column(name).to_pylist() for name in _COLUMNS), strict=True):

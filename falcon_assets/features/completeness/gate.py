@@ -39,6 +39,8 @@ class CompletenessGate:
     now: datetime
     problems: dict[str, str] = field(default_factory=dict)
     _seen: dict[FeedKey, KnownShare] = field(default_factory=dict)
+    _silent: set[str] = field(default_factory=set)
+    """Sources that did not answer in this pass."""
     _withheld: set[FeedKey] = field(default_factory=set)
 
     def admits(self, kind: StorageKind, feed: Feed, instance: datetime, path: str) -> bool:
@@ -106,13 +108,15 @@ class CompletenessGate:
         """Asks for the number sent once the slot is over, and reports it: it is in the log, as what others report."""
         line = feed_timeline(feed, self.cluster.name)
         slot = Slot(key[2], line.instance(line.index_at_or_before(key[2]) + 1))
-        if self.now < slot.end:
+        source = expected.source
+        if self.now < slot.end or source in self._silent:
             return share
         try:
             with self.ledger.engine.connect() as connection:
                 found = self.counts.of(expected, slot, connection)
         except FalconError as error:
             self.problems[feed.name] = str(error)
+            self._silent.add(source)  # the others would wait as long
             return share
         if found is None:
             return share
@@ -137,4 +141,5 @@ class CompletenessGate:
         signature = kind.listing(path, feed.availability_flag).signature
         if share.counted == signature:
             return share
-        return replace(share, records=count_records(kind, feed, path), changed_at=self.now, counted=signature)
+        records = count_records(kind, feed, path)  # what could not be counted is tried again
+        return replace(share, records=records, changed_at=self.now, counted=None if records is None else signature)

@@ -14,6 +14,7 @@ from falcon_assets.features.completeness.records import ReportedPart
 from falcon_assets.features.completeness.reporting import record_parts
 from falcon_assets.features.completeness.store import KnownShare, known_shares
 from falcon_assets.features.completeness.watermark import Watermark, watermarks
+from falcon_assets.history.events.record import LARGEST
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import Instant
 from falcon_assets.operations.acting import acting, require_change, require_read
@@ -49,8 +50,8 @@ class ReportParts(Operation):
     cluster: str | None = Field(None, description="Cluster: needed if the feed lands on several.")
     source: str = Field("", description="Name of the program or machine that sends; omit it if there is only one.")
     part: str = Field("", description="Name of the part; without it, the numbers are those of the source as a whole.")
-    records: int | None = Field(None, ge=0, description="Number of records that came.")
-    expected: int | None = Field(None, ge=0, description="Number of records that were sent.")
+    records: int | None = Field(None, ge=0, le=LARGEST, description="Number of records that came.")
+    expected: int | None = Field(None, ge=0, le=LARGEST, description="Number of records that were sent.")
     minimum: Annotated[str | None, Given(flags=("--min",))] = Field(None, description="Least value in the part.")
     maximum: Annotated[str | None, Given(flags=("--max",))] = Field(None, description="Greatest value in the part.")
     offsets: Annotated[str | None, Given(metavar="FROM..TO")] = Field(None, description="Offsets of the part.")

@@ -14,6 +14,7 @@ from falcon_assets.features.completeness.records import CompletenessRecorded, Pa
 from falcon_assets.features.completeness.rules import PartCounts, PartKey, Share, missing_parts, named_parts
 from falcon_assets.history.database import among, parts, rows_of
 from falcon_assets.history.events.event_log import Logged
+from falcon_assets.history.events.record import LARGEST
 from falcon_assets.history.mapping.partitions import instant_of_key
 from falcon_assets.history.tables.completeness import COMPLETENESS, REPORTED_PARTS
 from falcon_assets.history.tables.ledger_rows import FeedKey
@@ -79,7 +80,7 @@ def _store_parts(connection: Connection, reported: Mapping[tuple[FeedKey, PartKe
 
 
 def _add_up(connection: Connection, keys: Collection[FeedKey]) -> None:
-    """Adds up the parts of instances, by the rule of :func:`.share_of`; a count of files stays where none came."""
+    """Adds up the parts of instances, of a source its total if it has one; a count of files stays where none came."""
     for some in parts(keys):
         found = _sums(among(tuple(REPORTED_PARTS.c[name] for name in _KEY), some)).subquery("sums")
         values = [*found.c, literal_column("false").label("taken"), literal_column("NULL::text").label("counted")]
@@ -111,7 +112,9 @@ def _sums(wanted: ColumnElement[bool]) -> Select[Any]:
     )
     own = by_source.c
     of_instance = [own[name] for name in _KEY]
-    sums = (func.sum(own.expected), func.sum(own.records), func.max(own.changed_at))
+    # What anybody reports must not stop the fold: a sum that no column holds is the largest that one does.
+    added = (func.sum(one) for one in (own.expected, own.records))
+    sums = (*(case((one > LARGEST, LARGEST), else_=one) for one in added), func.max(own.changed_at))
     return select(*of_instance, *sums).group_by(*of_instance)
 
 

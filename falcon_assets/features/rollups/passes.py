@@ -48,7 +48,8 @@ class RollupPass:
         ledger.catch_up()
         with ledger.engine.connect() as connection:
             known = progress(connection, self.cluster)
-        return sum(self._record(ledger, feed, known) for feed in self.store.rollups_on(self.cluster))
+        shown = (one for one in self.store.rollups_on(self.cluster) if self.store.includes(self.cluster, one.name))
+        return sum(self._record(ledger, feed, known) for feed in shown)
 
     def _record(self, ledger: Ledger, feed: Feed, known: Mapping[tuple[str, str], int]) -> int:
         members, declared = members_of(feed, self.cluster), _declared(feed, self.cluster)

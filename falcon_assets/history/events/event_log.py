@@ -94,10 +94,14 @@ def asset_facts(event_id: int, event: AssetEvent, seen: datetime) -> tuple[Fact,
     said[str(COLUMNS.alias)] = columns_in(event.metadata)
     is_materialized = isinstance(event, dg.AssetMaterialization)
     # Others may write about these assets, and whatever they like: what is not ours must not stop the fold.
+    facts: tuple[Fact, ...] = ()
     with suppress(ValueError):
-        kinds = (*(_MATERIALIZED if is_materialized else _OBSERVED), *records_of_features())
-        if ours := tuple(kind.read(said) for kind in kinds if kind.key in said):
-            return ours
-    with suppress(ValueError):
-        return (PartitionPushed.read(said),) if is_materialized else ()
-    return ()
+        kinds = _MATERIALIZED if is_materialized else _OBSERVED
+        facts = tuple(kind.read(said) for kind in kinds if kind.key in said)
+    if is_materialized and not facts:
+        with suppress(ValueError):
+            facts = (PartitionPushed.read(said),)
+    for kind in records_of_features():
+        with suppress(ValueError):
+            facts = (*facts, *([kind.read(said)] if kind.key in said else ()))
+    return facts

@@ -53,7 +53,7 @@ _INTERNAL = frozenset(
     {"signature", "looked_before", "pushed_event", "reason_data", "state_before", "rows_from", "column_transformations"}
 )
 
-_LARGEST = 2**63 - 1
+LARGEST = 2**63 - 1
 _LARGEST_NUMBER = 2**31 - 1
 
 
@@ -106,7 +106,7 @@ Time = Annotated[
 ]
 Size = Annotated[
     int | None,
-    BeforeValidator(lambda value: value if type(value) is int and 0 <= value <= _LARGEST else None),
+    BeforeValidator(lambda value: value if type(value) is int and 0 <= value <= LARGEST else None),
 ]
 """A count; None: not counted, or no valid number."""
 VersionNumber = Annotated[

@@ -175,6 +175,28 @@ def test_anybody_reports_through_dagster(open_at: OpenAt, write_entities: WriteE
         assert share(installation)["text"] == "100 %"
 
 
+def test_what_anybody_reports_stops_nothing(open_at: OpenAt, write_entities: WriteEntities) -> None:
+    """Sums that no column holds, a push that reports its parts, and a damaged file beside whole ones."""
+    write_entities(entities("reported"))
+    with open_at("2013-01-01T02:30Z") as installation:
+        home, key = installation.settings.home, dg.AssetKey(["primary", FEED])
+        huge = {"parts": [{"part": str(part), "records": 2**63 - 1, "expected": 2**63 - 1} for part in range(3)]}
+        installation.ledger.instance.report_runless_asset_event(dg.AssetObservation(key, None, huge, HOUR))
+        for hour in range(3):
+            report(installation, ReportedPart(part="1" if hour == 2 else "", expected=5), hour=hour)
+            write(home, hour, 5)
+        (home / f"data/{FEED}/2013-01-01-01/part-0.parquet").write_bytes(b"PAR1" + bytes(40) + b"PAR1")
+        pushed = {"parts": [{"part": "1", "records": 5}]}
+        push = dg.AssetMaterialization(key, None, pushed, "2013-01-01T02:00Z")
+        installation.ledger.instance.report_runless_asset_event(push)
+        found = collect(installation)
+        assert not found.problems
+        assert "has none of the 5 records" in why(installation, 1)
+        assert (listed(installation, 0).state.value, listed(installation, 2).state.value) == ("AVAILABLE", "AVAILABLE")
+        last = next(one for one in materializations(installation) if "pushed" in one.metadata)
+        assert last.partition == "2013-01-01T02:00Z"
+
+
 def test_files_are_counted_where_nobody_reports(open_at: OpenAt, write_entities: WriteEntities) -> None:
     write_entities(entities("reported"))
     with open_at("2013-01-01T00:30Z") as installation:
