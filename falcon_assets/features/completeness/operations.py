@@ -14,7 +14,7 @@ from falcon_assets.features.completeness.records import ReportedPart
 from falcon_assets.features.completeness.reporting import record_parts
 from falcon_assets.features.completeness.store import KnownShare, known_shares
 from falcon_assets.features.completeness.watermark import Watermark, watermarks
-from falcon_assets.history.events.record import LARGEST
+from falcon_assets.history.events.record import LARGEST, storable
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import Instant
 from falcon_assets.operations.acting import acting, require_change, require_read
@@ -85,6 +85,9 @@ def report_parts(
     rule = declared.completeness
     if rule is None:
         raise QueryError(f"feed {feed!r} declares no completeness, so nobody would read the report")
+    texts = [text for one in parts for text in vars(one).values() if isinstance(text, str)]
+    if unfit := next((text for text in texts if storable(text) != text), None):
+        raise QueryError(f"{unfit.encode(errors='backslashreplace').decode()!r} is no text that PostgreSQL can store")
     there = _landing_cluster(installation, declared, cluster)
     feed_timeline(declared, there).require(instance, f"feed {feed!r} on cluster {there!r}")
     ledger = installation.ledger

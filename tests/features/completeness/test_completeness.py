@@ -317,7 +317,9 @@ def test_commands_say_how_complete_a_feed_is(
         assert found.exit_code == code, found.output
         return " ".join(found.output.split())
 
+    unfit = ("feed", "report", FEED, HOUR, "--records", "1", "--part", "\udcff")
     wrong = (
+        (unfit, 1, "is no text that PostgreSQL can store"),
         (("feed", "report", FEED, HOUR), 2, "say how many records came (--records), or were sent (--expected)"),
         (("feed", "report", FEED, HOUR, "--records", "-1"), 2, "'--records'"),
         (("feed", "report", "nothing", HOUR, "--records", "1"), 1, "nothing"),
