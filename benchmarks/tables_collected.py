@@ -22,7 +22,7 @@ from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.settings import load_settings
 from falcon_assets.storage.feed_store import store_of
 from falcon_assets.storage.kinds.kind_of import kind_of
-from falcon_assets.storage.tables.hive import HiveCatalog
+from falcon_assets.storage.tables.hive_partitions import HiveCatalog
 
 LOOKS = 3
 START = parse_instant("2013-01-01T00:00Z")

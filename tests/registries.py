@@ -17,10 +17,10 @@ from pyiceberg.catalog import Catalog
 
 from examples.tables import metastore
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.model.registry import is_rest
+from falcon_assets.model.table_catalog_url import is_rest
 from falcon_assets.storage.tables.catalog import Partition, TableCatalog, Values
 from falcon_assets.storage.tables.column_types import spark_type
-from falcon_assets.storage.tables.hive import HiveCatalog
+from falcon_assets.storage.tables.hive_partitions import HiveCatalog
 from falcon_assets.storage.tables.table_store import TableStore
 from tests import iceberg_rest
 from tests.builders import make_cluster

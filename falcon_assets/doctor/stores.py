@@ -18,8 +18,8 @@ from falcon_assets.doctor.side_by_side import side_by_side
 from falcon_assets.errors import ExpressionError, FalconError, StorageError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
-from falcon_assets.model.registry import shown_registry
 from falcon_assets.model.store_url import is_hdfs, is_mounted
+from falcon_assets.model.table_catalog_url import shown_registry
 from falcon_assets.model.table_uri import TableUri
 from falcon_assets.operations.data_roots import known_roots
 from falcon_assets.planning.instance_paths import InstancePaths

@@ -27,7 +27,7 @@ from falcon_assets.history.events.process_instances import CameTooLate, Instance
 from falcon_assets.history.folding.fold import fold, rebuild
 from falcon_assets.history.folding.reduce import Rows
 from falcon_assets.history.tables import METADATA
-from falcon_assets.history.tables.ledger_rows import Consumed, FeedInstanceRow, First
+from falcon_assets.history.tables.row_values import Consumed, FeedInstanceRow, First
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, LateChange
 from tests.hours import hour
 from tests.ledger.histories import chunks_of, content, empty, history_of

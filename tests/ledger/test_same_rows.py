@@ -11,7 +11,7 @@ import pytest
 from falcon_assets.history.events.event_log import Fact, Logged
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted, RowsKept
 from falcon_assets.history.folding.reduce import Rows
-from falcon_assets.history.tables.ledger_rows import FeedInstanceRow
+from falcon_assets.history.tables.row_values import FeedInstanceRow
 from tests.hours import hour
 
 WHERE = ("primary", "f", hour(0))

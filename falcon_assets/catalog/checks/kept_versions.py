@@ -13,7 +13,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.expression_functions import Kind
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Input, Output, Process
-from falcon_assets.model.registry import ICEBERG
+from falcon_assets.model.table_catalog_url import ICEBERG
 from falcon_assets.model.table_uri import TableUri
 from falcon_assets.planning.expressions import expression_bounds
 

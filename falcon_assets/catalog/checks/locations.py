@@ -16,9 +16,9 @@ from falcon_assets.model.expression import Call
 from falcon_assets.model.feed import Feed, FeedCluster, Locations
 from falcon_assets.model.path_template import legal_path
 from falcon_assets.model.process import Process
-from falcon_assets.model.registry import is_hive, is_rest, registry_problem
 from falcon_assets.model.secret_values import SECRET_KEY
 from falcon_assets.model.spark_schema import schema_mistake
+from falcon_assets.model.table_catalog_url import is_hive, is_rest, registry_problem
 from falcon_assets.model.table_uri import TableUri
 from falcon_assets.model.template import Variable, parse_template, value_of
 

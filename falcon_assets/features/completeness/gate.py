@@ -21,7 +21,7 @@ from falcon_assets.features.completeness.store import (
 )
 from falcon_assets.history.events.record import Record
 from falcon_assets.history.platform.open_ledger import Ledger
-from falcon_assets.history.tables.ledger_rows import FeedKey
+from falcon_assets.history.tables.row_values import FeedKey
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.completeness import Completeness, Expected
 from falcon_assets.model.feed import Feed

@@ -17,7 +17,7 @@ from falcon_assets.history.events.event_log import Logged
 from falcon_assets.history.events.record import LARGEST
 from falcon_assets.history.mapping.partitions import instant_of_key
 from falcon_assets.history.tables.completeness import COMPLETENESS, REPORTED_PARTS
-from falcon_assets.history.tables.ledger_rows import FeedKey
+from falcon_assets.history.tables.row_values import FeedKey
 from falcon_assets.model.completeness import Completeness
 from falcon_assets.planning.reasons import RecordsMissing
 

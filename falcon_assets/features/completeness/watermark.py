@@ -10,7 +10,7 @@ from sqlalchemy import ARRAY, Connection, and_, exists, func, literal, select
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.features.completeness.store import KnownShare, known_shares, why_incomplete
 from falcon_assets.history.tables import FEED_INSTANCES
-from falcon_assets.history.tables.metadata import INSTANT
+from falcon_assets.history.tables.ledger_schema import INSTANT
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import Instant
 from falcon_assets.model.wall_clock import MICROSECOND

@@ -22,7 +22,7 @@ from falcon_assets.history.events.process_instances import CameTooLate
 from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping.partitions import key_of
 from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
-from falcon_assets.history.tables.ledger_rows import ProcessKey
+from falcon_assets.history.tables.row_values import ProcessKey
 from falcon_assets.hooks import hooks
 from falcon_assets.instances.coordination.coordinator import pipelines
 from falcon_assets.instances.store import changed_inputs, reruns

@@ -20,7 +20,7 @@ from falcon_assets.features.metrics.declared import Metric
 from falcon_assets.history.dagster_internals.tables import last_ticks, newest_event
 from falcon_assets.history.folding.totals import FEEDS, PROCESSES, Total, breaches, open_breaches, totals
 from falcon_assets.history.overview import folded_up_to
-from falcon_assets.history.tables.ledger_rows import COPIED_BYTES, EVICTED_BYTES
+from falcon_assets.history.tables.row_values import COPIED_BYTES, EVICTED_BYTES
 from falcon_assets.hooks import hooks
 from falcon_assets.instances.store.newest_instances import newest_available
 from falcon_assets.instances.store.process_rows import PROCESS_ROWS

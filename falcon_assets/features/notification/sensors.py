@@ -19,7 +19,7 @@ from falcon_assets.features.notification.store import Subject
 from falcon_assets.history.database import lock_in_transaction
 from falcon_assets.history.events.instance_event import InstanceEvent, Notice
 from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
-from falcon_assets.history.tables.ledger_rows import ProcessKey
+from falcon_assets.history.tables.row_values import ProcessKey
 from falcon_assets.hooks import EventReceiver, hooks
 from falcon_assets.instances.store import reruns
 from falcon_assets.model.event_kind import OF_FEEDS, EventKind

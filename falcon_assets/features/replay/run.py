@@ -12,11 +12,11 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from falcon_assets.compute.engines.computing.task import WorkflowResult
-from falcon_assets.compute.spark.data.comparison import Comparison, as_in_table, compare
 from falcon_assets.compute.spark.data.dataset import InputData
 from falcon_assets.compute.spark.data.reading import read_input
 from falcon_assets.compute.spark.sessions import apply_settings, isolated
 from falcon_assets.errors import MissingInputsError, StorageError, UnknownInstanceError
+from falcon_assets.features.replay.comparison import Comparison, as_in_table, compare
 from falcon_assets.features.replay.recorded_instance import RecordedInstance
 from falcon_assets.history.events.inputs import Consumption
 from falcon_assets.instances.runs.instance_data import InstanceData, Readings

@@ -18,7 +18,7 @@ from falcon_assets.history.events.inputs import Consumption
 from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping.partitions import key_of
 from falcon_assets.history.platform.open_ledger import Ledger
-from falcon_assets.history.tables.ledger_rows import FeedInstanceRow
+from falcon_assets.history.tables.row_values import FeedInstanceRow
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instance_record import FeedState

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, select
 
 from falcon_assets.history.database import among, parts, upsert
 from falcon_assets.history.tables import DATA_VERSIONS, FEED_INSTANCES, ROLLUP_PROGRESS, VERSION_EDGES
-from falcon_assets.history.tables.ledger_rows import FeedInstanceRow
+from falcon_assets.history.tables.row_values import FeedInstanceRow
 from falcon_assets.instances.store.instance_pages import FEED_ROWS
 from falcon_assets.planning.rollups import MemberInstance
 

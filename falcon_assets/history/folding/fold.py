@@ -25,7 +25,7 @@ from falcon_assets.history.folding.totals import add_totals, changes, states_in
 from falcon_assets.history.folding.version_rows import load_versions, store_versions
 from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, PROJECTION, PUSHED
 from falcon_assets.history.tables.instances import has_other_rows
-from falcon_assets.history.tables.ledger_rows import Consumed, FeedInstanceRow, FeedKey, First, ProcessKey, PushKey
+from falcon_assets.history.tables.row_values import Consumed, FeedInstanceRow, FeedKey, First, ProcessKey, PushKey
 from falcon_assets.hooks import hooks
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, KeyedInstance
 

@@ -24,7 +24,7 @@ from falcon_assets.history.events.process_instances import CameTooLate, Instance
 from falcon_assets.history.folding.instance_changes import OVER, commanded, dropped, over, pending, taken, was_stopped
 from falcon_assets.history.folding.kept_versions import KeptRows, after_publication
 from falcon_assets.history.folding.version_rows import VersionRows
-from falcon_assets.history.tables.ledger_rows import (
+from falcon_assets.history.tables.row_values import (
     COPIED_BYTES,
     EVICTED_BYTES,
     Consumed,

@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import insert
 from falcon_assets.history.database import among, parts, rows_of
 from falcon_assets.history.folding.reduce import Rows
 from falcon_assets.history.tables import SLA_BREACHES, SLA_TOTALS, TOTALS
-from falcon_assets.history.tables.ledger_rows import TotalKey
+from falcon_assets.history.tables.row_values import TotalKey
 
 FEEDS, PROCESSES = "feed", "process"
 

@@ -24,7 +24,7 @@ from falcon_assets.history.tables.instances import (
     PUSHED,
     TOTALS,
 )
-from falcon_assets.history.tables.metadata import METADATA, SCHEMA
+from falcon_assets.history.tables.ledger_schema import METADATA, SCHEMA
 from falcon_assets.history.tables.notifications import (
     NOTIFICATION_EVENTS,
     NOTIFICATION_RECEIVERS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, Table, Text
 
-from falcon_assets.history.tables.metadata import INSTANT, METADATA
+from falcon_assets.history.tables.ledger_schema import INSTANT, METADATA
 
 REPORTED_PARTS = Table(
     "reported_parts",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import JSON, BigInteger, Column, Integer, LargeBinary, Table, Text
 from sqlalchemy.dialects.postgresql import JSONB
 
-from falcon_assets.history.tables.metadata import INSTANT, METADATA
+from falcon_assets.history.tables.ledger_schema import INSTANT, METADATA
 
 DEFINITION_VERSIONS = Table(
     "definition_versions",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Boolean, Column, ColumnElement, Index, Numeric, Table, Text, and_, func, text
 
-from falcon_assets.history.tables.ledger_rows import Consumed, FeedInstanceRow
-from falcon_assets.history.tables.metadata import INSTANT, METADATA, columns_of
+from falcon_assets.history.tables.ledger_schema import INSTANT, METADATA, columns_of
+from falcon_assets.history.tables.row_values import Consumed, FeedInstanceRow
 from falcon_assets.planning.instance_record import InstanceRecord
 
 FEED_INSTANCES = Table(

@@ -6,7 +6,7 @@ from sqlalchemy import BigInteger, Column, Identity, Index, Integer, Table, Text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from falcon_assets.history.events.instance_event import InstanceEvent
-from falcon_assets.history.tables.metadata import INSTANT, METADATA, columns_of
+from falcon_assets.history.tables.ledger_schema import INSTANT, METADATA, columns_of
 
 NOTIFIED = Table(
     "notified",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import JSON, BigInteger, Boolean, Column, Index, Integer, Table, Text, text
 
-from falcon_assets.history.tables.metadata import INSTANT, METADATA
+from falcon_assets.history.tables.ledger_schema import INSTANT, METADATA
 
 ENTITY_STATUS = Table(
     "entity_status",

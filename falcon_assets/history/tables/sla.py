@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Index, Table, Text, text
 
-from falcon_assets.history.tables.metadata import INSTANT, METADATA
+from falcon_assets.history.tables.ledger_schema import INSTANT, METADATA
 
 SLA_BREACHES = Table(
     "sla_breaches",

@@ -6,7 +6,7 @@ from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, Table, Text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from falcon_assets.history.events.data_version import Version
-from falcon_assets.history.tables.metadata import INSTANT, METADATA, columns_of
+from falcon_assets.history.tables.ledger_schema import INSTANT, METADATA, columns_of
 
 _KEY = ("cluster", "feed", "instance", "version")
 DATA_VERSIONS = Table("data_versions", METADATA, *columns_of(Version, *_KEY, number="id", kept_at=None))

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.status import Status, statuses
-from falcon_assets.history.tables.ledger_rows import ProcessKey
+from falcon_assets.history.tables.row_values import ProcessKey
 from falcon_assets.instances.rules.pending_reruns import PendingReruns, pending_reruns
 from falcon_assets.instances.store import changed_inputs, reruns
 from falcon_assets.planning.instance_record import InstanceRecord, RerunRequest

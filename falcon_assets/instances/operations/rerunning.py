@@ -28,7 +28,7 @@ from falcon_assets.instances.operations.selection import (
     require_instances,
     select_instances,
 )
-from falcon_assets.instances.rules.instance_commands import FAILED_STATES, InstanceCommand, runs_again
+from falcon_assets.instances.rules.applicable_states import FAILED_STATES, InstanceCommand, runs_again
 from falcon_assets.instances.store import reruns
 from falcon_assets.instances.store.instance_pages import Key
 from falcon_assets.instances.views.query import InstanceQuery

@@ -14,7 +14,7 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.definition_versions import EntityVersions, versions_for
 from falcon_assets.errors import QueryError, UnknownInstanceError
 from falcon_assets.instances.operations.questions import WhichInstances
-from falcon_assets.instances.rules.instance_commands import InstanceCommand
+from falcon_assets.instances.rules.applicable_states import InstanceCommand
 from falcon_assets.instances.store.instance_pages import Key
 from falcon_assets.instances.store.process_rows import PROCESS_ROWS
 from falcon_assets.instances.views.asked import asked_for

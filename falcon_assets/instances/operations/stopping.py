@@ -22,7 +22,7 @@ from falcon_assets.instances.operations.selection import (
     require_instances,
     select_instances,
 )
-from falcon_assets.instances.rules.instance_commands import AFTER, REASONS, InstanceCommand, stops_or_resumes
+from falcon_assets.instances.rules.applicable_states import AFTER, REASONS, InstanceCommand, stops_or_resumes
 from falcon_assets.instances.store.known_instances import known_instances
 from falcon_assets.operations.audit import audited
 from falcon_assets.operations.installation import Installation

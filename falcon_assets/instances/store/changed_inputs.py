@@ -12,7 +12,7 @@ from falcon_assets.history.database import among, parts, rows_of
 from falcon_assets.history.folding.fold import record_of
 from falcon_assets.history.tables import CONSUMED, DATA_VERSIONS, FEED_INSTANCES, PROCESS_INSTANCES
 from falcon_assets.history.tables.instances import has_other_rows
-from falcon_assets.history.tables.ledger_rows import ProcessKey
+from falcon_assets.history.tables.row_values import ProcessKey
 from falcon_assets.instances.store import reruns
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, LateChange, RerunRequest
 from falcon_assets.planning.late_inputs import Arrival

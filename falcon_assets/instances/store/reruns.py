@@ -32,7 +32,7 @@ from falcon_assets.history.database import among, lock_in_transaction, parts
 from falcon_assets.history.events.inputs import changes_as_json, changes_of_json
 from falcon_assets.history.folding.fold import record_of
 from falcon_assets.history.tables import PROCESS_INSTANCES, RERUNS
-from falcon_assets.history.tables.ledger_rows import ProcessKey
+from falcon_assets.history.tables.row_values import ProcessKey
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, RerunRequest
 
 _CHUNK = 5_000

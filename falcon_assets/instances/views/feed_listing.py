@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import ExpressionError
-from falcon_assets.history.tables.ledger_rows import FeedInstanceRow
+from falcon_assets.history.tables.row_values import FeedInstanceRow
 from falcon_assets.hooks import hooks, merged
 from falcon_assets.instances.store.consumed import versions_read
 from falcon_assets.instances.store.instance_pages import Key

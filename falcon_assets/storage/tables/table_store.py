@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster, RegistryInterface
-from falcon_assets.model.registry import ICEBERG, is_rest, shown_registry
+from falcon_assets.model.table_catalog_url import ICEBERG, is_rest, shown_registry
 from falcon_assets.model.table_uri import TableUri
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.roots import RootGuard
@@ -29,7 +29,7 @@ def open_catalog(
     extra = "hive" if endpoint.startswith("thrift://") else "iceberg"
     try:
         if extra == "hive":
-            from falcon_assets.storage.tables.hive import HiveCatalog  # noqa: PLC0415 - an optional dependency
+            from falcon_assets.storage.tables.hive_partitions import HiveCatalog  # noqa: PLC0415 - an optional dependency
 
             return HiveCatalog(cluster, endpoint)
         from falcon_assets.storage.tables.iceberg import IcebergCatalog  # noqa: PLC0415 - an optional dependency

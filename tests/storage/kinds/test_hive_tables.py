@@ -17,7 +17,7 @@ from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.tables.publication import TablePublication
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.tables.catalog import Partition
-from falcon_assets.storage.tables.hive import HiveCatalog
+from falcon_assets.storage.tables.hive_partitions import HiveCatalog
 from falcon_assets.storage.tables.table_store import TableStore
 from tests.registries import KINDS, Tables, endpoint_of
 

@@ -18,7 +18,7 @@ from falcon_assets.storage.kinds.tables.publication import TablePublication
 from falcon_assets.storage.kinds.tables.table_storage import TableStorage
 from falcon_assets.storage.landing import collect
 from falcon_assets.storage.output_target import OutputTarget
-from falcon_assets.storage.tables.hive import HiveCatalog
+from falcon_assets.storage.tables.hive_partitions import HiveCatalog
 from falcon_assets.storage.tables.table_store import TableStore
 from tests.builders import make_feed
 from tests.registries import KINDS, Tables, endpoint_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from falcon_assets.compute.spark.jvm import spark_environ
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.model.registry import ICEBERG
+from falcon_assets.model.table_catalog_url import ICEBERG
 
 
 def is_connect(endpoint: str) -> bool:

@@ -7,8 +7,8 @@ import sys
 
 import click
 
-from falcon_assets.compute.spark.data.comparison import Comparison
 from falcon_assets.compute.spark.sessions import stop_sessions
+from falcon_assets.features.replay.comparison import Comparison
 from falcon_assets.features.replay.operations import ReplayInstance, ReplayResult
 from falcon_assets.features.replay.run import ReplayedOutput
 from falcon_assets.model.instant import format_instant

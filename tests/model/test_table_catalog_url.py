@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from falcon_assets.model.registry import registry_problem, shown_registry
+from falcon_assets.model.table_catalog_url import registry_problem, shown_registry
 
 LEGAL = (
     "write thrift://host:port (a Hive Metastore), iceberg+postgresql://user@host/database#catalog "
