@@ -28,6 +28,7 @@ from falcon_assets.instances.runs.run_definitions import (
 from falcon_assets.instances.runs.workload_execution import run_workload
 from falcon_assets.instances.spark_resource import resource_key
 from falcon_assets.instances.store.known_instances import recorded_on
+from falcon_assets.instances.store.watermarks import watermarks_on
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
@@ -150,7 +151,8 @@ class ProcessAssets:
         def work(context: dg.AssetExecutionContext, claims: InstanceClaims) -> ProcessWork:
             ledger, run = claims.ledger, context.run
             executor, recorded = getattr(context.resources, spark).executor, recorded_on(ledger.engine, cluster.name)
-            runner = replace(present(), executor=executor, run_id=run.run_id, recorded=recorded)
+            watermark = watermarks_on(lambda: ledger.engine, self.store.feeds, cluster.name, self.settings.now)
+            runner = replace(present(), executor=executor, run_id=run.run_id, recorded=recorded, watermark=watermark)
             versions, number = recorded_versions(ledger, self.recording, process)
             old = OldDefinitions(process.name, cluster.name, self.store, self.settings.home, ledger.engine)
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, TypeAlias
 
 from falcon_assets.errors import ExpressionError
-from falcon_assets.model.expression_functions import FUNCTIONS, WEEKDAYS, Kind
+from falcon_assets.model.expression_functions import FUNCTIONS, WEEKDAYS, Kind, LedgerFunction
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.model.text_value import TextValue
 
@@ -185,9 +185,15 @@ class InstanceExpression(TextValue):
         """Reads the expression.
 
         Raises:
-            ExpressionError: not legal, or its result is a text.
+            ExpressionError: not legal, its result is a text, or it depends on the ledger.
         """
         call = parse_expression(text)
+        for one in call.calls():
+            if isinstance(FUNCTIONS[one.name], LedgerFunction):
+                raise ExpressionError(
+                    f"{text!r}: {one.name}(...) is known only when an instance runs, and which instances it reads and "
+                    "writes is known before: use it in properties"
+                )
         if call.kind is Kind.TEXT:
             raise ExpressionError(f"{text!r} gives a text; a time is expected, for example now(0,0)")
         return cls(text.strip(), call)

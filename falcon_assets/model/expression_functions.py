@@ -270,6 +270,10 @@ class _User(TextFunction):
         return user
 
 
+class LedgerFunction(Function):
+    """A function whose value is state of the ledger: properties of processes can have it, windows and paths cannot."""
+
+
 class _Latest(Function):
     def problem(self, args: Arguments) -> str | None:
         return "latest(n) counts backwards: n must be 0 or negative" if args[0] > 0 else None
@@ -302,5 +306,6 @@ FUNCTIONS: dict[str, Function] = {
     "user": _User(result=Kind.TEXT),
     "latest": _Latest((_N,), Kind.INSTANCES),
     "future": _Future((_N, _N), Kind.INSTANCES),
+    "watermark": LedgerFunction((Kind.TEXT,)),
 }
 """By name. What ``latest`` and ``future`` find depends on what is available: see ``planning.windows.input_windows``."""

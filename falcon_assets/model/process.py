@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal, Union
 
-from pydantic import Field, StrictBool, model_validator
+from pydantic import Field, StrictBool, StringConstraints, model_validator
 
 from falcon_assets.model.base import Declaration, EntityName, NonEmpty
 from falcon_assets.model.expression import InstanceExpression
@@ -46,6 +46,21 @@ class ProcessSla(Declaration):
         return self
 
 
+class MembersRead(Declaration):
+    """Ways to tell apart what a roll-up is made of; at least one of the keys."""
+
+    column: Annotated[str | None, StringConstraints(pattern=r"^[A-Za-z_]\w*$")] = None
+    """The column with the name of the feed that each row lies in: of a roll-up of roll-ups, their members'."""
+    views: StrictBool = False
+    """true: beside the input there is one of each such feed, named ``INPUT__FEED``: a view, a DataFrame, or paths."""
+
+    @model_validator(mode="after")
+    def _one_at_least(self) -> MembersRead:
+        if self.column is None and not self.views:
+            raise ValueError("needs column, or views: true")
+        return self
+
+
 class Input(Declaration):
     """A window of feed instances that an instance reads, both ends included."""
 
@@ -63,6 +78,8 @@ class Input(Declaration):
     """``last_run``: of a snapshot feed; waits for a version newer than the one that the process used last."""
     partition: NonEmpty | None = None
     """Only this sub-partition of each instance, ``*`` for any (``*/US``); may hold ``${...}``."""
+    members: MembersRead | None = None
+    """Of a roll-up: how its rows say which member they are from; omitted: all are read as one."""
 
     @model_validator(mode="after")
     def _ends_fit(self) -> Input:

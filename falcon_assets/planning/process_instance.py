@@ -13,19 +13,23 @@ from falcon_assets.errors import ExpressionError, QueryError, UnknownEntityError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
-from falcon_assets.model.process import Input, Output, Process
+from falcon_assets.model.process import Input, MembersRead, Output, Process
 from falcon_assets.model.secret_values import is_secret
 from falcon_assets.model.spark_settings import is_of_application
 from falcon_assets.planning.expressions import evaluate_time
 from falcon_assets.planning.input_windows import Available, input_instances, latest_instances
 from falcon_assets.planning.instance_paths import InstancePaths
-from falcon_assets.planning.interpolate import interpolate
+from falcon_assets.planning.interpolate import Watermark, interpolate
+from falcon_assets.planning.rollups import leaves_of
 from falcon_assets.planning.timeline import feed_timeline, process_timeline
 
 
 @dataclass(frozen=True)
 class InputPlan:
-    """One input, instances oldest first, available or not; ``short``: the window that lacks available instances."""
+    """One input, instances oldest first, available or not; ``short``: the window that lacks available instances.
+
+    ``members`` tells those in ``member_names`` apart, the feeds with the data of a roll-up.
+    """
 
     name: str
     feed: Feed
@@ -34,6 +38,8 @@ class InputPlan:
     optional: bool
     partition: str | None
     short: str = ""
+    members: MembersRead | None = None
+    member_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,7 @@ def plan_process_instance(
     *,
     user: str,
     available: Callable[[Feed], Available],
+    watermark: Watermark | None = None,
 ) -> ProcessInstance:
     """Plans the instance ``nominal``; ``available`` is called for ``latest`` and ``future`` only.
 
@@ -72,7 +79,7 @@ def plan_process_instance(
         ExpressionError: an expression or a hole has no value here.
     """
     process_timeline(process, cluster.name).require(nominal, f"process {process.name!r} on cluster {cluster.name!r}")
-    planner = _Planner(process, cluster, feeds, nominal, user, available)
+    planner = _Planner(process, cluster, feeds, nominal, user, available, watermark)
     properties = planner.properties()
     return ProcessInstance(
         process=process,
@@ -95,6 +102,7 @@ class _Planner:
     nominal: datetime
     user: str
     available: Callable[[Feed], Available]
+    watermark: Watermark | None
 
     @property
     def subject(self) -> str:
@@ -110,7 +118,7 @@ class _Planner:
             "cluster.colo": self.cluster.colo,
         }
         known = {**self.cluster.variables, **builtins}
-        own = {name: self.fill(value, known) for name, value in self.process.properties.items()}
+        own = {name: self.fill(value, known, self.watermark) for name, value in self.process.properties.items()}
         return {**self.cluster.variables, **own, **builtins}
 
     def input(self, declared: Input, properties: Mapping[str, str]) -> InputPlan:
@@ -127,6 +135,8 @@ class _Planner:
             optional=declared.optional,
             partition=self.fill(declared.partition, properties) if declared.partition else None,
             short=short,
+            members=declared.members,
+            member_names=tuple(one.name for one in leaves_of(feed, self.feeds)) if declared.members else (),
         )
 
     def output(self, declared: Output) -> OutputPlan:
@@ -152,8 +162,8 @@ class _Planner:
                 f"process {self.process.name!r} names feed {name!r}, which is not defined"
             ) from None
 
-    def fill(self, text: str, values: Mapping[str, str]) -> str:
-        return interpolate(text, values, self.nominal, self.process.timezone, self.user)
+    def fill(self, text: str, values: Mapping[str, str], watermark: Watermark | None = None) -> str:
+        return interpolate(text, values, self.nominal, self.process.timezone, self.user, watermark)
 
 
 AskedProperties: TypeAlias = tuple[tuple[str, str], ...]
@@ -227,6 +237,7 @@ def require_usable(process: Process, cluster: Cluster, asked: AskedProperties) -
             raise QueryError(f"property {name}: {variable[1]} is for falcon and Dagster only: name another variable")
         try:
             if entry is not None:
-                interpolate(value, known, entry.validity.start, process.timezone, "")
+                at = entry.validity.start
+                interpolate(value, known, at, process.timezone, "", lambda feed, at=at: at)  # type: ignore[misc]
         except ExpressionError as error:
             raise QueryError(f"property {name}={value}: {error}") from None

@@ -128,15 +128,21 @@ def leaf_instances(feed: Feed, cluster: str, instance: datetime) -> Iterator[tup
 
 def leaves_of(feed: Feed, feeds: Mapping[str, Feed]) -> Iterator[Feed]:
     """Yields the feeds with data that a roll-up is made of in the end, each once; any other feed is its own."""
-    found = dict[str, Feed]()
-    pending = [feed]
+    pending, seen = [feed], set[str]()
     while pending:
         one = pending.pop(0)
+        if one.name in seen:
+            continue
+        seen.add(one.name)
         if one.rollup is None:
-            found.setdefault(one.name, one)
+            yield one
         else:
-            pending[:0] = [feeds[name] for name in one.rollup.of]
-    yield from found.values()
+            pending[:0] = [feeds[name] for name in one.rollup.of if name in feeds]
+
+
+def member_input(name: str, feed: str) -> str:
+    """The name of what an input reads of one of those feeds, where it asks for them."""
+    return f"{name}__{feed}"
 
 
 class RolledUp(Mapping[str, Feed]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
@@ -33,6 +33,9 @@ class LandingGate(Protocol):
 
     def records(self, kind: StorageKind, feed: Feed, instance: datetime, path: str) -> Sequence[Record]:
         """What is recorded beside the version of an instance that is taken, or has changed since."""
+
+    def summary(self, feed: Feed, instances: Collection[datetime]) -> Sequence[Record]:
+        """What is recorded of the feed once these instances have been."""
 
     def finish(self) -> Mapping[str, str]:
         """Called once, at the end of the pass. Feed -> why its instances could not be decided on."""

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from falcon_assets.compute.engines.computing.program_files import logs_of_run
 from falcon_assets.compute.engines.computing.programs import stop_programs
 from falcon_assets.compute.engines.computing.run import run_workflow
+from falcon_assets.compute.spark.data.dataset import Members
 from falcon_assets.errors import WorkflowError
 from tests.processes import CHECKOUT
 from tests.spark.sandbox import NOMINAL, Sandbox, cluster_on
@@ -40,6 +42,7 @@ def test_arguments_reach_the_program_as_they_are(sandbox: Sandbox) -> None:
     args = (
         "${delays}",
         "${raw}",
+        "${raw__sales-us}",
         "--day",
         "${nominalTime}",
         "$(rm -rf /); 'x'",
@@ -47,18 +50,20 @@ def test_arguments_reach_the_program_as_they_are(sandbox: Sandbox) -> None:
         "${cluster.name}",
         "${user()}",
     )
+    members = Members(("sales-eu", "sales-us"), None, True, ("sales-eu", "sales-us"))
     task = sandbox.task(
         sandbox.workflow(engine="spark-submit", path="app.py", args=args),
-        inputs=(sandbox.input("raw", "in/1", "in/2"),),
+        inputs=(replace(sandbox.input("raw", "in/1", "in/2"), members=members),),
         outputs=(sandbox.output("delays", format="json"),),
         properties={"threshold": "15", "cluster.name": "primary"},
         user="etl",
     )
     result = run_workflow(task)
-    assert (result.records, result.application_id) == ({"delays": 7}, "")
+    assert (result.records, result.application_id) == ({"delays": 8}, "")
     folder = sandbox.folder.as_uri()
     assert {row[0] for row in sandbox.rows(file_format="json")} == {
-        f"{folder}/in/1,{folder}/in/2", "--day", "2013-01-01T05:00Z", "$(rm -rf /); 'x'", "15", "primary", "etl",
+        f"{folder}/in/1,{folder}/in/2", f"{folder}/in/2",
+        "--day", "2013-01-01T05:00Z", "$(rm -rf /); 'x'", "15", "primary", "etl",
     }  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 
 from falcon_assets.catalog.declared import Definitions
 from falcon_assets.catalog.workflow_files import file_problem, lib_problem, workflows
@@ -10,18 +11,20 @@ from falcon_assets.catalog.yaml_files.definition_files import shown_path
 from falcon_assets.catalog.yaml_files.documents import KeyPath
 from falcon_assets.errors import ExpressionError, Position, Problem
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.model.process import Process
+from falcon_assets.model.expression import nearest
+from falcon_assets.model.process import Process, ProcessCluster
 from falcon_assets.model.spark_settings import is_of_application
 from falcon_assets.model.template import parse_template
 from falcon_assets.model.workflow import Workflow
-from falcon_assets.planning.interpolate import interpolate
+from falcon_assets.planning.interpolate import Watermark, interpolate
 from falcon_assets.planning.process_instance import BUILT_IN
+from falcon_assets.planning.rollups import leaves_of, member_input
 
 
 def check_variables(definitions: Definitions) -> Iterator[Problem]:
     """Properties, partitions of inputs and arguments with unknown variables or bad expressions."""
     for process in definitions.processes.values():
-        for path, text, names in _texts(process.entity):
+        for path, text, names in _texts(process.entity, definitions):
             try:
                 parse_template(text)
             except ExpressionError as error:
@@ -29,12 +32,22 @@ def check_variables(definitions: Definitions) -> Iterator[Problem]:
                 continue
             for entry in process.entity.clusters:
                 cluster = definitions.clusters.get(entry.name)
-                message = _message(process.entity, cluster.entity, text, names) if cluster is not None else None
+                watermark = _watermark(definitions, entry) if path[0] == "properties" else None
+                message = _message(process.entity, cluster.entity, text, names, watermark) if cluster else None
                 if message is not None:
                     yield process.problem(path, message)
 
 
-def _texts(process: Process) -> Iterator[tuple[KeyPath, str, tuple[str, ...]]]:
+def _inputs(process: Process, definitions: Definitions) -> Iterator[str]:
+    """The names by which a workflow finds its inputs, and the members of those that it tells apart."""
+    for one in process.inputs:
+        yield one.name
+        if one.members and one.members.views and one.feed in definitions.feeds:
+            feeds = {name: feed.entity for name, feed in definitions.feeds.items()}
+            yield from (member_input(one.name, leaf.name) for leaf in leaves_of(feeds[one.feed], feeds))
+
+
+def _texts(process: Process, definitions: Definitions) -> Iterator[tuple[KeyPath, str, tuple[str, ...]]]:
     """Yields key, text and the names that the process adds to those of its cluster."""
     for key, text in process.properties.items():
         yield ("properties", key), text, ()
@@ -42,19 +55,33 @@ def _texts(process: Process) -> Iterator[tuple[KeyPath, str, tuple[str, ...]]]:
     for index, declared in enumerate(process.inputs):
         if declared.partition is not None:
             yield ("inputs", index, "partition"), declared.partition, own
-    feeds = (*(declared.name for declared in process.inputs), *(output.name for output in process.outputs))
+    feeds = (*_inputs(process, definitions), *(output.name for output in process.outputs))
     for path, workflow in workflows(process):
         for steps, text in workflow.templates():
             yield (*path, *steps), text, (*own, *feeds)
 
 
-def _message(process: Process, cluster: Cluster, text: str, names: tuple[str, ...]) -> str | None:
+def _watermark(definitions: Definitions, entry: ProcessCluster) -> Watermark:
+    def of(name: str) -> datetime:
+        feed = definitions.feeds.get(name)
+        if feed is None and not definitions.is_unparsed("feed", name):
+            raise ExpressionError(f"watermark: unknown feed {name!r}{nearest(name, definitions.feeds)}")
+        if feed is not None and feed.entity.on(entry.name) is None:
+            raise ExpressionError(f"watermark: feed {name!r} is not there")
+        return entry.validity.start
+
+    return of
+
+
+def _message(
+    process: Process, cluster: Cluster, text: str, names: tuple[str, ...], watermark: Watermark | None
+) -> str | None:
     entry = process.on(cluster.name)
     if entry is None or "${" not in text:
         return None
     values = dict.fromkeys((*cluster.variables, *names, *BUILT_IN), "")
     try:
-        interpolate(text, values, entry.validity.start, process.timezone, "")
+        interpolate(text, values, entry.validity.start, process.timezone, "", watermark)
     except ExpressionError as error:
         return f"{error} on cluster {cluster.name!r}"
     return None
@@ -64,7 +91,7 @@ def check_programs(definitions: Definitions) -> Iterator[Problem]:
     """Mistakes in SQL and Python; uncertain ones are warnings. Only on request, since it parses every workflow file."""
     reported: set[Problem] = set()
     for process in definitions.processes.values():
-        views = [one.name for one in process.entity.inputs]
+        views = [*_inputs(process.entity, definitions)]
         parameters = _parameters(process.entity, definitions)
         for _, workflow in workflows(process.entity):
             try:

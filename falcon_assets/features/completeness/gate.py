@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from falcon_assets.errors import FalconError
 from falcon_assets.features.completeness.counting import can_count, count_records
 from falcon_assets.features.completeness.expected import ExpectedCounts, Slot
-from falcon_assets.features.completeness.records import CompletenessRecorded, ReportedPart
+from falcon_assets.features.completeness.records import CompletenessRecorded, ReportedPart, WatermarkReached
 from falcon_assets.features.completeness.reporting import record_parts
 from falcon_assets.features.completeness.rules import Admission, PartKey, admission
 from falcon_assets.features.completeness.store import (
@@ -22,6 +22,7 @@ from falcon_assets.features.completeness.store import (
 from falcon_assets.history.events.record import Record
 from falcon_assets.history.platform.open_ledger import Ledger
 from falcon_assets.history.tables.row_values import FeedKey
+from falcon_assets.instances.store.watermarks import watermark
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.completeness import Completeness, Expected
 from falcon_assets.model.feed import Feed
@@ -83,6 +84,14 @@ class CompletenessGate:
                 share.counted,
             )
         ]
+
+    def summary(self, feed: Feed, instances: Collection[datetime]) -> Sequence[Record]:
+        if feed.completeness is None:
+            return ()
+        line = feed_timeline(feed, self.cluster.name)
+        with self.ledger.engine.connect() as connection:
+            reached = watermark(connection, line, self.cluster.name, feed.name, self.now, instances)
+        return [WatermarkReached(reached)]
 
     def finish(self) -> Mapping[str, str]:
         """Stores the shares of what was withheld; returns why it could not be asked how much of a feed was sent."""

@@ -79,3 +79,17 @@ class CompletenessRecorded(Record):
     taken_incomplete: bool = False
     records_counted: bool = False
     signature: Text | None = None
+
+
+@dataclass(frozen=True)
+class WatermarkReached(Record):
+    """How far a feed is complete, beside what has landed: the nominal time before which every instance is there."""
+
+    key = "watermark"
+
+    watermark: Instant
+
+    def metadata(self) -> dict[str, Any]:
+        import dagster as dg  # noqa: PLC0415 - takes a while, and the CLI reads records without it
+
+        return {self.key: dg.MetadataValue.timestamp(self.watermark)}

@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ARRAY, Connection, and_, exists, func, literal, select
+from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.features.completeness.store import KnownShare, known_shares, why_incomplete
-from falcon_assets.history.tables import FEED_INSTANCES
-from falcon_assets.history.tables.ledger_schema import INSTANT
+from falcon_assets.instances.store.watermarks import watermark
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import Instant
-from falcon_assets.model.wall_clock import MICROSECOND
 from falcon_assets.operations.operation import Result
-from falcon_assets.planning.instance_record import FeedState
-from falcon_assets.planning.timeline import Timeline, feed_timeline
+from falcon_assets.planning.timeline import feed_timeline
 
 
 @dataclass(frozen=True)
@@ -53,25 +50,3 @@ def watermarks(connection: Connection, store: EntityStore, feed: Feed, now: date
         )
 
     return [of(*one) for one in found.items()]
-
-
-def watermark(connection: Connection, line: Timeline, cluster: str, feed: str, now: datetime) -> datetime:
-    """Returns the nominal time before which every instance is available, or was until it was evicted.
-
-    It is that of the first instance that is missing; where none is, that of the first one after ``now``.
-    """
-    due = line.indexes(line.start, now)
-    if not due:
-        return line.start
-    first, last = line.instance(due[0]), line.instance(due[-1])
-    if line.frequency.is_absolute:
-        instances = func.generate_series(first, last, literal(line.frequency.length))
-    else:
-        instances = func.unnest(literal(line.between(first, last), ARRAY(INSTANT)))
-    due_at = instances.column_valued("due_at")
-    table = FEED_INSTANCES.c
-    states = [FeedState.AVAILABLE.value, FeedState.EVICTED.value]
-    own = and_(table.cluster == cluster, table.feed == feed, table.instance == due_at, table.state.in_(states))
-    missing = select(func.min(due_at)).where(~exists().where(own))
-    found: datetime | None = connection.execute(missing).scalar()
-    return found or max(line.instance(due[-1] + 1), last + MICROSECOND)

@@ -91,7 +91,9 @@ class Landings:
             found = f"refreshed: it is the data of {f'{len(instances)} instances, {span}' if several else first}"
         else:
             found = f"{len(instances)} instances landed, {span}" if several else f"{first} landed"
-        return observation(names.asset_key(cluster, feed.name), None, landed, description=f"{feed.name}: {found}")
+        more = [record for gate in self.gates for record in gate.summary(feed, instances)]
+        key = names.asset_key(cluster, feed.name)
+        return observation(key, None, landed, *more, description=f"{feed.name}: {found}")
 
 
 def landings_on(

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from falcon_assets.catalog.declared import Declared, Definitions
+from falcon_assets.catalog.workflow_files import workflows
 from falcon_assets.errors import Problem
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed
+from falcon_assets.planning.rollups import leaves_of, member_input
 
 _KEY = "rollup"
 _OF_DATA = (
@@ -23,6 +25,33 @@ _OF_DATA = (
 )
 """Keys about data that a roll-up does not have."""
 _READ_ALIKE = ("format", "options", "partitions")
+
+
+def check_members_read(definitions: Definitions) -> Iterator[Problem]:
+    """Inputs that tell members apart where there are none, or under names that are taken."""
+    feeds = {name: one.entity for name, one in definitions.feeds.items()}
+    for process in definitions.processes.values():
+        own = [*(one.name for one in process.entity.inputs), *(one.name for one in process.entity.outputs)]
+        for index, declared in enumerate(process.entity.inputs):
+            feed, members = feeds.get(declared.feed), declared.members
+            if feed is None or members is None:
+                continue
+            where = ("inputs", index, "members")
+            if feed.rollup is None:
+                said = f"feed {feed.name!r} is no roll-up, so it has no members: remove it"
+                yield process.problem(where, said, at_key=True)
+                continue
+            leaves = list(leaves_of(feed, feeds))
+            names = [member_input(declared.name, one.name) for one in leaves] if members.views else []
+            for taken in (name for name in names if name in own):
+                yield process.problem((*where, "views"), f"the name {taken!r} is taken by another input or output")
+            if members.column and any(members.column in one.partitions for one in leaves):
+                said = f"{members.column!r} is a partition of the feeds that it is made of: name another column"
+                yield process.problem((*where, "column"), said)
+            programs = [one.engine for _, one in workflows(process.entity) if one.spark != "session"]
+            if members.column and programs:
+                said = f"{programs[0]} gets paths and no rows: ask for views, which are paths by member there"
+                yield process.problem((*where, "column"), said)
 
 
 def check_rollups(definitions: Definitions) -> Iterator[Problem]:
@@ -95,8 +124,7 @@ def _circle(definitions: Definitions, name: str, above: Sequence[str] = ()) -> l
 
 def _read_together(definitions: Definitions, feed: Declared[Feed]) -> Iterator[Problem]:
     """All that it is made of is read at once, as the first of them is."""
-    leaves = list(dict.fromkeys(_leaves(definitions, feed.entity)))
-    found = [definitions.feeds[name].entity for name in leaves if name in definitions.feeds]
+    found = list(leaves_of(feed.entity, {name: one.entity for name, one in definitions.feeds.items()}))
     tables = [one for one in found if one.table is not None or any(entry.table for entry in one.clusters)]
     where = (_KEY, "of")
     if tables and len(found) > 1:
@@ -107,12 +135,3 @@ def _read_together(definitions: Definitions, feed: Declared[Feed]) -> Iterator[P
         if unlike:
             said = f"feeds {found[0].name!r} and {one.name!r} are read together, and differ in {', '.join(unlike)}"
             yield feed.problem(where, said, at_key=True)
-
-
-def _leaves(definitions: Definitions, feed: Feed) -> Iterator[str]:
-    for name in feed.rollup.of if feed.rollup else ():
-        member = definitions.feeds.get(name)
-        if member is not None and member.entity.rollup:
-            yield from _leaves(definitions, member.entity)
-        else:
-            yield name

@@ -26,11 +26,12 @@ if TYPE_CHECKING:
 
 @hookimpl
 def definition_problems(definitions: Definitions, programs: bool) -> list[Problem]:
-    if programs or not any(one.entity.rollup for one in definitions.feeds.values()):
+    is_read = any(one.members for process in definitions.processes.values() for one in process.entity.inputs)
+    if programs or not (is_read or any(one.entity.rollup for one in definitions.feeds.values())):
         return []
-    from falcon_assets.features.rollups.definitions import check_rollups
+    from falcon_assets.features.rollups.definitions import check_members_read, check_rollups
 
-    return list(check_rollups(definitions))
+    return [*check_rollups(definitions), *check_members_read(definitions)]
 
 
 @hookimpl

@@ -14,6 +14,7 @@ from falcon_assets.errors import QueryError
 from falcon_assets.features.trial.run import Trial, Tried
 from falcon_assets.instances.runs.instance_run import InstanceRunner
 from falcon_assets.instances.store.known_instances import recorded_on
+from falcon_assets.instances.store.watermarks import watermarks_on
 from falcon_assets.instances.views.details import find_subject
 from falcon_assets.model.instant import Instant
 from falcon_assets.operations.audit import require_readable
@@ -80,6 +81,8 @@ class TryInstance(Operation):
         runner = InstanceRunner.of(declared, where, entities, settings, f"try-{uuid.uuid4().hex}")
         if any(entities.feeds[one.feed].is_taken_by_record for one in declared.inputs):
             runner = replace(runner, recorded=recorded_on(installation.tables_caught_up(), where.name))
+        caught_up, now = installation.tables_caught_up, settings.now
+        runner = replace(runner, watermark=watermarks_on(caught_up, entities.feeds, where.name, now))
         trial = Trial(runner, runner.prepare(self.instance), self.rows)
         try:
             yield trial

@@ -14,7 +14,7 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.compute.engines.computing.run import run_workflow
 from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask
 from falcon_assets.compute.executor import Executor, InProcessExecutor
-from falcon_assets.compute.spark.data.dataset import InputData, OutputData
+from falcon_assets.compute.spark.data.dataset import InputData, Members, OutputData
 from falcon_assets.compute.spark_executor import SparkExecutor
 from falcon_assets.history.events.feed_instances import KeptVersion
 from falcon_assets.history.events.inputs import Consumption
@@ -34,8 +34,9 @@ from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.data_usage import DeclaredData, DeclaredInput, Usage, usage
 from falcon_assets.planning.instance_record import LateChange
+from falcon_assets.planning.interpolate import Watermark
 from falcon_assets.planning.late_inputs import late_workflow
-from falcon_assets.planning.process_instance import OutputPlan, ProcessInstance, plan_process_instance
+from falcon_assets.planning.process_instance import InputPlan, OutputPlan, ProcessInstance, plan_process_instance
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf
@@ -92,7 +93,8 @@ class InstanceRunner:
 
     ``user`` is for processes without an owner. ``clock`` is
     :meth:`falcon_assets.catalog.store.EntityStore.landing_clock`. ``others`` are stores on other clusters, whose data
-    workflows may read undeclared. ``recorded`` asks the ledger for feeds whose instances are taken by their record.
+    workflows may read undeclared. ``recorded`` asks the ledger for feeds whose instances are taken by their record;
+    so does ``watermark``, None: no ledger is asked.
     """
 
     process: Process
@@ -106,6 +108,7 @@ class InstanceRunner:
     clock: Callable[[Feed], Clock | None] = _real_clock
     others: Sequence[StoresOf] = ()
     recorded: Recorded = all_recorded
+    watermark: Watermark | None = None
 
     @classmethod
     def of(
@@ -145,7 +148,13 @@ class InstanceRunner:
         missing.
         """
         plan = plan_process_instance(
-            self.process, self.cluster, self.feeds, nominal, user=self.owner, available=self._inputs.instances
+            self.process,
+            self.cluster,
+            self.feeds,
+            nominal,
+            user=self.owner,
+            available=self._inputs.instances,
+            watermark=self.watermark,
         )
         available = self._inputs.require(plan, self._subject(nominal), evicted)
         return ReadyInstance(plan, available, late)
@@ -223,7 +232,7 @@ class InstanceRunner:
     def _declared(self, plan: ProcessInstance, read: Readings, urls: Mapping[str, str]) -> DeclaredData:
         """Besides declared data, everything in its staging and working locations."""
         stores = (self.store, *(self.store_of(output.feed) for output in plan.outputs))
-        data = [read_as_data(one.name, one.feed, read[one.name], one.partition) for one in plan.inputs]
+        data = [_input_data(one, read[one.name]) for one in plan.inputs]
         return DeclaredData(
             {one.name: DeclaredInput(one.feed.name, one.urls) for one in data},
             urls,
@@ -247,7 +256,7 @@ class InstanceRunner:
                 user=self.owner,
                 workflow=workflow,
                 entity_root=self.entity_root,
-                inputs=tuple(read_as_data(one.name, one.feed, read[one.name], one.partition) for one in plan.inputs),
+                inputs=tuple(_input_data(one, read[one.name]) for one in plan.inputs),
                 outputs=tuple(
                     OutputData(one.name, one.feed, urls[one.name], self._open_keys(one)) for one in plan.outputs
                 ),
@@ -263,6 +272,16 @@ class InstanceRunner:
 
     def _subject(self, nominal: datetime) -> str:
         return f"{self.process.name} on {self.cluster.name} at {format_instant(nominal)}"
+
+
+def _input_data(one: InputPlan, read: Sequence[ReadableInstance]) -> InputData:
+    data = read_as_data(one.name, one.feed, read, one.partition)
+    if one.members is None:
+        return data
+    folders = (folder.member for instance in read for folder in instance.folders)
+    of_tables = (part.member for instance in read for part in instance.partitions for _ in part.partition.places)
+    of = (*folders, *of_tables)
+    return replace(data, members=Members(one.member_names, one.members.column, one.members.views, of))
 
 
 def read_as_data(name: str, feed: Feed, read: Sequence[ReadableInstance], partition: str | None = None) -> InputData:

@@ -19,6 +19,7 @@ from falcon_assets.instances.rules.newer_versions import LastUse
 from falcon_assets.instances.store.consumed import last_used
 from falcon_assets.instances.store.known_instances import Recorded, all_recorded, recorded_on
 from falcon_assets.instances.store.reruns import requests_of
+from falcon_assets.instances.store.watermarks import watermarks_on
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import Instant, format_instant
@@ -138,6 +139,7 @@ def explain(installation: Installation, process: str, instance: datetime, cluste
         available=lambda feed: AvailableInstances(
             kind_of(files(feed)), feed, clock_of(feed), lambda one: one in recorded(feed, [one])
         ),
+        watermark=watermarks_on(installation.tables_caught_up, entities.feeds, where.name, settings.now),
     )
     used = _last_used(installation, entity, where.name)
     inputs = tuple(

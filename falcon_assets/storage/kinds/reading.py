@@ -11,8 +11,11 @@ from falcon_assets.storage.tables.catalog import Column, Partition, TableLayout
 
 @dataclass(frozen=True)
 class ReadableFolder:
+    """``member``: of a roll-up, the feed that it is of."""
+
     url: str
     files: InstanceFiles
+    member: str = ""
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,8 @@ class ReadablePartition:
     """The instance, or a part of it; its places are for Spark."""
     columns: tuple[Column, ...] = ()
     """The columns of the table as its files name them, in its order; empty: as the table does."""
+    member: str = ""
+    """Of a roll-up: the feed that it is of."""
 
 
 @dataclass(frozen=True)

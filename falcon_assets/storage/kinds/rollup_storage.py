@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, TypeVar
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
@@ -18,12 +19,14 @@ from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules, Co
 from falcon_assets.storage.copying.listed_files import SourceFiles
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.instances.publication import InstancePublication
-from falcon_assets.storage.kinds.reading import ReadableInstance
+from falcon_assets.storage.kinds.reading import ReadableFolder, ReadableInstance, ReadablePartition
 from falcon_assets.storage.kinds.removing import Removal
 from falcon_assets.storage.kinds.storage_kind import StorageKind
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.rollup_store import RollupStore
+
+R = TypeVar("R", ReadableFolder, ReadablePartition)
 
 
 class _Part(NamedTuple):
@@ -101,10 +104,11 @@ class RollupStorage(StorageKind):
             read = [
                 held.enter_context(one.kind.reading(one.path, one.feed.availability_flag, staging)) for one in parts
             ]
+            known = list(zip(parts, read, strict=True))
             yield ReadableInstance(
                 self._put_together(parts, [one.version for one in read]),
-                tuple(folder for one in read for folder in one.folders),
-                tuple(partition for one in read for partition in one.partitions),
+                tuple(_of_member(part, folder) for part, one in known for folder in one.folders),
+                tuple(_of_member(part, partition) for part, one in known for partition in one.partitions),
             )
 
     def _put_together(self, parts: Sequence[_Part], versions: Sequence[DataVersion]) -> DataVersion:
@@ -153,6 +157,10 @@ class RollupStorage(StorageKind):
         raise StorageError(
             f"feed {self.store.feed.name!r} is a roll-up, which cannot be {done}: its members can: {names}"
         )
+
+
+def _of_member(part: _Part, read: R) -> R:
+    return read if read.member else replace(read, member=part.feed.name)
 
 
 def _name(part: _Part) -> str:

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Connection, Engine, insert
 
-from falcon_assets.features.completeness.watermark import watermark
 from falcon_assets.history.database import upgrade
 from falcon_assets.history.tables import FEED_INSTANCES
+from falcon_assets.instances.store.watermarks import watermark
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.planning.timeline import Timeline
 from tests.ledger.histories import ledger_engine
@@ -47,7 +47,7 @@ def store(connection: Connection, instances: list[datetime], state: str) -> None
     frequency=st.sampled_from(FREQUENCIES),
     zone=st.sampled_from(ZONES),
     length=st.integers(0, 40),
-    there=st.lists(st.sampled_from(["AVAILABLE", "EVICTED", "MISSING", ""]), max_size=40),
+    there=st.lists(st.sampled_from(["AVAILABLE", "EVICTED", "MISSING", "landed", ""]), max_size=40),
     minutes=st.integers(-60, 30_000),
 )
 def test_it_is_the_first_instance_that_is_not_there(
@@ -63,9 +63,10 @@ def test_it_is_the_first_instance_that_is_not_there(
             store(connection, [one for one, known in states.items() if known == state], state)
         off = [one + timedelta(minutes=7) for one in instances]  # of an earlier definition
         store(connection, off, "AVAILABLE")
-        found = watermark(connection, line, "primary", "raw", now)
+        landed = [one for one, known in states.items() if known == "landed"]
+        found = watermark(connection, line, "primary", "raw", now, landed)
         transaction.rollback()
     due = line.until(now)
-    missing = [one for one in due if states.get(one) not in ("AVAILABLE", "EVICTED")]
+    missing = [one for one in due if states.get(one) not in ("AVAILABLE", "EVICTED", "landed")]
     expected = missing[0] if missing else line.instance(len(due))
     assert found == expected

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask, exits_refused
 from falcon_assets.compute.spark.capture.capturing import capturing
 from falcon_assets.compute.spark.data.input_files import input_of_failure
-from falcon_assets.compute.spark.data.reading import read_input
+from falcon_assets.compute.spark.data.members import read_with_members
 from falcon_assets.compute.spark.data.writing import write_output
 from falcon_assets.compute.spark.jvm import in_utc
 from falcon_assets.compute.spark.sessions import add_libs, application_id, apply_settings, isolated, libs_of
@@ -28,7 +28,7 @@ def compute_in_session(
     with in_utc(), isolated(session) as child:
         apply_settings(child, task.settings, task.process)
         add_libs(child, libs_of(task.entity_root, task.workflow.lib))
-        inputs = {data.name: read_input(child, data) for data in task.inputs}
+        inputs = {name: one for data in task.inputs for name, one in read_with_members(child, data).items()}
         with capturing(child) as captured, exits_refused(), _named_input(task):
             frames = compute(child, inputs)
             records = {data.name: write_output(frames[data.name], data) for data in task.outputs}

@@ -166,10 +166,11 @@ def _escaped(text: str) -> str:
 
 
 def _arguments(task: WorkflowTask, args: Sequence[str], path: Path) -> list[str]:
+    inputs = {name: one for data in task.inputs for name, one in data.by_name.items()}
     values = {
         **task.properties,
         "nominalTime": format_instant(task.nominal),
-        **{data.name: _folders(data) for data in task.inputs if any(data.name in text for text in args)},
+        **{name: _folders(one) for name, one in inputs.items() if any(name in text for text in args)},
         **{data.name: utf8(data.url) for data in task.outputs},
     }
     try:

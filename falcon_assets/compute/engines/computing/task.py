@@ -111,7 +111,7 @@ class WorkflowTask:
             cluster=self.cluster.name,
             nominal_time=self.nominal,
             properties=dict(self.properties),
-            inputs={data.name: data.urls for data in self.inputs},
+            inputs={name: one.urls for data in self.inputs for name, one in data.by_name.items()},
             outputs={data.name: data.url for data in self.outputs},
         )
         object.__setattr__(self, "instance", own)

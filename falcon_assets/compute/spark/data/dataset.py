@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import compress
 
 from falcon_assets.model.feed import Feed
+from falcon_assets.planning.rollups import member_input
 from falcon_assets.storage.instances.instance_files import InstanceFiles
 from falcon_assets.storage.kinds.reading import ReadablePartition
+
+
+@dataclass(frozen=True)
+class Members:
+    """The feeds that an input of a roll-up tells apart.
+
+    Attributes:
+        names: All of them, whether any of their instances is there or not.
+        column: The column with the name of a row's feed; None: there is none.
+        are_inputs: Whether each is an input beside it.
+        of: The feed of each URL of the input.
+    """
+
+    names: tuple[str, ...]
+    column: str | None
+    are_inputs: bool
+    of: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -27,6 +46,23 @@ class InputData:
     partition: str | None = None
     counted: tuple[InstanceFiles, ...] = ()
     partitions: tuple[ReadablePartition, ...] = ()
+    members: Members | None = None
+
+    @property
+    def by_name(self) -> dict[str, InputData]:
+        """The input, and those of its members that are inputs beside it."""
+        of_members = self.by_member if self.members and self.members.are_inputs else {}
+        return {self.name: self, **{member_input(self.name, name): one for name, one in of_members.items()}}
+
+    @property
+    def by_member(self) -> dict[str, InputData]:
+        return {name: self._of(name) for name in self.members.names} if self.members else {}
+
+    def _of(self, name: str) -> InputData:
+        assert self.members
+        urls = tuple(compress(self.urls, own := [one == name for one in self.members.of]))
+        counted, partitions = tuple(compress(self.counted, own)), self.partitions if urls else ()
+        return replace(self, urls=urls, counted=counted, partitions=partitions, members=None)
 
     @property
     def title(self) -> str:

@@ -176,9 +176,10 @@ def _is_connect(frame: DataFrame) -> bool:
 
 def _by_instance(data: InputData, urls: Iterable[str]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {path_of(url): set() for url in data.urls}
-    depth = len(path_of(data.urls[0]).split("/"))
+    depths = sorted({one.count("/") + 1 for one in found}, reverse=True)  # members of a roll-up may differ
     for url in urls:
         steps = path_of_file(url).split("/")
+        depth = next((one for one in depths if "/".join(steps[:one]) in found), depths[-1])
         instance, relative = "/".join(steps[:depth]), "/".join(steps[depth:])
         if not is_hidden(steps[-1]):
             found.setdefault(instance, set()).add(relative)

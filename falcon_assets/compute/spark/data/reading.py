@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import chain
+from dataclasses import replace
+from functools import reduce
+from itertools import chain, compress
 
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql.types import StructType
@@ -13,8 +15,10 @@ from falcon_assets.compute.spark.data.input_files import (
     flag_options,
     listed_by_spark,
     literal,
+    path_of,
     relative_names,
     require_counted,
+    steps_of,
 )
 from falcon_assets.compute.spark.data.layout import Layout, layout_of, wanted_partitions, with_folders, with_partitions
 from falcon_assets.compute.spark.data.schemas import (
@@ -63,6 +67,8 @@ def _read(spark: SparkSession, data: InputData) -> DataFrame:
         return _empty(spark, data)
     if data.partitions:
         return read_partitions(spark, data)
+    if feed.partitions and len(of_depths := _by_depth(data)) > 1:
+        return reduce(_union, (_read(spark, one) for one in of_depths))
     layout = layout_of(data, _names(spark, data))
     reader = spark.read.format(feed.format).options(**_options(feed, layout.options))
     paths = [literal(url) for url in data.urls]
@@ -86,6 +92,20 @@ def _read(spark: SparkSession, data: InputData) -> DataFrame:
     if feed.partitions:
         return with_partitions(frame, data, declared)
     return with_folders(frame, layout.keys, declared) if layout.keys else frame
+
+
+def _by_depth(data: InputData) -> list[InputData]:
+    """Members of a roll-up may lie at different depths, where partitions are folders at others."""
+    depths = [len(steps_of(path_of(url))) for url in data.urls]
+    return [
+        replace(data, urls=tuple(compress(data.urls, own)), counted=tuple(compress(data.counted, own)))
+        for depth in sorted(set(depths))
+        if (own := [one == depth for one in depths])
+    ]
+
+
+def _union(one: DataFrame, other: DataFrame) -> DataFrame:
+    return one.unionByName(other, allowMissingColumns=True)
 
 
 def _names(spark: SparkSession, data: InputData) -> Iterator[str]:
