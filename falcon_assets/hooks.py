@@ -111,8 +111,17 @@ class Hooks(Protocol):
         """A :class:`.LandingGate` for one pass of the cluster's collector; None: the feature withholds nothing."""
 
     @_spec
+    def input_gates(
+        self, connection: Connection, store: EntityStore, feeds: Collection[tuple[str, str]], now: datetime
+    ) -> Mapping[tuple[str, str], Mapping[datetime, Reason]]:
+        """Why available instances of feeds (cluster, feed) must not be read where valid data is required.
+
+        Asked once in each round of a coordinator, for all feeds that it is about.
+        """
+
+    @_spec
     def feed_instance_details(
-        self, connection: Connection, keys: Sequence[tuple[str, str, datetime]]
+        self, connection: Connection, store: EntityStore, keys: Sequence[tuple[str, str, datetime]], now: datetime
     ) -> Mapping[tuple[str, str, datetime], Mapping[str, Mapping[str, Any]]]:
         """What lists show of feed instances (feed, cluster, instance), by name: data for JSON, with a ``text``."""
 

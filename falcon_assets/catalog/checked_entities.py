@@ -53,6 +53,7 @@ class Relations:
         replicated: Feeds that are copied to a cluster.
         compacted: Feeds that are compacted on some cluster.
         rollups: Feeds that are made of others.
+        checked: Feeds with checks whose failure makes an instance invalid.
         late: Processes that run again for late inputs.
         left_out: Reads that Dagster's asset graph cannot show, see ``planning.dependencies``.
     """
@@ -61,6 +62,7 @@ class Relations:
     replicated: frozenset[str]
     compacted: frozenset[str]
     rollups: frozenset[str]
+    checked: frozenset[str]
     late: frozenset[str]
     left_out: frozenset[Edge]
 
@@ -116,7 +118,8 @@ def relations(feeds: Collection[Feed], processes: Collection[Process]) -> Relati
     replicated = (feed.name for feed in feeds if any(one.type == "target" for one in feed.clusters))
     compacted = (feed.name for feed in feeds if feed.compact)
     rollups = (feed.name for feed in feeds if feed.rollup)
-    known = frozenset(replicated), frozenset(compacted), frozenset(rollups), frozenset(late)
+    checked = (feed.name for feed in feeds if any(one.severity == "error" for one in feed.checks))
+    known = frozenset(replicated), frozenset(compacted), frozenset(rollups), frozenset(checked), frozenset(late)
     return Relations(writers, *known, left_out(processes, feeds))
 
 

@@ -71,6 +71,7 @@ def kept(home: Path, root: Path, key: str) -> CheckedEntities | None:
                 frozenset(said["replicated"]),
                 frozenset(said["compacted"]),
                 frozenset(said["rollups"]),
+                frozenset(said["checked"]),
                 frozenset(said["late"]),
                 frozenset((_node(before), _node(after)) for before, after in said["left_out"]),
             ),
@@ -93,6 +94,7 @@ def keep(home: Path, root: Path, key: str, found: CheckedEntities, documents: It
         "replicated": sorted(found.relations.replicated),
         "compacted": sorted(found.relations.compacted),
         "rollups": sorted(found.relations.rollups),
+        "checked": sorted(found.relations.checked),
         "late": sorted(found.relations.late),
     }
     with suppress(OSError, ValueError, TypeError, RecursionError):

@@ -280,6 +280,12 @@ class Feed(Declaration):
     schedule: StrictBool = False
     """false: submitted only; nothing runs by itself."""
 
+    @property
+    def can_be_invalid(self) -> bool:
+        """Whether checks of it, or of a member at any depth, are errors where they fail."""
+        members = self.rollup.feeds if self.rollup else ()
+        return any(one.severity == "error" for one in self.checks) or any(one.can_be_invalid for one in members)
+
     def on(self, cluster: str) -> FeedCluster | None:
         """Returns the entry for that cluster, None where the feed is not on it."""
         return next((entry for entry in self.clusters if entry.name == cluster), None)

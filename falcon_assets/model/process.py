@@ -76,6 +76,9 @@ class Input(Declaration):
     """true: instances that are not available are left out instead of waited for."""
     newer_than: Literal["last_run"] | None = None
     """``last_run``: of a snapshot feed; waits for a version newer than the one that the process used last."""
+    quality: Literal["require", "ignore"] | None = None
+    """``require``: instances wait until what they read is valid; ``ignore``: they do not, and what they make of invalid
+    data is marked. Omitted: ``require`` where the feed, or a member of a roll-up, has checks of ``severity: error``."""
     partition: NonEmpty | None = None
     """Only this sub-partition of each instance, ``*`` for any (``*/US``); may hold ``${...}``."""
     members: MembersRead | None = None

@@ -21,6 +21,8 @@ from falcon_assets.planning.timeline import Timeline, feed_timeline
 
 MemberInstance: TypeAlias = tuple[str, datetime]
 """Feed and nominal time."""
+ROLLED_UP = " rolled up"
+"""After the name of a feed, stands for what makes its instances, where there is a process or a replication else."""
 _MARGIN = timedelta(hours=26)
 """More than any change of a zone's clock."""
 

@@ -25,6 +25,10 @@ from falcon_assets.planning.window_offsets import index_shift
 from falcon_assets.planning.workload_partitions import WorkloadPartitions
 
 
+def requires_valid(declared: Input, feed: Feed) -> bool:
+    return feed.can_be_invalid if declared.quality is None else declared.quality == "require"
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Workload(ABC):
     """Work done by instances on one cluster.
@@ -100,6 +104,11 @@ class Workload(ABC):
         return tuple(one for one in self.outputs if self.feeds[one.feed].snapshot)
 
     @cached_property
+    def gated(self) -> tuple[Input, ...]:
+        """The inputs that wait until what they read is valid; copies are made of invalid data, too."""
+        return ()
+
+    @cached_property
     def own_feeds(self) -> frozenset[str]:
         return own_feeds(self.inputs, self.outputs) if self.reads_on == self.cluster else frozenset()
 
@@ -128,6 +137,11 @@ class ProcessWorkload(Workload):
     @property
     def pipelines(self) -> tuple[str, ...]:
         return self.entity.pipelines
+
+    @cached_property
+    def gated(self) -> tuple[Input, ...]:
+        known = (one for one in self.inputs if one.feed in self.feeds)
+        return tuple(one for one in known if requires_valid(one, self.feeds[one.feed]))
 
     @property
     def description(self) -> str:

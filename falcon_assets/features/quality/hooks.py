@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from falcon_assets.history.events.record import Record
     from falcon_assets.history.platform.open_ledger import Ledger
     from falcon_assets.model.cluster import Cluster
+    from falcon_assets.planning.reasons import Reason
     from falcon_assets.settings import Settings
 
 
@@ -52,22 +53,21 @@ def fold(connection: Connection, facts: Sequence[Logged]) -> Sequence[InstanceEv
 
 @hookimpl
 def feed_instance_details(
-    connection: Connection, keys: Sequence[tuple[str, str, datetime]]
+    connection: Connection, store: EntityStore, keys: Sequence[tuple[str, str, datetime]], now: datetime
 ) -> Mapping[tuple[str, str, datetime], Mapping[str, Mapping[str, Any]]]:
-    from falcon_assets.features.quality.store import verdicts
+    from falcon_assets.features.quality.details import quality_of
 
-    found = verdicts(connection, [(cluster, feed, instance) for feed, cluster, instance in keys])
-    return {
-        (feed, cluster, instance): {
-            "quality": {
-                "text": "accepted" if row.accepted_by else row.verdict.value.lower(),
-                "verdict": row.verdict.value,
-                "accepted_by": row.accepted_by,
-                "failed": [one.name for one in row.checks if not one.passed],
-            }
-        }
-        for (cluster, feed, instance), row in found.items()
-    }
+    found = quality_of(connection, store, [(cluster, feed, instance) for feed, cluster, instance in keys], now)
+    return {(feed, cluster, instance): {"quality": one} for (cluster, feed, instance), one in found.items()}
+
+
+@hookimpl
+def input_gates(
+    connection: Connection, store: EntityStore, feeds: Collection[tuple[str, str]], now: datetime
+) -> Mapping[tuple[str, str], Mapping[datetime, Reason]]:
+    from falcon_assets.features.quality.details import closed_gates
+
+    return closed_gates(connection, store, feeds, now)
 
 
 @hookimpl

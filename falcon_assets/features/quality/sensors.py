@@ -12,6 +12,7 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.status import Status, statuses
 from falcon_assets.errors import FalconError, count_of
 from falcon_assets.features.quality.checks import QualityChecks
+from falcon_assets.features.quality.rules import SEEN_WITHIN
 from falcon_assets.features.quality.store import unchecked
 from falcon_assets.history.database import locked
 from falcon_assets.history.mapping import asset_keys as names
@@ -26,8 +27,6 @@ from falcon_assets.planning.dagster_names import op_name
 from falcon_assets.settings import Settings
 
 _INTERVAL_SECONDS = 15
-_SEEN_WITHIN = timedelta(days=7)
-"""Older versions are checked on request only: who declares a check does not want years of data read."""
 _AT_ONCE = 200
 _STARTS_WITHIN = timedelta(minutes=3)
 """A run without its lock is dead after that, or waits in the queue."""
@@ -49,7 +48,7 @@ class CheckingPass:
         with ledger.engine.begin() as connection:
             status = statuses(connection, feeds, now)
             running = [one.name for one in feeds if status["feed", one.name].status is Status.RUNNING]
-            return unchecked(connection, self.cluster.name, running, now - _SEEN_WITHIN, limit)
+            return unchecked(connection, self.cluster.name, running, now - SEEN_WITHIN, limit)
 
     def run(self, ledger: Ledger) -> tuple[int, list[str]]:
         """Returns the number of checked versions, and problems; without effect while another process does the same."""

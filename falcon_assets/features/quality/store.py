@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
-from sqlalchemy import Connection, and_, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Table, and_, delete, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from falcon_assets.features.quality.events import InstanceChecked, InvalidAccepted
@@ -22,6 +22,8 @@ from falcon_assets.planning.instance_record import FeedState
 
 InstanceKey: TypeAlias = tuple[str, str, datetime]
 """Cluster, feed, instance."""
+VersionKey: TypeAlias = tuple[str, str, datetime, str]
+"""Cluster, feed, instance, version."""
 _KEY = ("cluster", "feed", "instance")
 _RETRY_MINUTES = (1, 5, 15, 60)
 """Time to the next attempt; the last for all further ones."""
@@ -72,8 +74,10 @@ def fold_verdicts(connection: Connection, facts: Sequence[Logged]) -> None:
         elif isinstance(one.fact, InvalidAccepted):
             fact = one.fact
             accepted = {"accepted_by": fact.accepted_by, "accepted_at": fact.at, "accepted_reason": fact.reason}
-            own = _own(QUALITY_VERDICTS, (fact.cluster, fact.feed, fact.instance), fact.accepted_version)
-            connection.execute(update(QUALITY_VERDICTS).values(accepted).where(own))
+            statement = insert(QUALITY_VERDICTS).values({**_unmeasured(one.event_id, fact), **accepted})
+            connection.execute(
+                statement.on_conflict_do_update(index_elements=QUALITY_VERDICTS.primary_key.columns, set_=accepted)
+            )
 
 
 def _values(event_id: int, fact: InstanceChecked) -> dict[str, Any]:
@@ -89,6 +93,23 @@ def _values(event_id: int, fact: InstanceChecked) -> dict[str, Any]:
         "records": fact.checked_records,
         "checks": [asdict(one) for one in fact.checks],
         "profile": None if fact.profile is None else [asdict(one) for one in fact.profile],
+    }
+
+
+def _unmeasured(event_id: int, fact: InvalidAccepted) -> dict[str, Any]:
+    """The row of a version that was accepted, as it was made from invalid data, and that has no checks of its own."""
+    return {
+        "cluster": fact.cluster,
+        "feed": fact.feed,
+        "instance": fact.instance,
+        "version": fact.accepted_version,
+        "verdict": InstanceVerdict.UNCHECKED.value,
+        "checked_at": fact.at,
+        "event_id": event_id,
+        "suite": "",
+        "records": None,
+        "checks": [],
+        "profile": None,
     }
 
 
@@ -112,6 +133,32 @@ def verdicts(connection: Connection, keys: Collection[InstanceKey]) -> dict[Inst
 def verdict_about(connection: Connection, key: InstanceKey, version: str) -> VerdictRow | None:
     row = connection.execute(select(QUALITY_VERDICTS).where(_own(QUALITY_VERDICTS, key, version))).first()
     return None if row is None else _row(row)
+
+
+def verdicts_about(connection: Connection, versions: Collection[VersionKey]) -> dict[VersionKey, VerdictRow]:
+    found = dict[VersionKey, VerdictRow]()
+    for row in _about(connection, QUALITY_VERDICTS, versions):
+        found[row.cluster, row.feed, row.instance, row.version] = _row(row)
+    return found
+
+
+def attempts_about(connection: Connection, versions: Collection[VersionKey]) -> dict[VersionKey, Attempts]:
+    found = dict[VersionKey, Attempts]()
+    for row in _about(connection, QUALITY_ATTEMPTS, versions):
+        found[row.cluster, row.feed, row.instance, row.version] = Attempts(row.attempts, row.retry_at, row.problem)
+    return found
+
+
+def _about(connection: Connection, table: Table, versions: Collection[VersionKey]) -> Iterator[Row[Any]]:
+    columns = tuple(table.c[name] for name in (*_KEY, "version"))
+    for part in parts(versions):
+        yield from connection.execute(select(table).where(among(columns, part)))
+
+
+def is_unchecked() -> ColumnElement[bool]:
+    """Whether there is no verdict about the version that is there."""
+    there, table = FEED_INSTANCES.c, QUALITY_VERDICTS.c
+    return ~select(table.version).where(*(there[name] == table[name] for name in (*_KEY, "version"))).exists()
 
 
 def present_version(connection: Connection, key: InstanceKey) -> str | None:
@@ -167,11 +214,8 @@ def unchecked(
 
     The newest version is first: what has just landed does not wait for what failed, or for a long pause.
     """
-    there, tried, table = FEED_INSTANCES.c, QUALITY_ATTEMPTS.c, QUALITY_VERDICTS.c
+    there, tried = FEED_INSTANCES.c, QUALITY_ATTEMPTS.c
     same = and_(*(there[name] == tried[name] for name in _KEY), there.version == tried.version)
-    checked = select(table.version).where(
-        *(there[name] == table[name] for name in _KEY), there.version == table.version
-    )
     statement = (
         select(there.feed, there.instance, there.version)
         .join_from(FEED_INSTANCES, QUALITY_ATTEMPTS, same, isouter=True)
@@ -181,7 +225,7 @@ def unchecked(
             there.state == FeedState.AVAILABLE.value,
             there.seen_at >= since,
             or_(tried.retry_at.is_(None), tried.retry_at <= func.now()),
-            ~checked.exists(),
+            is_unchecked(),
         )
         .order_by(there.version_event.desc())
         .limit(limit)

@@ -23,14 +23,20 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instance_record import FeedState
 from falcon_assets.planning.reasons import MembersMissing
-from falcon_assets.planning.rollups import MemberInstance, MemberOf, MemberPart, has_same_rows, members_of, version_made
+from falcon_assets.planning.rollups import (
+    ROLLED_UP,
+    MemberInstance,
+    MemberOf,
+    MemberPart,
+    has_same_rows,
+    members_of,
+    version_made,
+)
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.settings import Settings
 
 AT_ONCE = 5000
 """Changed instances of members that are looked at in one go."""
-ROLLED_UP = "rolled up"
-"""After the name of a feed, stands for what makes its instances, where there is a process or a replication else."""
 _NAMED = 5
 _Rows = Mapping[MemberInstance, FeedInstanceRow]
 
@@ -122,7 +128,7 @@ class RollupPass:
             _sum([one.bytes for one in stored]),
             _sum([one.records for one in stored]),
             _sum([one.files for one in stored]),
-            process=f"{feed.name} {ROLLED_UP}",
+            process=f"{feed.name}{ROLLED_UP}",
             nominal=instance,
             inputs=inputs,
             same_rows_as=same_rows_as,

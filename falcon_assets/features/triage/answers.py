@@ -22,6 +22,7 @@ from falcon_assets.history.database import locked
 from falcon_assets.history.mapping import run_tags
 from falcon_assets.hooks import hooks, merged
 from falcon_assets.instances.coordination.cluster_reruns import reruns_on
+from falcon_assets.instances.coordination.input_gates import input_gates
 from falcon_assets.instances.coordination.pipeline_lock import coordinator_lock
 from falcon_assets.instances.rules.newer_versions import NewerVersions
 from falcon_assets.instances.rules.pending_reruns import PendingReruns
@@ -65,6 +66,7 @@ class TriageAnswers:
         self._stores_left, self._asks_stores = stores, stores > 0
         self._slots = lru_cache(maxsize=None)(self._find_slots)
         self._newer = lru_cache(maxsize=None)(self._find_newer)
+        self._closed = lru_cache(maxsize=None)(self._find_closed)
         self._pending = lru_cache(maxsize=None)(self._find_pending)
 
     def instances(self, keys: Collection[Work]) -> Mapping[Work, KnownInstance]:
@@ -132,6 +134,9 @@ class TriageAnswers:
             return SlotsTaken(workload.partitions.at_once, taken_by[:_NAMED], len(taken_by[_NAMED:])), ()
         return LaunchPending(), self._launching(work)
 
+    def closed(self, workload: Workload) -> Mapping[Data, Reason]:
+        return self._closed(workload)
+
     def withheld(self, keys: Collection[Data]) -> Mapping[Data, Reason]:
         asked = {(one.feed, one.cluster, one.instance): one for one in keys}
         found = merged(hooks().missing_reasons(connection=self._connection, store=self._store, keys=[*asked]))
@@ -163,6 +168,11 @@ class TriageAnswers:
 
     def _find_pending(self, cluster: str) -> Mapping[str, PendingReruns]:
         return reruns_on(self._connection, self._store, cluster, (), self._now).pending
+
+    def _find_closed(self, workload: Workload) -> Mapping[Data, Reason]:
+        feeds = {(workload.reads_on, one.feed) for one in workload.gated}
+        found = input_gates(self._connection, self._store, self._now)(feeds)
+        return {Data(feed, cluster, at): one for (cluster, feed), of in found.items() for at, one in of.items()}
 
     def _find_newer(self, workload: Workload) -> NewerVersions | None:
         if NewerVersions.of(workload, {}, {}) is None:

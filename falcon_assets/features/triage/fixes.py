@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from falcon_assets.features.triage.known import Data, Work
+from falcon_assets.instances.rules.waiting import InputInvalid
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
 from falcon_assets.planning.instance_record import InstanceState
+from falcon_assets.planning.reasons import Reason
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,13 @@ def schedule(entity: Feed | Process) -> Fix:
 
 def resume_entity(entity: Feed | Process) -> Fix:
     return Fix(("falcon", "entity", "resume", entity.name, "--kind", entity.kind))
+
+
+def overrule(reason: Reason) -> Fix | None:
+    """What is unchecked needs none: it is checked by itself."""
+    if not isinstance(reason, InputInvalid):
+        return None
+    return Fix(tuple(shlex.split(reason.commands[-1])))
 
 
 def collect(data: Data) -> Fix:

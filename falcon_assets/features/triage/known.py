@@ -101,6 +101,9 @@ class Answers(Protocol):
 
     def not_started(self, work: Work) -> tuple[Reason, tuple[Obstacle, ...]]: ...
 
+    def closed(self, workload: Workload) -> Mapping[Data, Reason]:
+        """Returns why instances that are there must not be read by inputs that require valid data."""
+
     def withheld(self, keys: Collection[Data]) -> Mapping[Data, Reason]:
         """Returns why instances are not recorded, of feeds whose instances are there only by their record."""
 

@@ -25,7 +25,7 @@ from falcon_assets.features.triage.reasons import (
     TimedOut,
     TriedAgain,
 )
-from falcon_assets.instances.rules.waiting import InputsMissing, InstanceSuspended, ProcessSuspended
+from falcon_assets.instances.rules.waiting import InputInvalid, InputsMissing, InstanceSuspended, ProcessSuspended
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, KnownFeedInstance
 from falcon_assets.planning.reasons import NewerIsWritten, NotScheduled, Reason, TimePending, Undecidable
@@ -173,11 +173,19 @@ class Search:
         elif lacks:
             every = (*inputs, *need.unnamed, *need.own)
             reason = InputsMissing(every[:_NAMED], len(every[_NAMED:]), None)
+        elif closed := self._closed(workload, need):
+            reason, fix = closed, fixes.overrule(closed)
         else:
             reason, obstacles = self.answers.not_started(work)
         data, further = self._looked_into([data for data, _ in lacking])
         details = (tuple(need.works), data, obstacles, record, need.between, further)
         return Finding(record.state.value, reason, fix, *details)
+
+    def _closed(self, workload: Workload, need: Needs) -> Reason | None:
+        """What is invalid counts before what is unchecked."""
+        gated, known = {one.name for one in workload.gated}, self.answers.closed(workload) if workload.gated else {}
+        found = [known[data] for data, of in need.inputs if of.input in gated and data in known]
+        return next((one for one in found if isinstance(one, InputInvalid)), next(iter(found), None))
 
     def _looked_into(self, lacking: Sequence[Data]) -> tuple[tuple[Data, ...], int]:
         found: dict[tuple[str, str], list[Data]] = {}

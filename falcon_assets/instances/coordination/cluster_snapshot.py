@@ -16,6 +16,7 @@ from falcon_assets.entities.status import EntityStatus, Status
 from falcon_assets.history import queries
 from falcon_assets.history.mapping import run_tags
 from falcon_assets.instances.coordination.cluster_reruns import ClusterReruns
+from falcon_assets.instances.coordination.input_gates import InputGates, all_open
 from falcon_assets.instances.rules.looks import Looks
 from falcon_assets.instances.rules.pending_reruns import PendingReruns
 from falcon_assets.instances.rules.producers import no_producers
@@ -65,12 +66,13 @@ class ClusterSnapshot:
         reruns: ClusterReruns,
         since: Mapping[str, datetime] | None = None,
         producers: Callable[[str, str], Sequence[Situation]] | None = None,
+        gates: InputGates = all_open,
     ) -> None:
         """Reads the ledger.
 
         ``since`` maps workloads to the time before which no instance matters, None: settled ones do not; no instance
         after ``until`` matters. ``producers`` returns the situations of the workloads that write a feed on a cluster;
-        None: unknown.
+        None: unknown. ``gates`` says which instances must not be read by inputs that require valid data.
         """
         self._connection, self._cluster, self._status, self._now, self._until = connection, cluster, status, now, until
         self._horizon = min(now, until or now)
@@ -94,6 +96,7 @@ class ClusterSnapshot:
                 found_there.setdefault(key, set()).update(there)
             for key, gone in queries.evicted(connection, spans).items():
                 self._evicted.setdefault(key, {}).update(gone)
+        self._gates = gates({(one.reads_on, read.feed) for one in workloads for read in one.gated})
         newer = {one.name: (one.reads_on, one.inputs) for one in workloads}
         self._last_used = last_used(connection, cluster, newer)
         self._written = newest_written(connection, workloads)
@@ -136,6 +139,9 @@ class ClusterSnapshot:
             collected=partial(self._collected_on, reads_on),
             producers=partial(self._producers, reads_on) if self._producers else no_producers,
             ended=partial(self._ended_at, name),
+            gates={one.feed: self._gates.get((reads_on, one.feed), {}) for one in workload.gated}
+            if self._gates
+            else {},
             evicted={
                 one.feed: self._evicted[reads_on, one.feed]
                 for one in workload.inputs

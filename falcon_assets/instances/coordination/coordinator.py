@@ -19,6 +19,7 @@ from falcon_assets.history.queries import Name
 from falcon_assets.hooks import hooks, merged
 from falcon_assets.instances.coordination.cluster_reruns import reruns_on
 from falcon_assets.instances.coordination.cluster_snapshot import ClusterSnapshot
+from falcon_assets.instances.coordination.input_gates import input_gates
 from falcon_assets.instances.coordination.producer_situations import ProducerSituations
 from falcon_assets.instances.rules.coordination import decide
 from falcon_assets.instances.rules.readiness import Readiness
@@ -113,7 +114,8 @@ class Coordinator:
                 reruns = reruns_on(connection, self.store, cluster, [one.workload.name for one in members], now)
                 producers = ProducerSituations(connection, self.store, unfinished, now, until)
                 what = (connection, cluster, members, status, unfinished, now, until, reruns)
-                snapshot = ClusterSnapshot(*what, producers=producers.of)
+                gates = input_gates(connection, self.store, now)
+                snapshot = ClusterSnapshot(*what, producers=producers.of, gates=gates)
                 producers.add(snapshot, cluster, members)
                 for member in members:
                     key = (member.workload.name, cluster)

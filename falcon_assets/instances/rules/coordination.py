@@ -16,7 +16,9 @@ from falcon_assets.instances.rules.waiting import (
     GIVEN_UP,
     NOT_READY,
     TAKEN,
+    InputInvalid,
     InputsMissing,
+    InputUnchecked,
     NewerIsReady,
     NoFreeSlot,
     OptionalInputPending,
@@ -112,13 +114,15 @@ def _following(
     backlog: Backlog, chain: OwnChain, stretch: Sequence[datetime], longest: int, taboo: Collection[datetime]
 ) -> Iterator[datetime]:
     at, written = backlog.at, chain.written(stretch)
+    if any(one.feed in at.workload.own_feeds for one in at.workload.gated):
+        return  # what one writes is checked before the next one reads it
     first = at.timeline.index_at_or_before(max(stretch)) + 1
     for nominal in map(at.timeline.instance, range(first, min(backlog.due, first + longest - len(stretch)))):
         if nominal in taboo or nominal in at.requests or backlog.is_settled(nominal):
             return
         if first_reason((*TAKEN, RetryDelayed), at, nominal) or not chain.may_follow(nominal, written, at.available):
             return
-        if RerunPending.find(at, nominal, None) or OptionalInputPending.find(at, nominal, None):
+        if first_reason((RerunPending, OptionalInputPending, InputInvalid, InputUnchecked), at, nominal):
             return
         written |= chain.written([nominal])
         yield nominal

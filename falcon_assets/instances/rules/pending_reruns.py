@@ -36,7 +36,7 @@ class PendingReruns:
         for declared in workload.inputs:
             replaced = self.by_feed.get(declared.feed)
             if replaced:
-                window = _window(workload, declared, nominal, available)
+                window = window_of(workload, declared, nominal, available)
                 rerun = next((replaced[one] for one in window if one in replaced), None)
                 if rerun is not None and rerun != (workload.name, nominal):
                     return rerun
@@ -85,9 +85,10 @@ def replaced_by(workload: Workload, nominal: datetime) -> Iterator[FeedInstance]
             yield workload.cluster, declared.feed, instance
 
 
-def _window(
+def window_of(
     workload: Workload, declared: Input, nominal: datetime, available: Mapping[str, Collection[datetime]]
 ) -> list[datetime]:
+    """The instances that an input reads; none where a window of ``latest`` or ``future`` lacks some."""
     timeline, zone = feed_timeline(workload.feeds[declared.feed], workload.cluster), workload.timezone
     if declared.is_of_times:
         return input_instances(declared, timeline, nominal, zone)

@@ -11,7 +11,7 @@ from itertools import chain
 from falcon_assets.instances.rules.looks import Looks
 from falcon_assets.instances.rules.newer_versions import LastUse, NewerVersions
 from falcon_assets.instances.rules.own_outputs import OwnChain
-from falcon_assets.instances.rules.pending_reruns import PendingReruns
+from falcon_assets.instances.rules.pending_reruns import PendingReruns, window_of
 from falcon_assets.instances.rules.producers import Producers, never, no_producers
 from falcon_assets.instances.rules.readiness import MissingInput, Readiness
 from falcon_assets.planning.instance_record import InstanceRecord, Launch, RerunRequest
@@ -39,6 +39,7 @@ class Situation:
         newest_written: Newest recorded instance by snapshot feed that it writes.
         collected: When the feed was last searched for instances from outside; None: not known.
         ended: When an instance without a record ended; None: not known.
+        gates: Feed -> instance that is there -> why inputs that require valid data wait for it.
     """
 
     readiness: Readiness
@@ -60,6 +61,7 @@ class Situation:
     collected: Callable[[str], datetime | None] = never
     producers: Producers = no_producers
     ended: Callable[[datetime], datetime | None] = never
+    gates: Mapping[str, Mapping[datetime, Reason]] = field(default_factory=dict)
     workload: Workload = field(init=False, repr=False)
     timeline: Timeline = field(init=False, repr=False)
     at_once: int = field(init=False)
@@ -79,6 +81,15 @@ class Situation:
     def newer(self) -> NewerVersions | None:
         """None where any version may be used."""
         return NewerVersions.of(self.workload, self.last_used, self.records)
+
+    def closed_gates(self, nominal: datetime) -> Iterator[Reason]:
+        """Why the instance must not read what is there, by input; raises as :meth:`.Readiness.missing`."""
+        if not self.gates:
+            return
+        for declared in self.workload.gated:
+            if closed := self.gates.get(declared.feed):
+                window = window_of(self.workload, declared, nominal, self.available)
+                yield from (closed[one] for one in window if one in closed)
 
     def missing(self, nominal: datetime) -> Iterator[MissingInput]:
         """A requested instance may use a version again; raises as :meth:`.Readiness.missing`."""

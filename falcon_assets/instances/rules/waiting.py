@@ -10,6 +10,7 @@ from falcon_assets.errors import count_of
 from falcon_assets.instances.rules.producers import being_made, settled_since
 from falcon_assets.instances.rules.readiness import MissingInput
 from falcon_assets.instances.rules.situation import Situation
+from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.clock import is_set_back
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.reasons import Reason
@@ -120,6 +121,64 @@ class OptionalInputPending(Waiting, says="waits for {input}, which is optional a
         return cls(lacking)
 
 
+class InputInvalid(Waiting):
+    """An input that requires valid data would read an invalid instance.
+
+    Attributes:
+        relation: To the ``invalid`` instance, in words; empty: it is that itself.
+        rule: The check that failed first, and ``found`` what it found.
+        replaced: Whether the invalid instance was replaced since: what was made from it has to be made again.
+        commands: What shows the verdict, and what overrules it.
+    """
+
+    feed: str
+    cluster: str
+    instance: datetime
+    relation: str
+    invalid: str
+    rule: str
+    found: str
+    replaced: bool
+    commands: tuple[str, ...]
+
+    @classmethod
+    def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> InputInvalid | None:
+        return next((one for one in at.closed_gates(nominal) if isinstance(one, cls)), None)
+
+    def __str__(self) -> str:
+        failed = f"rule {self.rule} failed"
+        since = ", which was replaced since" if self.replaced else ""
+        what = (
+            f"{self.relation} invalid {self.invalid}{since}, {failed}" if self.relation else f"{failed}: {self.found}"
+        )
+        return f"waits until {self.feed} {format_instant(self.instance)} is valid: {what}"
+
+
+class InputUnchecked(Waiting):
+    """An input that requires valid data would read an instance whose checks have not run yet.
+
+    ``unchecked`` is the instance, where it is a part of a roll-up, and ``problem`` why it could not be checked.
+    """
+
+    feed: str
+    cluster: str
+    instance: datetime
+    backfilled: bool
+    unchecked: str
+    problem: str
+    commands: tuple[str, ...]
+
+    @classmethod
+    def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> InputUnchecked | None:
+        return next((one for one in at.closed_gates(nominal) if isinstance(one, cls)), None)
+
+    def __str__(self) -> str:
+        part = f", which contains {self.unchecked}" if self.unchecked else ""
+        why = f": {self.problem}" if self.problem else ""
+        name = f"{self.feed} {format_instant(self.instance)}"
+        return f"waits for the checks of {'the backfilled ' if self.backfilled else ''}{name}{part}{why}"
+
+
 TAKEN: tuple[type[Waiting], ...] = (InRun, InstanceSuspended)
 NOT_READY: tuple[type[Waiting], ...] = (
     ProcessSuspended,
@@ -127,6 +186,8 @@ NOT_READY: tuple[type[Waiting], ...] = (
     InputsMissing,
     RerunPending,
     OptionalInputPending,
+    InputInvalid,
+    InputUnchecked,
 )
 """The first that applies counts."""
 

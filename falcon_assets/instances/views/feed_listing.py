@@ -101,7 +101,8 @@ def feed_instances(
     missing = _MissingReasons(connection, store, [key for key, row in found if row is None])
     taken_back = TakenBack().as_data()
     details: dict[Key, dict[str, Mapping[str, Any]]] = {}
-    for known in hooks().feed_instance_details(connection=connection, keys=[key for key, _ in found]):
+    asked = {"connection": connection, "store": store, "keys": [key for key, _ in found], "now": now}
+    for known in hooks().feed_instance_details(**asked):
         for key, more in known.items():
             details.setdefault(key, {}).update(more)
 

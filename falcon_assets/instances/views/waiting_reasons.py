@@ -14,6 +14,7 @@ from falcon_assets.errors import FalconError
 from falcon_assets.history.dagster_internals.tables import has_unfinished_runs
 from falcon_assets.instances.coordination.cluster_reruns import reruns_on
 from falcon_assets.instances.coordination.cluster_snapshot import ClusterSnapshot
+from falcon_assets.instances.coordination.input_gates import input_gates
 from falcon_assets.instances.coordination.producer_situations import ProducerSituations
 from falcon_assets.instances.rules.readiness import Readiness
 from falcon_assets.instances.rules.situation import Situation
@@ -63,7 +64,8 @@ def recorded_reasons(
             last = max(max(nominals[one]) for one in own)
             producers = ProducerSituations(connection, store, unfinished, now)
             what = (connection, cluster, list(members.values()), status, unfinished, now, last, reruns, since)
-            snapshot = ClusterSnapshot(*what, producers=producers.of)
+            gates = input_gates(connection, store, now)
+            snapshot = ClusterSnapshot(*what, producers=producers.of, gates=gates)
         except FalconError as error:
             found |= {(one.name, cluster, at): Undecidable(str(error)).as_data() for one in own for at in nominals[one]}
             continue

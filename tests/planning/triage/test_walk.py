@@ -112,6 +112,9 @@ class World:
     def run(self, work: Work, record: InstanceRecord) -> tuple[str, Reason, tuple[Obstacle, ...]]:
         return record.state.value, RunUnderWay("a", "works"), ()
 
+    def closed(self, workload: Workload) -> Mapping[Data, Reason]:
+        return {}
+
     def not_started(self, work: Work) -> tuple[Reason, tuple[Obstacle, ...]]:
         return LaunchPending(), ()
 

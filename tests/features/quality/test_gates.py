@@ -1,0 +1,191 @@
+"""Inputs that require valid data wait for it; what is invalid is marked above, below and in what was made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from falcon_assets.features.quality.events import InstanceChecked
+from falcon_assets.features.quality.verdict import InstanceVerdict, QualityResult
+from falcon_assets.features.rollups.passes import RollupPass
+from falcon_assets.history.events.event_log import materialization, observation
+from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
+from falcon_assets.history.events.inputs import Consumption
+from falcon_assets.history.mapping import asset_keys as names
+from falcon_assets.history.mapping.partitions import key_of
+from falcon_assets.instances.coordination.coordinator import Coordinator
+from falcon_assets.instances.views.listing import list_instances
+from falcon_assets.instances.views.query import InstanceQuery
+from falcon_assets.model.instant import format_instant
+from falcon_assets.operations.installation import Installation
+from falcon_assets.planning.timeline import feed_timeline
+from tests.builders import cluster_yaml, feed_yaml, process_yaml
+from tests.features.quality.shop import GOOD, anew, at, feed, land
+from tests.operations.opening import OpenAt
+
+CHECK = "\n  - {name: enough, rule: row_count, min: 2}\n"
+ROLLUP = """
+---
+kind: feed
+name: sales-NAME
+frequency: FREQUENCY
+rollup: {of: [sales]}
+clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}}]
+"""
+
+
+def rollup(name: str, frequency: str, more: str = "") -> str:
+    return ROLLUP.replace("NAME", name).replace("FREQUENCY", frequency) + more
+
+
+def reading(name: str, feed: str, makes: str | None = None, **more: Any) -> str:
+    read = {"name": "rows", "feed": feed, "start": "now(0,0)", "end": "now(0,0)", **more}
+    return process_yaml(name, None, makes, inputs=[read], schedule=True, parallel=9)
+
+
+ENTITIES = "".join(
+    [
+        cluster_yaml(),
+        feed(checks=CHECK),
+        rollup("three-hourly", "hours(3)"),
+        feed_yaml("sums"),
+        feed_yaml("tops"),
+        reading("requiring", "sales", "tops"),
+        reading("ignoring", "sales", "sums", quality="ignore"),
+        reading("of-window", "sales-three-hourly"),
+        reading("of-sums", "sums"),
+        reading("of-valid-sums", "sums", quality="require"),
+    ]
+)
+
+
+@pytest.fixture
+def installation(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Path]) -> Iterator[Installation]:
+    write_entities({"all.yaml": ENTITIES, "a.sql": "SELECT 1"})
+    with open_at("2013-01-01T04:00Z") as opened:
+        yield anew(opened)
+
+
+def version_of(installation: Installation, name: str, instance: datetime) -> str:
+    (found,) = list_instances(installation, InstanceQuery(name, "feed", start=instance)).items
+    return str(found.as_data()["feed"]["version"])
+
+
+def judge(installation: Installation, hour: int, verdict: InstanceVerdict, name: str = "sales") -> None:
+    """What a check of the present version records."""
+    passed = verdict is InstanceVerdict.VALID
+    result = QualityResult("enough", "row_count", "error", passed=passed, said="1 row, at least 2")
+    now, version = installation.settings.now(), version_of(installation, name, at(hour))
+    found = InstanceChecked("primary", name, at(hour), verdict, version, now, "full", 1, (result,))
+    record(installation, name, at(hour), found)
+
+
+def record(installation: Installation, name: str, instance: datetime, fact: Any) -> None:
+    partition = key_of(feed_timeline(installation.entities.feed(name), "primary"), instance)
+    event = (materialization if isinstance(fact, FeedInstanceAvailable) else observation)(
+        names.asset_key("primary", name), partition, fact, description=""
+    )
+    installation.ledger.instance.report_runless_asset_event(event)
+    installation.ledger.catch_up()
+
+
+def make(installation: Installation, name: str, hour: int, version: str, reads: str) -> None:
+    """What a run of a process records of its output."""
+    read = Consumption(reads, at(hour), version_of(installation, reads, at(hour)))
+    now = installation.settings.now()
+    made = FeedInstanceAvailable(
+        "primary", name, at(hour), version, now, process="ignoring", nominal=at(hour), inputs={"rows": (read,)}
+    )
+    record(installation, name, at(hour), made)
+
+
+def roll_up(installation: Installation) -> int:
+    return RollupPass(installation.entities, "primary", installation.settings).record(installation.ledger)
+
+
+def ready(installation: Installation) -> set[tuple[str, str]]:
+    workloads = installation.entities.workloads
+    outlook = Coordinator(installation.entities, installation.settings, workloads).decide(installation.ledger)
+    assert outlook.problems == {}
+    return {(run.workload.name, format_instant(one)[11:13]) for run in outlook.runs for one in run.launch.nominals}
+
+
+def reason(installation: Installation, process: str, hour: int) -> dict[str, Any]:
+    (found,) = list_instances(installation, InstanceQuery(process, start=at(hour))).items
+    return found.reason or {}
+
+
+def quality(installation: Installation, name: str, instance: datetime) -> str:
+    (found,) = list_instances(installation, InstanceQuery(name, "feed", start=instance)).items
+    return str(found.as_data()["feed"].get("quality", {}).get("text", ""))
+
+
+def test_instances_wait_for_checks_and_for_valid_data(installation: Installation) -> None:
+    for hour in range(3):
+        land(installation, hour, *GOOD)
+    assert roll_up(installation) == 1
+    assert ready(installation) == {("ignoring", "00"), ("ignoring", "01"), ("ignoring", "02")}
+    waits = reason(installation, "requiring", 1)
+    assert (waits["kind"], waits["text"]) == (
+        "input_unchecked",
+        "waits for the checks of sales 2013-01-01T01:00Z",
+    )
+    window = reason(installation, "of-window", 1)
+    assert window["text"].startswith(
+        "waits for the checks of sales-three-hourly 2013-01-01T00:00Z, which contains sales "
+    )
+    for hour, verdict in enumerate((InstanceVerdict.VALID, InstanceVerdict.INVALID, InstanceVerdict.VALID)):
+        judge(installation, hour, verdict)
+    assert {one for one in ready(installation) if one[0] != "ignoring"} == {("requiring", "00"), ("requiring", "02")}
+    waits = reason(installation, "requiring", 1)
+    assert waits["kind"] == "input_invalid"
+    assert waits["text"] == "waits until sales 2013-01-01T01:00Z is valid: rule enough failed: 1 row, at least 2"
+    assert waits["commands"][0] == "falcon quality show sales 2013-01-01T01:00Z --cluster primary"
+    window = reason(installation, "of-window", 1)
+    assert window["text"] == (
+        "waits until sales-three-hourly 2013-01-01T00:00Z is valid: "
+        "contains invalid sales 2013-01-01T01:00Z, rule enough failed"
+    )
+    listed = list_instances(installation, InstanceQuery("requiring", reasons=("input_invalid",))).items
+    assert [one.instance for one in listed] == [at(1)]
+
+
+def test_a_correction_clears_the_marks_of_what_is_made_again(installation: Installation) -> None:
+    """The version that was read counts: what was made from an invalid one stays marked until it is made again."""
+    for hour in range(3):
+        land(installation, hour, *GOOD)
+        judge(installation, hour, InstanceVerdict.INVALID if hour == 1 else InstanceVerdict.VALID)
+    roll_up(installation)
+    make(installation, "sums", 1, "sum-1", reads="sales")
+    assert quality(installation, "sales", at(1)) == "invalid"
+    assert quality(installation, "sales", at(0)) == "valid"
+    assert quality(installation, "sums", at(1)) == "made from invalid sales 2013-01-01T01:00Z: rule enough"
+    window = "contains invalid sales 2013-01-01T01:00Z: rule enough"
+    assert quality(installation, "sales-three-hourly", at(0)) == window
+    assert ("of-sums", "01") in ready(installation)
+    assert "made from invalid" in reason(installation, "of-valid-sums", 1)["text"]
+    land(installation, 1, *GOOD, {"id": 3, "item": "c", "n": 3})
+    assert quality(installation, "sales", at(1)) == "backfilled"
+    assert quality(installation, "sales-three-hourly", at(0)) == window.replace(
+        ": rule", ", which was replaced since: rule"
+    )
+    assert roll_up(installation) == 1
+    assert quality(installation, "sales-three-hourly", at(0)) == "contains backfilled sales 2013-01-01T01:00Z"
+    waits = reason(installation, "requiring", 1)
+    assert waits["text"] == "waits for the checks of the backfilled sales 2013-01-01T01:00Z"
+    replaced = "made from invalid sales 2013-01-01T01:00Z, which was replaced since: rule enough"
+    assert quality(installation, "sums", at(1)) == replaced
+    judge(installation, 1, InstanceVerdict.VALID)
+    assert quality(installation, "sales-three-hourly", at(0)) == ""
+    assert {("requiring", "01"), ("of-window", "01")} <= ready(installation)
+    assert quality(installation, "sums", at(1)) == replaced
+    make(installation, "sums", 1, "sum-2", reads="sales")
+    assert quality(installation, "sums", at(1)) == ""
+    assert ("of-valid-sums", "01") in ready(installation)
+    before = [quality(installation, name, at(1)) for name in ("sales", "sums")]
+    installation.ledger.rebuild()
+    assert [quality(installation, name, at(1)) for name in ("sales", "sums")] == before
