@@ -173,10 +173,10 @@ class InputUnchecked(Waiting):
         return next((one for one in at.closed_gates(nominal) if isinstance(one, cls)), None)
 
     def __str__(self) -> str:
-        part = f", which contains {self.unchecked}" if self.unchecked else ""
-        why = f": {self.problem}" if self.problem else ""
         name = f"{self.feed} {format_instant(self.instance)}"
-        return f"waits for the checks of {'the backfilled ' if self.backfilled else ''}{name}{part}{why}"
+        where = f"{self.unchecked} in {name}" if self.unchecked else name
+        why = f": {self.problem}" if self.problem else ""
+        return f"waits for the checks of {'the backfilled ' if self.backfilled else ''}{where}{why}"
 
 
 TAKEN: tuple[type[Waiting], ...] = (InRun, InstanceSuspended)

@@ -14,8 +14,10 @@ from falcon_assets.instances.rules.waiting import (
     TAKEN,
     GivenUp,
     InputEvicted,
+    InputInvalid,
     InputsMissing,
     InputsTimedOut,
+    InputUnchecked,
     InRun,
     InstanceSuspended,
     NewerIsReady,
@@ -49,6 +51,27 @@ SAID: list[tuple[Reason, str, str]] = [
         OptionalInputPending(LACKING[0]),
         "optional_input_pending",
         "waits for flights: raw-flights 2013-01-01T12:00Z, which is optional and about to be made",
+    ),
+    (
+        InputInvalid("clicks", "primary", NOON, "", "clicks 2013-01-01T12:00Z", "enough", "2 rows", False, ("show",)),
+        "input_invalid",
+        "waits until clicks 2013-01-01T12:00Z is valid: rule enough failed: 2 rows",
+    ),
+    (
+        InputInvalid("sums", "primary", NOON, "made from", "clicks 2013-01-01T12:00Z", "enough", "2 rows", True, ()),
+        "input_invalid",
+        "waits until sums 2013-01-01T12:00Z is valid: made from invalid clicks 2013-01-01T12:00Z, "
+        "which was replaced since, rule enough failed",
+    ),
+    (
+        InputUnchecked("clicks", "primary", NOON, False, "", "no Spark", ()),
+        "input_unchecked",
+        "waits for the checks of clicks 2013-01-01T12:00Z: no Spark",
+    ),
+    (
+        InputUnchecked("daily", "primary", NOON, True, "clicks 2013-01-01T13:00Z", "", ()),
+        "input_unchecked",
+        "waits for the checks of the backfilled clicks 2013-01-01T13:00Z in daily 2013-01-01T12:00Z",
     ),
     (NoFreeSlot(3, False), "no_free_slot", "waits for a free slot (parallel: 3)"),
     (
