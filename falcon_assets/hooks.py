@@ -91,11 +91,14 @@ class Hooks(Protocol):
         """Records of the feature in materializations and observations of the assets of feeds and processes."""
 
     @_spec
-    def fold(self, connection: Connection, facts: Sequence[Logged]) -> Sequence[InstanceEvent]:
+    def fold(
+        self, connection: Connection, facts: Sequence[Logged], happened: Sequence[InstanceEvent]
+    ) -> Sequence[InstanceEvent]:
         """Applies new facts of the kinds of :meth:`records`, in the order of history, to the tables of the feature.
 
-        Called after the core has applied the same part of history, in the same transaction. Tables that are made of
-        nothing else are in ``PROJECTION``, so that a rebuild empties them before.
+        Called after the core has applied the same part of history, in the same transaction; ``happened`` are the events
+        of that. Those that are returned take their places among them by ``event_id``. Tables that are made of nothing
+        else are in ``PROJECTION``, so that a rebuild empties them before.
         """
 
     @_spec

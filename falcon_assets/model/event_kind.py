@@ -33,9 +33,19 @@ class EventKind(str, Enum):
     """A replication copied a version."""
     WITHDRAWN = "WITHDRAWN"
     """An available instance vanished, and retention did not evict it."""
+    SHARE_REACHED = "SHARE_REACHED"
+    """A version came with at least the share of the records sent that ``completeness`` asks for."""
+    VALID = "VALID"
+    """The checks of a version say so, or a person."""
+    INVALID = "INVALID"
+    BACKFILLED = "BACKFILLED"
+    """Another version came in place of an invalid one."""
 
 
 OF_FEEDS = frozenset(
-    (EventKind.LANDED, EventKind.REPLICATED, EventKind.RESTORED, EventKind.EVICTED, EventKind.WITHDRAWN, EventKind.SLA)
+    (
+        *(EventKind.LANDED, EventKind.REPLICATED, EventKind.RESTORED, EventKind.EVICTED, EventKind.WITHDRAWN),
+        *(EventKind.SHARE_REACHED, EventKind.VALID, EventKind.INVALID, EventKind.BACKFILLED, EventKind.SLA),
+    )
 )
 """Transitions of instances of feeds; SLA is of processes, too."""

@@ -42,10 +42,11 @@ def records() -> Collection[type[Record]]:
 
 @hookimpl
 def fold(connection: Connection, facts: Sequence[Logged]) -> Sequence[InstanceEvent]:
+    from falcon_assets.features.completeness.records import share_reached
     from falcon_assets.features.completeness.store import fold_completeness
 
     fold_completeness(connection, facts)
-    return ()
+    return [*share_reached(facts)]
 
 
 @hookimpl

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
 from falcon_assets.history.events import record as keys
+from falcon_assets.history.events.event_log import Logged
+from falcon_assets.history.events.instance_event import InstanceEvent
 from falcon_assets.history.events.record import Record, Size, Text, Time
+from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.instant import Instant
 
 Name = Annotated[Text, BeforeValidator(lambda value: str(value) if type(value) is int else value)]
@@ -93,3 +97,12 @@ class WatermarkReached(Record):
         import dagster as dg  # noqa: PLC0415 - takes a while, and the CLI reads records without it
 
         return {self.key: dg.MetadataValue.timestamp(self.watermark)}
+
+
+def share_reached(facts: Sequence[Logged]) -> Iterator[InstanceEvent]:
+    """Yields an event for each version that was not taken incomplete."""
+    for event_id, one in ((logged.event_id, logged.fact) for logged in facts):
+        if isinstance(one, CompletenessRecorded) and not one.taken_incomplete:
+            what = (EventKind.SHARE_REACHED, "feed", one.feed, one.cluster, one.instance, one.at, str(event_id))
+            share = {"percent": one.completeness, "records_expected": one.records_expected, "records": one.records}
+            yield InstanceEvent(*what, event_id=event_id, run={"id": None, **share})

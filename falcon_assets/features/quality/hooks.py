@@ -44,11 +44,15 @@ def records() -> Collection[type[Record]]:
 
 
 @hookimpl
-def fold(connection: Connection, facts: Sequence[Logged]) -> Sequence[InstanceEvent]:
+def fold(connection: Connection, facts: Sequence[Logged], happened: Sequence[InstanceEvent]) -> Sequence[InstanceEvent]:
+    from falcon_assets.features.quality.events import InstanceChecked, InvalidAccepted
     from falcon_assets.features.quality.store import fold_verdicts
+    from falcon_assets.features.quality.transitions import quality_events
 
-    fold_verdicts(connection, facts)
-    return ()
+    ours = [one for one in facts if isinstance(one.fact, InstanceChecked | InvalidAccepted)]
+    events = [*quality_events(connection, ours, happened)]
+    fold_verdicts(connection, ours)
+    return events
 
 
 @hookimpl

@@ -76,18 +76,22 @@ def _fold_next(connection: Connection, history: History, folded: int = 0) -> int
         rows.apply(facts)
         _store(connection, rows)
         add_totals(connection, changes(before, rows))
-        happened = [*rows.happened, *_folded_by_features(connection, facts)]
+        happened = [*rows.happened, *_folded_by_features(connection, facts, rows.happened)]
+        happened.sort(key=lambda one: one.event_id or 0)
         if new := [one for one in happened if (one.event_id or 0) > folded]:
             hooks().instances_changed(connection=connection, events=new)
     upsert(connection, FOLD, [{"only": True, "event_id": last}])
     return len(facts)
 
 
-def _folded_by_features(connection: Connection, facts: Sequence[Logged]) -> Iterator[InstanceEvent]:
+def _folded_by_features(
+    connection: Connection, facts: Sequence[Logged], happened: Sequence[InstanceEvent]
+) -> Iterator[InstanceEvent]:
     kinds = records_of_features()
-    if theirs := [one for one in facts if isinstance(one.fact, kinds)]:
-        for happened in hooks().fold(connection=connection, facts=theirs):
-            yield from happened
+    theirs = [one for one in facts if isinstance(one.fact, kinds)]
+    if theirs or happened:
+        for followed in hooks().fold(connection=connection, facts=theirs, happened=happened):
+            yield from followed
 
 
 def _load(connection: Connection, logged: Sequence[Logged]) -> Rows:
