@@ -23,8 +23,8 @@ MemberInstance: TypeAlias = tuple[str, datetime]
 """Feed and nominal time."""
 ROLLED_UP = " rolled up"
 """After the name of a feed, stands for what makes its instances, where there is a process or a replication else."""
-_MARGIN = timedelta(hours=26)
-"""More than any change of a zone's clock."""
+ZONES_APART = timedelta(hours=26)
+"""More than the clocks of two zones differ, and than a zone's clock is ever changed by."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,21 @@ class Membership:
 
     def members(self, instance: datetime) -> list[datetime]:
         """Returns the member's instances that exist in the period of an instance, oldest first."""
+        found = self.member.between(*self.span(instance, instance))
+        if self._is_absolute:
+            return found
         index = self.rollup.index_at_or_before(instance)
         begin, end = self._bound(index), self._bound(index + 1)
+        return [one for one in found if begin <= self._wall(one) < end]
+
+    def span(self, first: datetime, last: datetime) -> tuple[datetime, datetime]:
+        """Returns times between which all instances of the member lie that are in those from ``first`` to ``last``."""
+        begin = self._bound(self.rollup.index_at_or_before(first))
+        end = self._bound(self.rollup.index_at_or_before(last) + 1)
         if self._is_absolute:
-            return self.member.between(begin, end - MICROSECOND)
-        first, last = moments_of_wall(begin, self.member.timezone)[0], moments_of_wall(end, self.member.timezone)[1]
-        return [one for one in self.member.between(first - _MARGIN, last + _MARGIN) if begin <= self._wall(one) < end]
+            return begin, end - MICROSECOND
+        zone = self.member.timezone
+        return moments_of_wall(begin, zone)[0] - ZONES_APART, moments_of_wall(end, zone)[1] + ZONES_APART
 
     def rollups(self, instance: datetime) -> list[datetime]:
         """Returns the instances that one of the member belongs to: one at most, except where clocks go back."""
@@ -54,12 +63,12 @@ class Membership:
             return [] if found is None or instance >= self._after(found) else [found]
         wall = self._wall(instance)
         first, last = moments_of_wall(wall, self.rollup.timezone)
-        indexes = self.rollup.indexes(first - self._step, last + _MARGIN)
+        indexes = self.rollup.indexes(first - self._step, last + ZONES_APART)
         return [self.rollup.instance(k) for k in indexes if self._bound(k) <= wall < self._bound(k + 1)]
 
     @property
     def _step(self) -> timedelta:
-        return self.rollup.frequency.length * 2 + _MARGIN
+        return self.rollup.frequency.length * 2 + ZONES_APART
 
     def _after(self, instance: datetime) -> datetime:
         return self.rollup.instance(self.rollup.index_at_or_before(instance) + 1)
@@ -126,6 +135,14 @@ def leaf_instances(feed: Feed, cluster: str, instance: datetime) -> Iterator[tup
                 yield from leaf_instances(one.feed, cluster, at)
             else:
                 yield one.feed, at
+
+
+def leaf_spans(feed: Feed, cluster: str, first: datetime, last: datetime) -> Iterator[tuple[str, datetime, datetime]]:
+    """Yields the feeds with data in the instances of one from ``first`` to ``last``, and times that theirs lie in."""
+    if feed.rollup is None:
+        yield feed.name, first, last
+    for one in members_of(feed, cluster):
+        yield from leaf_spans(one.feed, cluster, *one.membership.span(first, last))
 
 
 def leaves_of(feed: Feed, feeds: Mapping[str, Feed]) -> Iterator[Feed]:

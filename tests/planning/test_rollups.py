@@ -52,6 +52,14 @@ def test_members_are_those_in_the_period(of: Membership, data: st.DataObject) ->
 
 
 @given(memberships(), st.data())
+def test_a_span_has_the_members_of_all_its_instances(of: Membership, data: st.DataObject) -> None:
+    instances = of.rollup.until(of.rollup.end)
+    first, last = sorted((data.draw(st.sampled_from(instances)), data.draw(st.sampled_from(instances))))
+    begin, end = of.span(first, last)
+    assert all(begin <= one <= end for at in instances if first <= at <= last for one in by_hand(of, at))
+
+
+@given(memberships(), st.data())
 def test_the_way_back_is_the_same(of: Membership, data: st.DataObject) -> None:
     one = data.draw(st.sampled_from(of.member.until(of.member.end)))
     near = [k for k in of.rollup.until(of.rollup.end) if abs(k - one) < timedelta(days=35)]

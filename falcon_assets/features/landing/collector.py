@@ -25,6 +25,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.planning.retries import timeout_of
+from falcon_assets.planning.rollups import ZONES_APART, leaves_of
 from falcon_assets.planning.snapshots import unrecorded_windows
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.planning.workloads import not_from_outside
@@ -192,8 +193,13 @@ class Collector:
         for workload in self.store.workloads:
             if workload.kind == "compaction":
                 continue  # it waits for weeks, and nobody for it
+            longest = timeout_of(workload) + workload.delay
             for one in workload.inputs:
-                timeouts.setdefault(one.feed, []).append(timeout_of(workload) + workload.delay)
+                if one.feed not in self.store.relations.rollups:
+                    timeouts.setdefault(one.feed, []).append(longest)
+                    continue
+                for leaf in leaves_of(self.store.feeds[one.feed], self.store.feeds):
+                    timeouts.setdefault(leaf.name, []).append(longest + ZONES_APART)
         return {name: horizon_of(feed, timeouts[name]) for name, feed in self.feeds.items()}
 
     def _widen_snapshots(

@@ -27,6 +27,7 @@ from falcon_assets.instances.rules.situation import Decision
 from falcon_assets.instances.runs.dead_runs import DeadRuns, free_instances_of_deleted_runs, unfinished_runs
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, Launch
+from falcon_assets.planning.rollups import leaf_spans
 from falcon_assets.planning.workloads import Workload
 from falcon_assets.settings import Settings
 
@@ -136,7 +137,7 @@ class Coordinator:
         return Outlook(tuple(runs), decisions, problems)
 
     def waited_for(self, ledger: Ledger, until: datetime | None) -> dict[Name, tuple[datetime, datetime]]:
-        """As :meth:`ClusterSnapshot.waited_for`; brings the ledger up to date first."""
+        """As :meth:`ClusterSnapshot.waited_for`, of feeds with data; brings the ledger up to date first."""
         ledger.catch_up()
         now = self.settings.now()
         spans: dict[Name, tuple[datetime, datetime]] = {}
@@ -144,8 +145,10 @@ class Coordinator:
             with ledger.engine.begin() as connection:
                 reruns = reruns_on(connection, self.store, cluster, [one.workload.name for one in members], now)
                 snapshot = ClusterSnapshot(connection, cluster, members, {}, (), now, until, reruns)
-            for key, (first, last) in snapshot.waited_for().items():
-                spans[key] = (min(first, spans[key][0]), max(last, spans[key][1])) if key in spans else (first, last)
+            for (where, name), span in snapshot.waited_for().items():
+                for leaf, first, last in leaf_spans(self.store.feeds[name], where, *span):
+                    known = spans.get((where, leaf), (first, last))
+                    spans[where, leaf] = min(first, known[0]), max(last, known[1])
         return spans
 
     def _planned(self, workload: Workload, launch: Launch, records: Mapping[datetime, InstanceRecord]) -> PlannedRun:

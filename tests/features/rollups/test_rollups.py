@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from falcon_assets.features.landing.collector import Collector
 from falcon_assets.features.retention.operations import PlanRetention
 from falcon_assets.features.rollups.passes import RollupPass
+from falcon_assets.instances.coordination.coordinator import Coordinator
 from falcon_assets.instances.views.listing import list_instances
 from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
 from falcon_assets.model.instant import format_instant, parse_instant
@@ -121,6 +122,22 @@ def test_an_hour_is_there_when_its_slots_are(open_at: OpenAt, write_entities: Ca
 def rows(installation: Installation, hour: int) -> list[dict[str, int]]:
     folder = installation.settings.home / f"data/sums/2013-01-01-{hour:02}"
     return pq.read_table(folder).to_pylist()
+
+
+def test_members_are_sought_for_as_long_as_a_reader_waits(
+    open_at: OpenAt, write_entities: Callable[[dict[str, str]], Path]
+) -> None:
+    """By the daemon up to the timeout of the process, by ``falcon run`` whatever is missing."""
+    patient = ENTITIES.replace("strict_lineage: true", "timeout: days(30)")
+    write_entities({"all.yaml": patient, "all.sql": "SELECT sum(n) AS total FROM clicks"})
+    with open_at("2013-01-20T00:30Z") as installation:
+        record(installation)
+        land_hour(installation, 1)
+        assert record(installation) == 1
+        store = installation.entities
+        sought = Coordinator(store, installation.settings, store.workloads).waited_for(installation.ledger, None)
+        first, last = sought["primary", "clicks"]
+        assert first == at("00:00") and last >= parse_instant("2013-01-20T00:25Z")
 
 
 def test_a_process_reads_a_rollup_as_any_feed(
@@ -262,8 +279,11 @@ def test_a_member_stays_while_a_reader_of_the_rollup_needs_it(
         'locations: {data: "/clicks/${YEAR}-${MONTH}-${DAY}-${HOUR}-${MINUTE}"}\n'
         "clusters: [{name: primary, retention: {limit: hours(6)}, ",
     )
+    begins = "summing\nfrequency: hours(1)\nclusters: [{name: primary, validity: {start: 2013-01-01T"
+    kept = kept.replace(f"{begins}00", f"{begins}01")
     write_entities({"all.yaml": kept, "all.sql": "SELECT 1"})
     with open_at("2013-01-01T12:30Z") as installation:
+        land_hour(installation, 0)
         land_hour(installation, 2)
         record(installation)
         (plan,) = PlanRetention(feed="clicks").run(installation)
