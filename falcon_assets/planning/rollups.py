@@ -127,6 +127,18 @@ def above(names: Iterable[str], rollups: Above) -> Iterator[Feed]:
                 yield rollup
 
 
+def made_with(name: str, instance: datetime, rollups: Above) -> dict[str, set[datetime]]:
+    """Returns the instances that have the data of one, by feed: itself, and those of roll-ups, at any depth."""
+    found: dict[str, set[datetime]] = {}
+    pending = [(name, instance)]
+    while pending:
+        feed, at = pending.pop()
+        if at not in found.setdefault(feed, set()):
+            found[feed].add(at)
+            pending += [(rollup.name, one) for rollup, of in rollups.get(feed, ()) for one in of.rollups(at)]
+    return found
+
+
 def leaf_instances(feed: Feed, cluster: str, instance: datetime) -> Iterator[tuple[Feed, datetime]]:
     """Yields the instances with data that one of a roll-up waits for, at any depth; of any other feed none."""
     for one in members_of(feed, cluster):

@@ -77,7 +77,7 @@ class CompactionAssets:
         feed, cluster, settings = compaction.entity, self.store.clusters[compaction.cluster], self.settings
         store = store_of(feed, cluster, settings.home, settings.environ, roots=roots_of(settings))
         _, version = recorded_versions(claims.ledger, self.recording, feed)
-        readers = InstanceReaders.of(compaction, self.store.workloads, claims.ledger)
+        readers = InstanceReaders(compaction, self.store, claims.ledger)
         clock = self.store.landing_clock(feed, cluster.name, settings.clock)
         partition = partial(key_of, compaction.partitions.timeline)
         return CompactionWork(compaction, cluster, store, readers, claims, settings.now, partition, version, clock)

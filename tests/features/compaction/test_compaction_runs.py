@@ -128,7 +128,7 @@ def test_it_is_listed_explained_and_searched_for_causes(world: ReplicationWorld)
 
 def test_files_are_not_replaced_while_an_instance_that_reads_them_runs(world: ReplicationWorld) -> None:
     (compaction,) = world.store.compactions
-    readers = InstanceReaders.of(compaction, world.store.workloads, world.ledger)
+    readers = InstanceReaders(compaction, world.store, world.ledger)
     with open_installation(world.at("05:30")) as installation:
         write(installation, process_row(COPY, 7, "RUNNING", "west", nominal=hour(7)))
         assert [*readers.reading(hour(7))] == ["clicks from east 2013-01-01T07:00Z"]

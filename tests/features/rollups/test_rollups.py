@@ -11,6 +11,7 @@ import dagster as dg
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from falcon_assets.features.compaction.readers import InstanceReaders
 from falcon_assets.features.landing.collector import Collector
 from falcon_assets.features.retention.operations import PlanRetention
 from falcon_assets.features.rollups.passes import RollupPass
@@ -22,6 +23,7 @@ from falcon_assets.operations.installation import Installation
 from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.features.landing.snapshot_tables import run, said
 from tests.operations.opening import OpenAt
+from tests.operations.rows import process_row, write
 
 ENTITIES = """
 kind: cluster
@@ -132,12 +134,12 @@ def test_members_are_sought_for_as_long_as_a_reader_waits(
     write_entities({"all.yaml": patient, "all.sql": "SELECT sum(n) AS total FROM clicks"})
     with open_at("2013-01-20T00:30Z") as installation:
         record(installation)
-        land_hour(installation, 1)
+        land_hour(installation, 7)
         assert record(installation) == 1
         store = installation.entities
         sought = Coordinator(store, installation.settings, store.workloads).waited_for(installation.ledger, None)
         first, last = sought["primary", "clicks"]
-        assert first == at("00:00") and last >= parse_instant("2013-01-20T00:25Z")
+        assert first <= at("07:00") and last >= parse_instant("2013-01-20T00:25Z")
 
 
 def test_a_process_reads_a_rollup_as_any_feed(
@@ -269,6 +271,19 @@ def test_what_may_be_missing_is_not_waited_for(
         pq.write_table(pa.table({"n": [1]}), folder / "part.parquet")
         assert record(installation) == 1
         assert versions(installation, "sales-some")["2013-03-12T00:00Z"] != before["2013-03-12T00:00Z"]
+
+
+def test_files_of_a_member_are_not_replaced_under_a_reader_of_the_rollup(
+    open_at: OpenAt, write_entities: Callable[[dict[str, str]], Path]
+) -> None:
+    compacted = ENTITIES.replace("availability_flag: _SUCCESS", "compact: {sort: [n]}\nschedule: true")
+    write_entities({"all.yaml": compacted, "all.sql": "SELECT 1"})
+    with open_at("2013-01-01T12:30Z") as installation:
+        (compaction,) = installation.entities.compactions
+        readers = InstanceReaders(compaction, installation.entities, installation.ledger)
+        write(installation, process_row("summing", 11, "RUNNING", "primary", nominal=at("11:00")))
+        assert [*readers.reading(at("11:35"))] == ["summing 2013-01-01T11:00Z"]
+        assert [*readers.reading(at("12:00"))] == []
 
 
 def test_a_member_stays_while_a_reader_of_the_rollup_needs_it(
