@@ -28,7 +28,7 @@ from falcon_assets.features.falcon_xml.counterparts import KINDS
 from falcon_assets.features.falcon_xml.defaults import DEFAULTS, Default
 from falcon_assets.features.falcon_xml.rules import Rule
 from falcon_assets.model.base import EntityName, NonEmpty, key_meanings
-from falcon_assets.model.cluster import Cluster, EnvironmentValue, StorageOption
+from falcon_assets.model.cluster import Cluster, StorageOption
 from falcon_assets.model.completeness import Completeness, Percentage
 from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.expression import InstanceExpression
@@ -39,6 +39,7 @@ from falcon_assets.model.notification import Notification, UrlVariable
 from falcon_assets.model.path_template import LegalFolder, LegalPath, PathTemplate
 from falcon_assets.model.process import Process
 from falcon_assets.model.quality_rules import RULES, Bound, Value
+from falcon_assets.model.reference import EncryptedValue, EnvironmentValue
 from falcon_assets.model.shared import Acl, TimeZoneName, Validity
 from falcon_assets.model.workflow import engines
 from falcon_assets.surface.cli.main import falcon
@@ -95,6 +96,7 @@ _WORDS: dict[Any, str] = {
     StorageOption: "option",
     EnvironmentValue: "`{env: NAME}`",
     UrlVariable: "`{env: NAME}`",
+    EncryptedValue: "`{encrypted: ...}`",
     EventKind: "event",
     Value: "value",
     Bound: "number or text or time",

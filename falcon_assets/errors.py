@@ -192,6 +192,10 @@ class UnreachableError(StorageError):
     """A store does not answer, or not in a way that says anything about what was asked for."""
 
 
+class SecretError(StorageError):
+    """An encrypted value cannot be decrypted: with the keys that are given, or at all."""
+
+
 class RootAwayError(UnreachableError):
     """The root of a store is not there, or is another one than before: nobody knows what is in it."""
 

@@ -19,6 +19,7 @@ from falcon_assets.model.notification import USUAL, Notification, Receiver, UrlV
 from falcon_assets.planning.clock import Clock
 from falcon_assets.shared_clock import home_clock, shared_start
 
+MASTER_KEY, MASTER_KEY_FILE = "FALCON_MASTER_KEY", "FALCON_MASTER_KEY_FILE"
 WEBSERVER = "http://127.0.0.1:3000"
 VARIABLES = frozenset(
     {
@@ -26,7 +27,7 @@ VARIABLES = frozenset(
         *("FALCON_DATABASE_URL", "FALCON_SUPERUSERS", "FALCON_PROXY_USERS", "FALCON_JOBS", "FALCON_CLOCK"),
         *("FALCON_LINEAGE_RETENTION", "FALCON_OPENLINEAGE_NAMESPACE"),
         *("FALCON_OPENLINEAGE_URL", "FALCON_OPENLINEAGE_API_KEY"),
-        *("FALCON_NOTIFICATION_TO", "FALCON_NOTIFICATION_ON"),
+        *("FALCON_NOTIFICATION_TO", "FALCON_NOTIFICATION_ON", MASTER_KEY, MASTER_KEY_FILE),
     }
 )
 _OF_LIBPQ = "PG"
@@ -36,6 +37,14 @@ _OTHER_SERVERS = ("PGHOSTADDR", "PGSERVICE")
 JobPower: TypeAlias = Literal["entities", "instances", "principals"]
 """To change entities, or instances; to act for the principal that the config names."""
 _NOTHING = "nothing"
+
+
+@dataclass(frozen=True)
+class MasterKeySources:
+    """FALCON_MASTER_KEY and FALCON_MASTER_KEY_FILE: master keys, and files with others."""
+
+    texts: tuple[str, ...] = field(repr=False)
+    files: tuple[Path, ...]
 
 
 @dataclass(frozen=True)
@@ -61,6 +70,7 @@ class Settings:
             no notification; None: none.
         lineage_retention: FALCON_LINEAGE_RETENTION: how long a version is known after its data was deleted; None: for
             ever.
+        master_keys: FALCON_MASTER_KEY and FALCON_MASTER_KEY_FILE: what encrypted values are decrypted with.
         openlineage_url: FALCON_OPENLINEAGE_URL: the service that receives lineage; None: there is none.
         openlineage_key: FALCON_OPENLINEAGE_API_KEY: sent with each request; None: no key.
         openlineage_namespace: FALCON_OPENLINEAGE_NAMESPACE: OpenLineage's namespace of the jobs of this installation.
@@ -80,6 +90,7 @@ class Settings:
     jobs: frozenset[JobPower] | None
     notification: Notification | None
     lineage_retention: Frequency | None
+    master_keys: MasterKeySources
     openlineage_url: str | None
     openlineage_key: str | None = field(repr=False)
     openlineage_namespace: str
@@ -101,7 +112,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
     home = _home(env.get("FALCON_HOME") or ".falcon")
     return Settings(
         home=home,
-        entity_defs=_absolute(env.get("FALCON_ENTITY_DEFS") or "entity_defs"),
+        entity_defs=definitions_folder(env),
         colo=env.get("FALCON_COLO") or None,
         database_url=_database_url(env.get("FALCON_DATABASE_URL")),
         read_only=_switch("FALCON_ENTITY_DEFS_READONLY", env.get("FALCON_ENTITY_DEFS_READONLY")),
@@ -113,11 +124,23 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         jobs=_jobs(env.get("FALCON_JOBS")),
         notification=_notification(env.get("FALCON_NOTIFICATION_TO"), env.get("FALCON_NOTIFICATION_ON")),
         lineage_retention=_lineage_retention(env.get("FALCON_LINEAGE_RETENTION")),
+        master_keys=master_key_sources(env),
         openlineage_url=_openlineage_url(env.get("FALCON_OPENLINEAGE_URL")),
         openlineage_key=(env.get("FALCON_OPENLINEAGE_API_KEY") or "").strip() or None,
         openlineage_namespace=(env.get("FALCON_OPENLINEAGE_NAMESPACE") or "").strip() or "falcon",
         environ=env,
     )
+
+
+def definitions_folder(environ: Mapping[str, str]) -> Path:
+    """Returns the folder of the entity definitions."""
+    return _absolute(environ.get("FALCON_ENTITY_DEFS") or "entity_defs")
+
+
+def master_key_sources(environ: Mapping[str, str]) -> MasterKeySources:
+    """Returns the master keys that are given, and the files with others, none of which is read."""
+    files = map(_absolute, _listed(environ.get(MASTER_KEY_FILE)))
+    return MasterKeySources(tuple(_listed(environ.get(MASTER_KEY))), tuple(files))
 
 
 def database_name(url: str | None) -> str:

@@ -125,8 +125,8 @@ def relations(feeds: Collection[Feed], processes: Collection[Process]) -> Relati
 
 def _secrets(clusters: Iterable[Cluster], feeds: Iterable[Feed], processes: Iterable[Process]) -> Iterator[str]:
     for cluster in clusters:
-        yield from secrets_of(cluster, {})
+        yield from secrets_of(cluster)
     for feed in feeds:
-        yield from secrets_of_feed(feed, {})
+        yield from secrets_of_feed(feed)
     for process in processes:
         yield from secret_properties(process.properties)

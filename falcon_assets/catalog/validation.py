@@ -73,13 +73,13 @@ _PATTERN_RULES = {
 
 SECRET_RULES = {
     False: "must be a mapping (key: value)",
-    True: "must be {env: NAME}, a text, a whole number, or true or false",
+    True: "must be {env: NAME}, {encrypted: ...}, a text, a whole number, or true or false",
 }
 """Legal values at and below ``storage_options``, without quoting the value."""
 _RECEIVER_RULES = {
     1: "must be a mapping (key: value)",
     2: "must be a list of {url: {env: NAME}}",
-    3: "must be {url: {env: NAME}}: the URL says who may write there, so it stands in the environment only",
+    3: "must be {url: {env: NAME}} or {url: {encrypted: ...}}: the URL says who may write there, so it is a secret",
 }
 """Legal values at and below ``notification``, without quoting the value."""
 

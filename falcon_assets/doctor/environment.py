@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
 
-from pydantic import BaseModel
-
+from falcon_assets.catalog.references import value_of
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, ok, problem, warning
-from falcon_assets.errors import FalconError, InvalidDefinitionsError, MissingDefinitionsError, count_of
-from falcon_assets.model.cluster import Cluster, EnvironmentValue
+from falcon_assets.errors import FalconError, InvalidDefinitionsError, MissingDefinitionsError, SecretError, count_of
+from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
+from falcon_assets.model.reference import EncryptedValue, EnvironmentValue, references_in
 from falcon_assets.settings import VARIABLES
 
 _ALIKE = 0.8
@@ -39,8 +38,11 @@ def check_definitions(context: CheckContext) -> Iterator[Diagnosis]:
 
 
 def check_secrets(context: CheckContext) -> Iterator[Diagnosis]:
-    """Whether the variables are set that definitions and receivers of notifications name."""
+    """Whether the variables are set that definitions and receivers of notifications name, and all values decrypt."""
     yield from judge_secrets(_named_here(context), context.environ)
+    if store := context.entities_if_sound():
+        found = (one for entity in _entities(store) for _, one in references_in(entity))
+        yield from judge_encrypted([one for one in found if isinstance(one, EncryptedValue)], context.environ)
 
 
 def check_variables(context: CheckContext) -> Iterator[Diagnosis]:
@@ -52,34 +54,24 @@ def _named_here(context: CheckContext) -> dict[str, list[str]]:
     store, default = context.entities_if_sound(), context.settings.notification
     named = named_variables(store) if store else {}
     for receiver in default.to if default else ():
-        named.setdefault(receiver.url.env, []).append("FALCON_NOTIFICATION_TO")
+        named.setdefault(receiver.url.label, []).append("FALCON_NOTIFICATION_TO")
     return named
 
 
 def named_variables(store: EntityStore) -> dict[str, list[str]]:
     """Returns variable -> places that name it by ``{env: NAME}``: ``cluster 'lake': storage_options.key``."""
     found: defaultdict[str, list[str]] = defaultdict(list)
-    reading = {one.reads_on for one in store.workloads}
-    clusters = {**{name: store.everywhere[name] for name in sorted(reading)}, **store.clusters}
-    entities: list[Cluster | Feed | Process] = [*clusters.values(), *store.feeds.values(), *store.processes.values()]
-    for entity in entities:
-        for path, value in _named(entity, ()):
-            found[value].append(f"{entity.kind} {entity.name!r}: {'.'.join(path)}")
+    for entity in _entities(store):
+        for path, value in references_in(entity):
+            if isinstance(value, EnvironmentValue):
+                found[value.env].append(f"{entity.kind} {entity.name!r}: {'.'.join(path)}")
     return dict(found)
 
 
-def _named(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    if isinstance(value, EnvironmentValue):
-        yield path, value.env
-    elif isinstance(value, BaseModel):
-        for name in type(value).model_fields:
-            yield from _named(getattr(value, name), (*path, name))
-    elif isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _named(inner, (*path, str(key)))
-    elif isinstance(value, list | tuple):
-        for index, inner in enumerate(value):
-            yield from _named(inner, (*path, str(index)))
+def _entities(store: EntityStore) -> list[Cluster | Feed | Process]:
+    reading = {one.reads_on for one in store.workloads}
+    clusters = {**{name: store.everywhere[name] for name in sorted(reading)}, **store.clusters}
+    return [*clusters.values(), *store.feeds.values(), *store.processes.values()]
 
 
 def judge_secrets(named: Mapping[str, list[str]], environ: Mapping[str, str]) -> Iterator[Diagnosis]:
@@ -95,6 +87,18 @@ def judge_secrets(named: Mapping[str, list[str]], environ: Mapping[str, str]) ->
             )
     if not unset:
         yield ok(f"{count_of(len(named), 'variable is', 'variables are')} named in definitions, and set")
+
+
+def judge_encrypted(values: Sequence[EncryptedValue], environ: Mapping[str, str]) -> Iterator[Diagnosis]:
+    broken = 0
+    for one in values:
+        try:
+            value_of(one, environ)
+        except SecretError as error:
+            broken += 1
+            yield problem(str(error), "falcon secrets check lists all encrypted values")
+    if values and not broken:
+        yield ok(f"{count_of(len(values), 'encrypted value')} can be decrypted")
 
 
 def judge_variables(environ: Mapping[str, str], named: Mapping[str, object]) -> Iterator[Diagnosis]:

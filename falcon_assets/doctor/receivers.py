@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 
+from falcon_assets.catalog.references import known_value
 from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, ok, problem, warning
 from falcon_assets.doctor.side_by_side import side_by_side
 from falcon_assets.model.cluster import MessagingInterface
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
+from falcon_assets.model.reference import Reference
 
 
 def check_receivers(context: CheckContext) -> Iterator[Diagnosis]:
@@ -17,28 +19,29 @@ def check_receivers(context: CheckContext) -> Iterator[Diagnosis]:
     yield from judge_receivers(_named(context), context.environ)
 
 
-def _named(context: CheckContext) -> dict[str, str]:
-    """Variable -> the first place that names it."""
-    found: dict[str, str] = {}
+def _named(context: CheckContext) -> dict[Reference, str]:
+    """Reference -> the first place that has it."""
+    found: dict[Reference, str] = {}
     default, store = context.settings.notification, context.entities_if_sound()
     for receiver in default.to if default else ():
-        found.setdefault(receiver.url.env, "FALCON_NOTIFICATION_TO")
+        found.setdefault(receiver.url, "FALCON_NOTIFICATION_TO")
     entities: list[Feed | Process] = [*store.feeds.values(), *store.processes.values()] if store else []
     for entity in entities:
         for receiver in entity.notification.to if entity.notification else ():
-            found.setdefault(receiver.url.env, f"{entity.kind} {entity.name!r}: notification")
+            found.setdefault(receiver.url, f"{entity.kind} {entity.name!r}: notification")
     return found
 
 
-def judge_receivers(named: Mapping[str, str], environ: Mapping[str, str]) -> Iterator[Diagnosis]:
-    """Judges the URLs in set variables (unset ones are another check's matter). URLs are secrets, and never quoted."""
-    declared = {name: place for name, place in named.items() if environ.get(name, "").strip()}
+def judge_receivers(named: Mapping[Reference, str], environ: Mapping[str, str]) -> Iterator[Diagnosis]:
+    """Judges the URLs that are available (others are another check's matter). URLs are secrets, and never quoted."""
+    urls = {one.label: url for one in named if (url := known_value(one, environ).strip())}
+    declared = {one.label: place for one, place in named.items() if one.label in urls}
     if not declared:
         yield ok("nobody is notified")
         return
     from falcon_assets.features.notification.delivery import has_service  # noqa: PLC0415 - only where there are any
 
-    unknown = [name for name in declared if not has_service(environ[name].strip())]
+    unknown = [name for name in declared if not has_service(urls[name])]
     for name in unknown:
         yield problem(
             f"{name} does not hold one URL that apprise knows ({declared[name]} names it): it gets no notifications",

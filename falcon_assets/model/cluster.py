@@ -12,6 +12,7 @@ from falcon_assets.errors import ExpressionError
 from falcon_assets.model.base import Declaration, EntityName, NonEmpty
 from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.path_template import LegalFolder, LegalPath, is_within
+from falcon_assets.model.reference import Reference, WithReferences
 from falcon_assets.model.shared import Acl, Properties, Tags
 
 _MESSAGING = re.compile(
@@ -39,16 +40,9 @@ def _known_messaging(endpoint: str) -> str:
     return endpoint
 
 
-class EnvironmentValue(Declaration):
-    """A value that is read from the environment when it is used, and never printed."""
-
-    env: NonEmpty
-    """Name of the environment variable."""
-
-
-_PlainOption = Annotated[EnvironmentValue | StrictBool | StrictInt | str, Field(union_mode="left_to_right")]
+_PlainOption = Annotated[Reference | StrictBool | StrictInt | str, Field(union_mode="left_to_right")]
 StorageOption = Annotated[
-    EnvironmentValue | StrictBool | StrictInt | str | dict[str, _PlainOption | dict[str, _PlainOption]],
+    Reference | StrictBool | StrictInt | str | dict[str, _PlainOption | dict[str, _PlainOption]],
     Field(union_mode="left_to_right"),
 ]
 """An option of a file system; a mapping below ``client_kwargs``, ``config_kwargs`` and the like."""
@@ -142,7 +136,7 @@ class ClusterLocations(Declaration):
         return self
 
 
-class Cluster(Declaration):
+class Cluster(WithReferences):
     """A cluster: storage, compute, and the colo that it belongs to."""
 
     kind: Literal["cluster"]

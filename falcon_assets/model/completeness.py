@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from falcon_assets.model.base import Declaration, EntityName, NonEmpty
-from falcon_assets.model.cluster import EnvironmentValue
 from falcon_assets.model.frequency import Frequency
+from falcon_assets.model.reference import Reference
 
 
 def _exact(value: Any) -> Any:
@@ -25,8 +25,9 @@ Percentage = Annotated[Decimal, BeforeValidator(_exact), Field(gt=0, le=100)]
 class SqlCount(Declaration):
     """A query that returns how many records were sent."""
 
-    url: EnvironmentValue
-    """``{env: NAME}``: the variable holds a URL of SQLAlchemy; it is read when the query is made, and shown nowhere."""
+    url: Reference
+    """``{env: NAME}`` or ``{encrypted: ...}``: a URL of SQLAlchemy; it is read when the query is made, and shown
+    nowhere."""
     query: NonEmpty
     """Returns one number, or rows of source, part and number; ``:start`` and ``:end`` are the nominal time of the
     instance and of the next one, with a time zone."""
@@ -55,7 +56,7 @@ class Expected(Declaration):
     @property
     def source(self) -> str:
         """Names what is asked: feeds that have it in common wait for it together."""
-        return self.feed or (self.sql.url.env if self.sql else self.kafka.brokers if self.kafka else "")
+        return self.feed or (self.sql.url.label if self.sql else self.kafka.brokers if self.kafka else "")
 
     @model_validator(mode="after")
     def _one(self) -> Expected:

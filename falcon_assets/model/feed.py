@@ -13,6 +13,7 @@ from falcon_assets.model.frequency import Frequency, Step
 from falcon_assets.model.notification import Notification
 from falcon_assets.model.path_template import LegalFileName, PathTemplate
 from falcon_assets.model.quality_rules import AnyCheck
+from falcon_assets.model.reference import WithReferences
 from falcon_assets.model.shared import Acl, Properties, Tags, TimeZoneName, Validity
 from falcon_assets.model.table_uri import TableUri
 
@@ -211,7 +212,7 @@ class FeedCluster(Declaration):
     """Overrides the feed's."""
 
 
-class Feed(Declaration):
+class Feed(WithReferences):
     """A feed: a data set with one instance per step of its frequency."""
 
     kind: Literal["feed"]

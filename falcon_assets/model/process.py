@@ -11,6 +11,7 @@ from falcon_assets.model.expression import InstanceExpression
 from falcon_assets.model.expression_functions import Kind
 from falcon_assets.model.frequency import Frequency, Step, TimeUnit
 from falcon_assets.model.notification import Notification
+from falcon_assets.model.reference import WithReferences
 from falcon_assets.model.shared import Acl, Properties, Tags, TimeZoneName, Validity
 from falcon_assets.model.workflow import Workflow, engines
 
@@ -151,7 +152,7 @@ class LateProcess(Declaration):
     """The inputs whose late changes matter, one at least; their feeds declare a cut-off."""
 
 
-class Process(Declaration):
+class Process(WithReferences):
     """A process: one run of its workflow per step of its frequency."""
 
     kind: Literal["process"]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
 
-from falcon_assets.model.cluster import Cluster, EnvironmentValue
+from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
+from falcon_assets.model.reference import Reference
 
 SECRET_KEY = "storage_options"  # noqa: S105 - the name of a key, not a secret
 _SECRET = re.compile(
@@ -23,6 +24,11 @@ _HARMLESS = frozenset(
 )
 """Options of stores that say where, and whose messages nobody could understand without."""
 _TOKEN = re.compile(r";token=([^;]+)")
+ValueOf: TypeAlias = Callable[[Reference], str]
+
+
+def _unknown(_reference: Reference) -> str:
+    return ""
 
 
 def is_secret(key: str) -> bool:
@@ -35,34 +41,34 @@ def secret_properties(properties: Mapping[str, str]) -> Iterator[str]:
     return (value for key, value in properties.items() if is_secret(key))
 
 
-def secrets_of(cluster: Cluster, environ: Mapping[str, str]) -> Iterator[str]:
+def secrets_of(cluster: Cluster, value_of: ValueOf = _unknown) -> Iterator[str]:
     """Secret properties of a cluster, the options of its stores, and the token of its Spark Connect server."""
     yield from secret_properties(cluster.properties)
-    yield from option_values(cluster.storage_options, environ)
+    yield from option_values(cluster.storage_options, value_of)
     if cluster.interfaces.registry:
-        yield from option_values(cluster.interfaces.registry.storage_options, environ)
+        yield from option_values(cluster.interfaces.registry.storage_options, value_of)
     if cluster.interfaces.messaging:
-        yield from option_values(cluster.interfaces.messaging.options, environ)
+        yield from option_values(cluster.interfaces.messaging.options, value_of)
     if cluster.interfaces.execute:
         yield from _TOKEN.findall(cluster.interfaces.execute.endpoint)
 
 
-def secrets_of_feed(feed: Feed, environ: Mapping[str, str]) -> Iterator[str]:
+def secrets_of_feed(feed: Feed, value_of: ValueOf = _unknown) -> Iterator[str]:
     """Secret properties of a feed, secret options of its format, and the options of stores that it declares itself."""
     yield from secret_properties(feed.properties)
     yield from secret_properties(feed.options)
     for locations in (feed.locations, *(one.locations for one in feed.clusters)):
         if locations is not None and locations.storage_options:
-            yield from option_values(locations.storage_options, environ)
+            yield from option_values(locations.storage_options, value_of)
 
 
-def option_values(option: Any, environ: Mapping[str, str]) -> Iterator[str]:
-    """The texts in an option of a store, with those of the environment."""
+def option_values(option: Any, value_of: ValueOf = _unknown) -> Iterator[str]:
+    """The texts in an option of a store, and what ``value_of`` gives for references."""
     if isinstance(option, Mapping):
         for name, inner in option.items():
-            if name not in _HARMLESS or isinstance(inner, EnvironmentValue):
-                yield from option_values(inner, environ)
-    elif isinstance(option, EnvironmentValue):
-        yield environ.get(option.env, "")
+            if name not in _HARMLESS or isinstance(inner, Reference):
+                yield from option_values(inner, value_of)
+    elif isinstance(option, Reference):
+        yield value_of(option)
     elif isinstance(option, str):
         yield option

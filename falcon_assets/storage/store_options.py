@@ -1,4 +1,4 @@
-"""The options of a cluster's file system: the declared ones, with values from the environment."""
+"""The options of a cluster's file system: the declared ones, with the values of references."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from falcon_assets.base.texts import keep_secret
+from falcon_assets.catalog.references import value_of
 from falcon_assets.errors import StorageError
-from falcon_assets.model.cluster import EnvironmentValue, StorageOption
+from falcon_assets.model.cluster import StorageOption
+from falcon_assets.model.reference import Reference
 from falcon_assets.model.secret_values import option_values
 from falcon_assets.model.store_url import is_hdfs
 
@@ -24,8 +26,8 @@ ATTEMPTS = 3
 def resolved_options(
     cluster: str, url: str, declared: Mapping[str, StorageOption], environ: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Returns the options for fsspec, shown nowhere; raises StorageError if a variable is not set."""
-    keep_secret(option_values(declared, environ))
+    """Returns the options for fsspec, shown nowhere; raises StorageError if a secret is not available."""
+    keep_secret(option_values(declared))
     options = {name: _resolved(cluster, name, value, environ) for name, value in declared.items()}
     if url.partition("://")[0] in OBJECT_STORES:
         options.setdefault("use_listings_cache", False)
@@ -38,11 +40,9 @@ def resolved_options(
 def _resolved(cluster: str, option: str, value: object, environ: Mapping[str, str]) -> Any:
     if isinstance(value, dict):
         return {name: _resolved(cluster, f"{option}.{name}", inner, environ) for name, inner in value.items()}
-    if not isinstance(value, EnvironmentValue):
+    if not isinstance(value, Reference):
         return value
-    if value.env not in environ:
-        raise StorageError(
-            f"cluster {cluster!r}: storage option {option!r} needs the environment variable {value.env}, "
-            "which is not set"
-        )
-    return environ[value.env]
+    found = value_of(value, environ)
+    if found is None:
+        raise StorageError(f"cluster {cluster!r}: storage option {option!r} needs {value}, which is not set")
+    return found

@@ -40,6 +40,7 @@ RUN = {
         "is there at ",
         "raw-flights 2013-01-02T12:00Z on primary AVAILABLE",
     ],
+    "docs/guides/secrets.md": ['{encrypted: "v1:', "has the customer key: keep it with the definitions"],
     "docs/guides/running.md": ["0 did not"],
     "docs/guides/retention.md": ["raw-flights"],
     "docs/guides/from-falcon.md": ["2 entities imported into from-falcon"],

@@ -21,7 +21,7 @@ from pyspark.find_spark_home import _find_spark_home
 from falcon_assets.base.deferred_signals import deferred_signals
 from falcon_assets.base.file_locks import who_locks
 from falcon_assets.compute.spark.capture.listener_jar import loading
-from falcon_assets.compute.spark.endpoints.connect import CREDENTIAL_VARIABLE, OF_CLIENTS, OF_THE_DATABASE, is_ready
+from falcon_assets.compute.spark.endpoints.connect import CREDENTIAL_VARIABLE, NOT_FOR_PROGRAMS, OF_CLIENTS, is_ready
 from falcon_assets.compute.spark.endpoints.connect_endpoint import served_port, with_token
 from falcon_assets.compute.spark.jvm import require_java, spark_environ
 from falcon_assets.errors import SettingsError
@@ -127,7 +127,7 @@ START_SECONDS = 300.0
 _STOP_SECONDS = 20.0
 _ANSWER_SECONDS = 0.5
 _SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
-_NOT_INHERITED = (*OF_CLIENTS, CREDENTIAL_VARIABLE, *OF_THE_DATABASE)
+_NOT_INHERITED = (*OF_CLIENTS, CREDENTIAL_VARIABLE, *NOT_FOR_PROGRAMS)
 """With these, Spark's own scripts would make a client of the server, or pass secrets to it and its clients."""
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
+from falcon_assets.catalog.references import value_of
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import StorageError
 from falcon_assets.features.completeness.rules import PartKey
@@ -115,8 +116,8 @@ def _rows(kind: Any, feed: Feed, path: str) -> Iterator[tuple[datetime, int]]:
 
 
 def _by_query(asked: SqlCount, slot: Slot, settings: Settings) -> Mapping[PartKey, int] | None:
-    name = asked.url.env
-    if not (url := settings.environ.get(name)):
+    name = asked.url.label
+    if not (url := value_of(asked.url, settings.environ)):
         raise StorageError(f"the variable {name}, which has the URL of the database of counts, is not set")
     try:
         engine = sa.create_engine(_with_driver(url), poolclass=sa.NullPool, connect_args=_limits(url))

@@ -7,8 +7,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Protocol
 
+from falcon_assets.catalog.references import value_of
+from falcon_assets.errors import SecretError
 from falcon_assets.features.messaging.cloud_events import CloudEvent
-from falcon_assets.model.cluster import EnvironmentValue, MessagingInterface
+from falcon_assets.model.cluster import MessagingInterface
+from falcon_assets.model.reference import Reference
 
 SECONDS = 10.0
 """How long a broker may take to connect, or to take an event."""
@@ -45,7 +48,7 @@ def missing_extra(messaging: MessagingInterface) -> str:
 
 
 def broker_of(messaging: MessagingInterface, environ: Mapping[str, str]) -> Broker:
-    """Raises NotPublishedError where a variable is not set or the client is not installed."""
+    """Raises NotPublishedError where a secret is not available or the client is not installed."""
     if extra := missing_extra(messaging):
         raise NotPublishedError(f"its client is missing: pip install 'falcon-assets[{extra}]'")
     options = {name: _value(option, environ) for name, option in messaging.options.items()}
@@ -55,8 +58,11 @@ def broker_of(messaging: MessagingInterface, environ: Mapping[str, str]) -> Brok
 
 
 def _value(option: object, environ: Mapping[str, str]) -> str:
-    if isinstance(option, EnvironmentValue):
-        if not (value := environ.get(option.env, "")):
-            raise NotPublishedError(f"the environment variable {option.env} is not set")
-        return value
+    if isinstance(option, Reference):
+        try:
+            if value := value_of(option, environ):
+                return value
+        except SecretError as error:
+            raise NotPublishedError(str(error)) from error
+        raise NotPublishedError(f"{option} is not set")
     return str(option).lower() if isinstance(option, bool) else str(option)

@@ -17,7 +17,8 @@ import sqlalchemy
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from falcon_assets.errors import count_of
+from falcon_assets.catalog.references import value_of
+from falcon_assets.errors import SecretError, count_of
 from falcon_assets.features.notification import store as notifications
 from falcon_assets.features.notification.rules import INTERVAL, Message, is_due, message_of
 from falcon_assets.features.notification.store import NotificationState
@@ -26,6 +27,7 @@ from falcon_assets.history.events.instance_event import Sent
 from falcon_assets.history.platform.open_ledger import Ledger
 from falcon_assets.history.platform.postgres import in_utc
 from falcon_assets.hooks import EventReceiver
+from falcon_assets.model.reference import EncryptedValue, EnvironmentValue, Reference
 
 _CONNECT_SECONDS, _READ_SECONDS = 10.0, 20.0
 _LOGGERS = ("apprise", "urllib3.connectionpool", "requests")
@@ -50,11 +52,14 @@ class _Quiet(logging.Filter):
 _QUIET = _Quiet()
 
 
-def send(receiver: str, environ: Mapping[str, str], message: Message) -> str:
-    """Sends a message; returns why it failed, "" where it did not. ``receiver`` is the variable with the URL."""
-    url = environ.get(receiver, "").strip()
+def send(receiver: Reference, environ: Mapping[str, str], message: Message) -> str:
+    """Sends a message; returns why it failed, "" where it did not. ``receiver`` refers to the URL."""
+    try:
+        url = (value_of(receiver, environ) or "").strip()
+    except SecretError as error:
+        return str(error)
     if not url:
-        return f"the environment variable {receiver} is not set"
+        return f"{receiver} is not set"
     for name in _LOGGERS:
         logging.getLogger(name).addFilter(_QUIET)  # once, however often
     codes = list[str]()
@@ -66,7 +71,7 @@ def send(receiver: str, environ: Mapping[str, str], message: Message) -> str:
     finally:
         _CODES.reset(token)
     if is_sent is None:
-        return f"{receiver} does not hold one URL of apprise, or a package for it is missing"
+        return f"{receiver.label} does not hold one URL of apprise, or a package for it is missing"
     if is_sent:
         return ""
     return f"the receiver answered {codes[-1]}" if codes else "the receiver does not answer, or refuses"
@@ -135,9 +140,11 @@ class Delivery:
         environ: Mapping[str, str],
         real_now: Callable[[], datetime],
         programs: Iterable[EventReceiver],
+        encrypted: Mapping[str, EncryptedValue] | None = None,
     ) -> None:
-        """Takes URLs from ``environ``; ``programs`` are receivers with their own protocol."""
+        """Takes URLs from ``environ``, or from ``encrypted`` by label; ``programs`` have their own protocol."""
         self._clusters, self._environ, self._now = clusters, environ, real_now
+        self._encrypted = encrypted or {}
         self._programs = {one.name: one for one in programs}
 
     def deliver(self, ledger: Ledger) -> list[Delivered]:
@@ -195,7 +202,8 @@ class Delivery:
                 if program := self._programs.get(receiver):
                     sent = program.send(connection, notices)
                 else:
-                    sent = Sent(send(receiver, self._environ, message_of(key, notices)))
+                    url = self._encrypted.get(receiver) or EnvironmentValue(env=receiver)
+                    sent = Sent(send(url, self._environ, message_of(key, notices)))
                 problem = sent.problem
                 with connection.begin():
                     notifications.settle(connection, sent.taken, NotificationState.SENT, self._now())

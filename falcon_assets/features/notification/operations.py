@@ -41,7 +41,8 @@ class ListNotifications(ListOperation):
     PENDING: part of the next message. SENDING: being sent. GIVEN_UP: could not be delivered for three days. Use
     --filter state=SENT for those delivered in the last week, and --filter message=KEY for those in one message.
 
-    A receiver is shown by the name of the environment variable that holds its URL.
+    A receiver is shown by the name of the environment variable that holds its URL, or by the place where that is
+    encrypted.
     """
 
     command = "notification list"
@@ -69,7 +70,7 @@ class ListNotifications(ListOperation):
 
 @dataclass(frozen=True)
 class TriedReceivers(Result):
-    """``problems``: the variable with the URL -> why it failed, "" where it did not."""
+    """``problems``: the variable or place with the URL -> why it failed, "" where it did not."""
 
     problems: Mapping[str, str]
 
@@ -108,8 +109,8 @@ class SendTest(Operation):
         events = ", ".join(one.value for one in notification.on)
         said = f"This is a test. You are notified of {entity.kind} {entity.name}: {events}."
         message = Message("test", f"falcon: a test for {entity.kind} {entity.name}", said)
-        names = dict.fromkeys(receiver.url.env for receiver in notification.to)
-        return TriedReceivers({receiver: send(receiver, settings.environ, message) for receiver in names})
+        urls = {receiver.url.label: receiver.url for receiver in notification.to}
+        return TriedReceivers({label: send(url, settings.environ, message) for label, url in urls.items()})
 
 
 def _entity(installation: Installation, name: str) -> Feed | Process:

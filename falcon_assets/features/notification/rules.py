@@ -30,7 +30,7 @@ class WaitingReceiver:
     """The events that wait for a receiver.
 
     Attributes:
-        receiver: The variable with the URL.
+        receiver: The variable with the URL, or the place where it is encrypted.
         is_urgent: Whether an event is in :data:`URGENT`.
         is_interrupted: Whether a begun message may or may not have been sent.
         retry_at: After a failure; None: the last message did not fail.
@@ -66,7 +66,7 @@ def receivers(event: EventKind, declared: Notification | None, default: Notifica
     notification = declared or default
     if notification is None or event not in notification.on:
         return ()
-    return tuple(dict.fromkeys(receiver.url.env for receiver in notification.to))
+    return tuple(dict.fromkeys(receiver.url.label for receiver in notification.to))
 
 
 _GROUPS, _LINES, _REASON = 10, 10, 200

@@ -26,6 +26,7 @@ from falcon_assets.model.event_kind import OF_FEEDS, EventKind
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.notification import Notification
 from falcon_assets.model.process import Process
+from falcon_assets.model.reference import EncryptedValue
 from falcon_assets.planning.dagster_names import op_name
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, RerunRequest
 from falcon_assets.planning.retries import is_final
@@ -46,6 +47,13 @@ class NotificationRecording:
         found = hooks().event_receivers(store=store, settings=settings)
         self.programs: list[EventReceiver] = [program for several in found for program in several]
         self.wanted: Mapping[Subject, set[EventKind]] = dict(self._wanted())
+
+    @property
+    def encrypted(self) -> dict[str, EncryptedValue]:
+        """URLs of receivers that are encrypted in definitions, by label."""
+        entities: list[Feed | Process] = [*self.store.feeds.values(), *self.store.processes.values()]
+        urls = (receiver.url for one in entities if one.notification for receiver in one.notification.to)
+        return {url.label: url for url in urls if isinstance(url, EncryptedValue)}
 
     def _wanted(self) -> Iterator[tuple[Subject, set[EventKind]]]:
         for cluster in self.clusters:
@@ -124,7 +132,7 @@ def notification_sensors(store: EntityStore, settings: Settings) -> Iterator[dg.
 
 
 def _sensor(name: str, recording: NotificationRecording, settings: Settings) -> dg.SensorDefinition:
-    delivery = Delivery(recording.clusters, settings.environ, _real_now, recording.programs)
+    delivery = Delivery(recording.clusters, settings.environ, _real_now, recording.programs, recording.encrypted)
 
     @dg.sensor(
         name=name,

@@ -118,9 +118,9 @@ class WorkflowTask:
 
         # What its stores have from the environment reaches workflows by settings only, which are named so.
         keep_secret(secret_properties({**self.cluster.properties, **self.properties, **self.settings}))
-        keep_secret(secrets_of(self.cluster, {}))
+        keep_secret(secrets_of(self.cluster))
         for feed in [*(one.feed for one in self.inputs), *(one.feed for one in self.outputs)]:
-            keep_secret(secrets_of_feed(feed, {}))
+            keep_secret(secrets_of_feed(feed))
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,13 @@ from pyspark.sql import SparkSession
 from falcon_assets.compute.spark.endpoints.confs import without_secrets
 from falcon_assets.compute.spark.endpoints.server_watch import ServerWatch
 from falcon_assets.compute.spark.jvm import spark_environ
+from falcon_assets.settings import MASTER_KEY, MASTER_KEY_FILE
 
 _RETRIES = 5
 """Number of retries of a call, which take about 17 seconds."""
 OF_CLIENTS = ("SPARK_CONNECT_MODE_ENABLED", "SPARK_REMOTE", "SPARK_LOCAL_REMOTE", "SPARK_API_MODE")
 """With these variables, of a shell or set by PySpark itself, PySpark connects to another Spark than configured."""
-OF_THE_DATABASE = ("FALCON_DATABASE_URL", "PGPASSWORD", "PGPASSFILE")
+NOT_FOR_PROGRAMS = ("FALCON_DATABASE_URL", "PGPASSWORD", "PGPASSFILE", MASTER_KEY, MASTER_KEY_FILE)
 """Variables that no program of a user inherits."""
 CREDENTIAL_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 """The token's variable of servers and clients, so that no command line has it (source: Spark's ``Connect.scala``)."""
@@ -122,8 +123,8 @@ def token_of(session: Any) -> str | None:
 
 
 def child_environ(token: str | None) -> dict[str, str]:
-    """Returns this process's environment for another Spark program: without Spark's mode and the database."""
-    kept = {key: value for key, value in os.environ.items() if key not in (*OF_CLIENTS, *OF_THE_DATABASE)}
+    """Returns this process's environment for another Spark program: without Spark's mode and what is secret."""
+    kept = {key: value for key, value in os.environ.items() if key not in (*OF_CLIENTS, *NOT_FOR_PROGRAMS)}
     inherited = kept | spark_environ()
     return inherited if token is None else inherited | {CREDENTIAL_VARIABLE: token}
 

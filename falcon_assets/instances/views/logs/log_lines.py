@@ -5,23 +5,25 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
+from falcon_assets.catalog.references import known_value
 from falcon_assets.model.secret_values import secret_properties, secrets_of, secrets_of_feed
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.workloads import Workload
 
 
 def known_secrets(installation: Installation, workload: Workload) -> Iterator[str]:
-    environ, entities = installation.settings.environ, installation.entities
+    entities, known = installation.entities, partial(known_value, environ=installation.settings.environ)
     clusters = [entities.cluster(one) for one in sorted({workload.cluster, workload.reads_on})]
     yield from secret_properties(workload.entity.properties)
     for cluster in clusters:
-        yield from secrets_of(cluster, environ)
+        yield from secrets_of(cluster, known)
     used = {*(one.feed for one in workload.inputs), *(one.feed for one in workload.outputs)}
     for name in sorted(used & entities.feeds.keys()):
-        yield from secrets_of_feed(entities.feeds[name], environ)
+        yield from secrets_of_feed(entities.feeds[name], known)
 
 
 T = TypeVar("T")

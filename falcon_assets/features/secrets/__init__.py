@@ -1,0 +1,1 @@
+"""Secrets: keys, and encrypted values in definitions."""
