@@ -51,6 +51,12 @@ COMPLETENESS = Metric(
     "Share of the records sent that have come, of the first instance that is not complete; 1: all are.",
     ("feed", "cluster"),
 )
+NOT_VALID = Metric(
+    "falcon_feed_instances_not_valid",
+    _GAUGE,
+    "Instances that are there, and are invalid, or whose checks have not run yet, by state.",
+    ("feed", "cluster", "state"),
+)
 OPEN_BREACHES = Metric("falcon_sla_open_breaches", _GAUGE, "Breaches of SLAs that are open.", (*_ENTITY, "severity"))
 BREACHES = Metric("falcon_sla_breaches_total", _COUNTER, "Breaches of SLAs ever recorded.", (*_ENTITY, "severity"))
 WAITING_EVENTS = Metric(
@@ -77,7 +83,7 @@ TICK_SUCCEEDED = Metric(
 )
 
 METRICS = (
-    *(UP, BUILD, BEHIND, INSTANCES, WAITING, LAG, NEWEST, WATERMARK, COMPLETENESS),
+    *(UP, BUILD, BEHIND, INSTANCES, WAITING, LAG, NEWEST, WATERMARK, COMPLETENESS, NOT_VALID),
     *(OPEN_BREACHES, BREACHES, WAITING_EVENTS, REPLICATED, EVICTED),
     *(TICK_DURATION, TICK_TIME, TICK_SUCCEEDED),
 )

@@ -49,16 +49,19 @@ class QualityChecks:
                 yield _evaluation(names.asset_key(found.cluster, feed.name), partition, one, found.checked_version)
 
     def accepted(
-        self, feed: Feed, row: VerdictRow, accepted: InvalidAccepted
+        self, feed: Feed, row: VerdictRow | None, accepted: InvalidAccepted
     ) -> Iterator[dg.AssetCheckEvaluation | dg.AssetObservation]:
-        """The events by which a person overrules a verdict: its failed checks, and last the record."""
-        key, partition = names.asset_key(row.cluster, row.feed), self.partition_of(feed, row.cluster, row.instance)
+        """The events by which a person overrules a verdict, if there is one: failed checks, and last the record."""
+        key = names.asset_key(accepted.cluster, feed.name)
+        partition = self.partition_of(feed, accepted.cluster, accepted.instance)
         declared = {one.title for one in feed.checks}
         said = f"accepted by {accepted.accepted_by}: {accepted.reason}"
-        for one in row.checks:
+        for one in row.checks if row else ():
             if one.is_error and one.name in declared:
-                yield _evaluation(key, partition, replace(one, passed=True, said=f"{said}; {one.said}"), row.version)
-        about = f"{feed.name} {format_instant(row.instance)} is {said}"
+                yield _evaluation(
+                    key, partition, replace(one, passed=True, said=f"{said}; {one.said}"), accepted.accepted_version
+                )
+        about = f"{feed.name} {format_instant(accepted.instance)} is {said}"
         yield observation(key, partition, accepted, description=about)
 
     def definitions(self) -> Iterator[dg.AssetChecksDefinition]:

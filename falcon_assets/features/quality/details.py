@@ -70,11 +70,5 @@ def _shown(row: VerdictRow | None, known: KnownState | None) -> dict[str, Any]:
         "verdict": verdict,
         "accepted_by": row.accepted_by if row else None,
         "failed": [one.name for one in row.checks if not one.passed] if row else [],
-        "origin": None if known is None or known.way is Way.OWN else _origin(known),
+        "origin": known.origin_data if known else None,
     }
-
-
-def _origin(known: KnownState) -> dict[str, Any]:
-    cluster, feed, instance, version = known.origin
-    about = {"feed": feed, "cluster": cluster, "instance": format_instant(instance), "version": version}
-    return {**about, "relation": known.way.value, "rule": known.failed[0] or None, "replaced": known.is_replaced}

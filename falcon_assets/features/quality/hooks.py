@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -72,6 +73,24 @@ def input_gates(
     from falcon_assets.features.quality.details import closed_gates
 
     return closed_gates(connection, store, feeds, now)
+
+
+@hookimpl
+def metric_values(
+    connection: Connection, store: EntityStore, now: datetime
+) -> Mapping[str, Mapping[tuple[str, ...], float]]:
+    if not store.relations.checked:
+        return {}
+    from falcon_assets.features.quality.states import known_states
+
+    found = Counter[tuple[str, ...]]()
+    for (cluster, feed, _), known in known_states(connection, store, [*store.clusters], now, _is_on(store)).items():
+        found[feed, cluster, known.state.value] += 1
+    return {"falcon_feed_instances_not_valid": found}
+
+
+def _is_on(store: EntityStore) -> Callable[[tuple[str, str, datetime]], bool]:
+    return lambda key: key[0] in store.clusters and key[1] in store.feeds
 
 
 @hookimpl

@@ -12,6 +12,8 @@ from pydantic import Field
 from falcon_assets.errors import QueryError, StorageError, UnknownInstanceError, UsageError
 from falcon_assets.features.quality.events import InvalidAccepted
 from falcon_assets.features.quality.profile import ColumnProfile
+from falcon_assets.features.quality.rules import QualityState
+from falcon_assets.features.quality.states import KnownState, known_states
 from falcon_assets.features.quality.store import (
     Attempts,
     InstanceKey,
@@ -38,7 +40,12 @@ _LISTED = 12
 
 @dataclass(frozen=True)
 class InstanceQuality:
-    """The present version of an instance, its verdict, and attempts to check it; ``version`` None: none is there."""
+    """The present version of an instance, its verdict, and attempts to check it.
+
+    Attributes:
+        version: None: none is there.
+        known: What follows from verdicts, also about others that it has to do with; None: nothing, or it is valid.
+    """
 
     feed: str
     cluster: str
@@ -46,12 +53,19 @@ class InstanceQuality:
     version: str | None
     row: VerdictRow | None
     attempts: Attempts | None = None
+    known: KnownState | None = None
 
     @property
     def verdict(self) -> InstanceVerdict:
         if self.row is None:
             return InstanceVerdict.UNCHECKED
         return InstanceVerdict.VALID if self.row.is_valid else InstanceVerdict.INVALID
+
+    @property
+    def is_invalid(self) -> bool:
+        """Also by what it has to do with."""
+        is_marked = self.known is not None and self.known.state is QualityState.INVALID
+        return is_marked or self.verdict is InstanceVerdict.INVALID
 
     def as_data(self) -> dict[str, Any]:
         row = self.row
@@ -61,6 +75,8 @@ class InstanceQuality:
             **about,
             "version": self.version,
             "verdict": self.verdict.value,
+            "state": self.known.state.value if self.known else self.verdict.value,
+            "origin": self.known.origin_data if self.known else None,
             "checked_at": row and row.checked_at.isoformat(),
             "suite": row and row.suite,
             "records": row and row.records,
@@ -213,7 +229,7 @@ class CheckInstance(Operation):
 
 
 class AcceptInstance(Change):
-    """Accept an INSTANCE of FEED although it is invalid: a person overrules its checks.
+    """Accept an INSTANCE of FEED although it is invalid, or made from invalid data: a person overrules its checks.
 
     INSTANCE is a time, YYYY-MM-DDTHH:MMZ. Only its present version is accepted; the next one is checked as any other.
     """
@@ -232,22 +248,25 @@ class AcceptInstance(Change):
             require_change(audit.principal, "accept instances of", [feed])
             found = _quality(installation, key)
             version = _version(found)
-            if found.row is None:
-                raise UsageError(f"{feed.name} {format_instant(key[2])} is unchecked: there is nothing to overrule")
-            if found.row.is_valid:
+            if not found.is_invalid:
+                if found.row is None:
+                    raise UsageError(f"{feed.name} {format_instant(key[2])} is unchecked: there is nothing to overrule")
                 audit.result(False)
                 return found
             now = installation.settings.now()
             accepted = InvalidAccepted(*key, audit.principal.name, version, now, self.reason)
             if self.dry_run:
-                row = replace(found.row, accepted_by=accepted.accepted_by, accepted_at=now, accepted_reason=self.reason)
-                return replace(found, row=row)
+                row = found.row or VerdictRow(*key, version, InstanceVerdict.UNCHECKED, now, "", None, (), None)
+                row = replace(row, accepted_by=accepted.accepted_by, accepted_at=now, accepted_reason=self.reason)
+                return replace(found, row=row, known=None)
             _record_acceptance(installation, feed, found.row, accepted)
             audit.result(True)
         return _quality(installation, key)
 
 
-def _record_acceptance(installation: Installation, feed: Feed, row: VerdictRow, accepted: InvalidAccepted) -> None:
+def _record_acceptance(
+    installation: Installation, feed: Feed, row: VerdictRow | None, accepted: InvalidAccepted
+) -> None:
     from falcon_assets.features.quality.checks import QualityChecks  # noqa: PLC0415 - it needs Dagster
 
     checks = QualityChecks(installation.entities, installation.settings)
@@ -271,7 +290,8 @@ def _quality(installation: Installation, key: InstanceKey) -> InstanceQuality:
         version = present_version(connection, key)
         row = None if version is None else verdict_about(connection, key, version)
         tried = None if version is None or row is not None else attempts_of(connection, key, version)
-    return InstanceQuality(key[1], key[0], key[2], version, row, tried)
+        known = known_states(connection, installation.entities, [key[0]], installation.settings.now(), key.__eq__)
+    return InstanceQuality(key[1], key[0], key[2], version, row, tried, known.get(key))
 
 
 def _version(found: InstanceQuality) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, Text, and_, case, cast, func, literal, or_, select, true, union_all
 
@@ -67,6 +67,15 @@ class KnownState:
         """The first check that made the origin invalid, and what it found."""
         checks = self.row.checks if self.row else ()
         return next(((one.name, one.said) for one in checks if one.is_error), ("", ""))
+
+    @property
+    def origin_data(self) -> dict[str, Any] | None:
+        """None: its own verdict decides."""
+        if self.way is Way.OWN:
+            return None
+        cluster, feed, instance, version = self.origin
+        about = {"feed": feed, "cluster": cluster, "instance": format_instant(instance), "version": version}
+        return {**about, "relation": self.way.value, "rule": self.failed[0] or None, "replaced": self.is_replaced}
 
     def __str__(self) -> str:
         """``made from invalid clicks 2013-01-01T15:00Z: rule enough``; of its own verdict only ``invalid``."""

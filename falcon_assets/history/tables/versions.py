@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, Table, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from falcon_assets.history.events.data_version import Version
@@ -81,6 +81,8 @@ QUALITY_VERDICTS = Table(
     Column("accepted_reason", Text),
 )
 """The last verdict about each version, folded from Dagster's log."""
+_STILL_INVALID = text("verdict = 'INVALID' AND accepted_by IS NULL")
+Index("ix_quality_verdicts_invalid", *(QUALITY_VERDICTS.c[name] for name in _KEY), postgresql_where=_STILL_INVALID)
 
 QUALITY_ATTEMPTS = Table(
     "quality_attempts",

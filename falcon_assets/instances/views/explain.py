@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from falcon_assets.base.texts import STARS, hidden
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.definition_versions import EntityVersions, versions_of
 from falcon_assets.errors import SettingsError, UnknownEntityError
+from falcon_assets.instances.coordination.input_gates import input_gates
 from falcon_assets.instances.rules.newer_versions import LastUse
 from falcon_assets.instances.store.consumed import last_used
 from falcon_assets.instances.store.known_instances import Recorded, all_recorded, recorded_on
@@ -31,6 +32,8 @@ from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Result
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.process_instance import AskedProperties, plan_process_instance, with_properties
+from falcon_assets.planning.reasons import Reason
+from falcon_assets.planning.workloads import ProcessWorkload, Workload
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.kinds.available_instances import AvailableInstances
@@ -54,6 +57,7 @@ class ExplainedInput:
 
     Attributes:
         last_used: The version used last, where each is used once.
+        closed: Why instances that are there are not read: valid data is required.
         short: The window of ``latest`` or ``future`` that lacks available instances; "": none does.
     """
 
@@ -63,6 +67,7 @@ class ExplainedInput:
     instances: tuple[ExplainedInstance, ...]
     last_used: LastUse | None = None
     short: str = ""
+    closed: Mapping[datetime, Reason] = field(default_factory=dict)
 
     def as_data(self) -> dict[str, Any]:
         """Three lists in the same order have the instances."""
@@ -74,6 +79,7 @@ class ExplainedInput:
             "available": [one.available for one in self.instances],
             **({"last_used": _use_data(self.last_used)} if self.last_used else {}),
             **({"short": self.short} if self.short else {}),
+            **({"waits_for": [one.as_data() for one in self.closed.values()]} if self.closed else {}),
         }
 
 
@@ -142,6 +148,7 @@ def explain(installation: Installation, process: str, instance: datetime, cluste
         watermark=watermarks_on(installation.tables_caught_up, entities.feeds, where.name, settings.now),
     )
     used = _last_used(installation, entity, where.name)
+    closed = _closed(installation, ProcessWorkload(entity, where.name, entities.feeds))
     inputs = tuple(
         ExplainedInput(
             one.name,
@@ -153,6 +160,7 @@ def explain(installation: Installation, process: str, instance: datetime, cluste
             ),
             used.get(one.name),
             one.short,
+            {at: closed[one.name][at] for at in one.instances if at in closed.get(one.name, {})},
         )
         for one in plan.inputs
     )
@@ -203,6 +211,15 @@ def _last_used(installation: Installation, process: Process, cluster: str) -> Ma
     asked = {process.name: (cluster, process.inputs)}
     with suppress(SettingsError, OperationalError), installation.recorded() as connection:
         return last_used(connection, cluster, asked).get(process.name, {}) if connection else {}
+    return {}
+
+
+def _closed(installation: Installation, workload: Workload) -> Mapping[str, Mapping[datetime, Reason]]:
+    """By input; nothing without a database."""
+    asked, now = {(workload.reads_on, one.feed) for one in workload.gated}, installation.settings.now()
+    with suppress(SettingsError, OperationalError), installation.recorded() as connection:
+        found = input_gates(connection, installation.entities, now)(asked) if connection else {}
+        return {one.name: found.get((workload.reads_on, one.feed), {}) for one in workload.gated}
     return {}
 
 

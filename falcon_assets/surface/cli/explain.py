@@ -19,6 +19,8 @@ def _show(found: Explanation) -> None:
         waited = "[yellow]no, optional[/]" if one.optional else "[red]no[/]"
         for read in one.instances:
             there = "[green]yes[/]" if read.available else ": ".join(filter(None, (waited, shown(read.why))))
+            if read.instance in one.closed:
+                there = f"[yellow]yes[/]: {shown(str(one.closed[read.instance]))}"
             inputs.add_row(one.name, one.feed, format_instant(read.instance), there, shown(read.path))
         if one.short:
             inputs.add_row(one.name, one.feed, one.short, f"{waited}: not enough instances are available", "")

@@ -29,7 +29,7 @@ from falcon_assets.surface.cli.declared import command, command_of, perform
 from falcon_assets.surface.cli.help import FullHelpGroup
 from falcon_assets.surface.cli.parameters import ANY_PATH
 
-_COLORS = {"VALID": "green", "INVALID": "red", "UNCHECKED": "yellow"}
+_COLORS = {"VALID": "green", "INVALID": "red", "UNCHECKED": "yellow", "BACKFILLED": "yellow"}
 _BAR = 40
 
 
@@ -42,6 +42,8 @@ def _show_quality(found: InstanceQuality) -> None:
     name = f"{shown(found.feed)} {format_instant(found.instance)} on {found.cluster}"
     color = _COLORS[found.verdict.value]
     console().print(f"{name}: [{color}]{found.verdict.value}[/]")
+    if found.known is not None and found.known.origin_data is not None:
+        console().print(f"[{_COLORS[found.known.state.value]}]{shown(str(found.known))}[/]")
     row, tried = found.row, found.attempts
     if row is not None and row.accepted_by is not None:
         console().print(f"accepted by {shown(row.accepted_by)}: {shown(row.accepted_reason or '')}")

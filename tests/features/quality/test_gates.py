@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 
 from falcon_assets.features.quality.events import InstanceChecked
 from falcon_assets.features.quality.verdict import InstanceVerdict, QualityResult
@@ -23,6 +25,7 @@ from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.timeline import feed_timeline
+from falcon_assets.surface.cli.main import falcon
 from tests.builders import cluster_yaml, feed_yaml, process_yaml
 from tests.features.quality.shop import GOOD, anew, at, feed, land
 from tests.operations.opening import OpenAt
@@ -188,3 +191,52 @@ def test_a_correction_clears_the_marks_of_what_is_made_again(installation: Insta
     before = [quality(installation, name, at(1)) for name in ("sales", "sums")]
     installation.ledger.rebuild()
     assert [quality(installation, name, at(1)) for name in ("sales", "sums")] == before
+
+
+def test_a_person_accepts_what_is_invalid_or_made_from_it(installation: Installation) -> None:
+    """Accepting the origin clears every mark; accepting what was made from it clears that, and what follows from it."""
+    land(installation, 1, *GOOD)
+    judge(installation, 1, InstanceVerdict.INVALID)
+    make(installation, "sums", 1, "sum-1", reads="sales")
+    shown = call("show", "sums", "2013-01-01T01:00Z")
+    assert shown.output.splitlines()[1] == "made from invalid sales 2013-01-01T01:00Z: rule enough"
+    why = "the next day corrects it"
+    accepted = call("accept", "sums", "2013-01-01T01:00Z", "--reason", why)
+    assert accepted.exit_code == 0, accepted.output
+    assert accepted.output.splitlines()[0] == "sums 2013-01-01T01:00Z on primary: VALID"
+    assert quality(installation, "sums", at(1)) == "accepted"
+    assert {one for one in ready(installation) if one[1] == "01"} == {
+        ("of-valid-sums", "01"),
+        ("of-sums", "01"),
+        ("ignoring", "01"),
+    }
+    before = json.loads(call("show", "sums", "2013-01-01T01:00Z", "--json").output)
+    installation.ledger.rebuild()
+    assert json.loads(call("show", "sums", "2013-01-01T01:00Z", "--json").output) == before
+    make(installation, "sums", 1, "sum-2", reads="sales")
+    assert quality(installation, "sums", at(1)).startswith("made from invalid")
+    assert call("accept", "sales", "2013-01-01T01:00Z", "--reason", why).exit_code == 0
+    assert (quality(installation, "sales", at(1)), quality(installation, "sums", at(1))) == ("accepted", "")
+    assert ("requiring", "01") in ready(installation)
+    refused = call("accept", "tops", "2013-01-01T01:00Z", "--reason", why)
+    assert "is not available" in str(refused.exception)
+
+
+def test_triage_and_explain_name_the_instance_and_its_rule(installation: Installation) -> None:
+    land(installation, 1, *GOOD)
+    judge(installation, 1, InstanceVerdict.INVALID)
+    found = " ".join(
+        CliRunner().invoke(falcon, ["instance", "triage", "requiring", "2013-01-01T01:00Z"]).output.split()
+    )
+    assert "waits until sales 2013-01-01T01:00Z is valid: rule enough failed: 1 row, at least 2" in found
+    assert "falcon quality accept sales 2013-01-01T01:00Z --cluster primary --reason REASON" in found
+    explained = CliRunner().invoke(falcon, ["explain", "requiring", "2013-01-01T01:00Z", "--json"]).output
+    (waits,) = json.loads(explained)["inputs"][0]["waits_for"]
+    assert (waits["kind"], waits["rule"], waits["found"]) == ("input_invalid", "enough", "1 row, at least 2")
+    printed = CliRunner().invoke(falcon, ["metrics"]).output.splitlines()
+    counted = [line for line in printed if line.startswith("falcon_feed_instances_not_valid{")]
+    assert counted == ['falcon_feed_instances_not_valid{cluster="primary",feed="sales",state="INVALID"} 1.0']
+
+
+def call(*words: str) -> Result:
+    return CliRunner().invoke(falcon, ["quality", *words], prog_name="falcon")
