@@ -12,7 +12,7 @@ from benchmarks.completeness import PARTS, SLOTS
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.features.completeness.records import ReportedPart
 from falcon_assets.features.completeness.reporting import record_parts
-from falcon_assets.features.completeness.rules import Admission, admission
+from falcon_assets.features.completeness.rules import is_admitted
 from falcon_assets.features.completeness.store import known_shares
 from falcon_assets.features.rollups.passes import RollupPass
 from falcon_assets.history.events.event_log import materialization
@@ -68,7 +68,7 @@ def main() -> None:
             ledger.catch_up()
             with ledger.engine.connect() as connection:
                 share = known_shares(connection, [("primary", "level-0", slot)])["primary", "level-0", slot]
-            assert admission(rule, share, slot, slot) is Admission.COMPLETE, share
+            assert is_admitted(rule, share, slot, slot), share
             reported = time.perf_counter() - began
             landed = FeedInstanceAvailable("primary", "level-0", slot, f"v{number}", slot)
             key = names.asset_key("primary", "level-0")

@@ -54,6 +54,7 @@ class Relations:
         compacted: Feeds that are compacted on some cluster.
         rollups: Feeds that are made of others.
         checked: Feeds with checks whose failure makes an instance invalid.
+        counted: Feeds that declare their completeness.
         late: Processes that run again for late inputs.
         left_out: Reads that Dagster's asset graph cannot show, see ``planning.dependencies``.
     """
@@ -63,6 +64,7 @@ class Relations:
     compacted: frozenset[str]
     rollups: frozenset[str]
     checked: frozenset[str]
+    counted: frozenset[str]
     late: frozenset[str]
     left_out: frozenset[Edge]
 
@@ -119,8 +121,17 @@ def relations(feeds: Collection[Feed], processes: Collection[Process]) -> Relati
     compacted = (feed.name for feed in feeds if feed.compact)
     rollups = (feed.name for feed in feeds if feed.rollup)
     checked = (feed.name for feed in feeds if any(one.severity == "error" for one in feed.checks))
-    known = frozenset(replicated), frozenset(compacted), frozenset(rollups), frozenset(checked), frozenset(late)
-    return Relations(writers, *known, left_out(processes, feeds))
+    counted = (feed.name for feed in feeds if feed.completeness)
+    return Relations(
+        writers,
+        frozenset(replicated),
+        frozenset(compacted),
+        frozenset(rollups),
+        frozenset(checked),
+        frozenset(counted),
+        frozenset(late),
+        left_out(processes, feeds),
+    )
 
 
 def _secrets(clusters: Iterable[Cluster], feeds: Iterable[Feed], processes: Iterable[Process]) -> Iterator[str]:

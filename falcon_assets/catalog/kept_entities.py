@@ -72,6 +72,7 @@ def kept(home: Path, root: Path, key: str) -> CheckedEntities | None:
                 frozenset(said["compacted"]),
                 frozenset(said["rollups"]),
                 frozenset(said["checked"]),
+                frozenset(said["counted"]),
                 frozenset(said["late"]),
                 frozenset((_node(before), _node(after)) for before, after in said["left_out"]),
             ),
@@ -95,6 +96,7 @@ def keep(home: Path, root: Path, key: str, found: CheckedEntities, documents: It
         "compacted": sorted(found.relations.compacted),
         "rollups": sorted(found.relations.rollups),
         "checked": sorted(found.relations.checked),
+        "counted": sorted(found.relations.counted),
         "late": sorted(found.relations.late),
     }
     with suppress(OSError, ValueError, TypeError, RecursionError):

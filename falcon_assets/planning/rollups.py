@@ -139,16 +139,6 @@ def made_with(name: str, instance: datetime, rollups: Above) -> dict[str, set[da
     return found
 
 
-def leaf_instances(feed: Feed, cluster: str, instance: datetime) -> Iterator[tuple[Feed, datetime]]:
-    """Yields the instances with data that one of a roll-up waits for, at any depth; of any other feed none."""
-    for one in members_of(feed, cluster):
-        for at in () if one.is_optional else one.membership.members(instance):
-            if one.feed.rollup:
-                yield from leaf_instances(one.feed, cluster, at)
-            else:
-                yield one.feed, at
-
-
 def leaf_spans(feed: Feed, cluster: str, first: datetime, last: datetime) -> Iterator[tuple[str, datetime, datetime]]:
     """Yields the feeds with data in the instances of one from ``first`` to ``last``, and times that theirs lie in."""
     if feed.rollup is None:

@@ -21,35 +21,42 @@ from falcon_assets.storage.kinds.storage_kind import StorageKind
 _CODECS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _UNREADABLE = (".snappy", ".lz4", ".deflate")
 """Compressed by Hadoop in a way of its own."""
+_TABLE = "table"
 _UTF_8 = ("", "utf-8", "utf8")
 
 
-def can_count(feed: Feed) -> bool:
-    """Whether the records of its files can be counted: by format and by options of Spark that the count follows."""
+def can_count(feed: Feed, cluster: str) -> bool:
+    """Whether its records can be counted there: by format and by options of Spark that the count follows."""
+    if feed.table_on(cluster):
+        return True
     options = _options(feed)
     is_text = feed.format in ("csv", "json", "text")
     is_plain = "linesep" not in options and options.get("encoding", "").lower() in _UTF_8
     is_many = feed.format == "json" and _is_on(options, "multiline")
-    return feed.format in _COUNTS and not feed.table and not is_many and (is_plain or not is_text)
+    return feed.format in _COUNTS and not is_many and (is_plain or not is_text)
 
 
 def count_records(kind: StorageKind, feed: Feed, path: str) -> int | None:
     """Returns the number of records of an instance as Spark has it; None: it is not there, or a file is not readable.
 
-    Raises StorageError if the store fails.
+    Of an Iceberg table its manifests have it. Raises StorageError if the store fails.
     """
+    is_table = feed.table_on(kind.store.cluster.name) is not None
+    if is_table and (known := kind.records_known(path)) is not None:
+        return known
+    form = _TABLE if is_table else feed.format
     found = kind.source_files(path, feed.availability_flag, is_hidden)
     if found is None:
         return None
     store, records = kind.store, 0
     with explained(store.cluster.name, f"count the records of {path}"):
         for name in found.files:
-            end = "" if feed.format in _WHOLE else PurePosixPath(found.path(name)).suffix
+            end = "" if form in _WHOLE else PurePosixPath(found.path(name)).suffix
             if end in _UNREADABLE:
                 return None
             try:
                 with _opened(store.fs, found.path(name), _CODECS.get(end)) as file:
-                    records += _COUNTS[feed.format](file, _options(feed))
+                    records += _COUNTS[form](file, _options(feed))
             except (pa.ArrowException, csv.Error):
                 return None
             except OSError as error:
@@ -86,6 +93,13 @@ def _orc(file: Any, options: Mapping[str, str]) -> int:
     return int(pyarrow.orc.ORCFile(file).nrows)
 
 
+def _of_table(file: Any, options: Mapping[str, str]) -> int:
+    """Parquet or ORC, whatever the feed says: other tables are not read."""
+    is_orc = file.read(3) == b"ORC"
+    file.seek(0)
+    return _orc(file, options) if is_orc else _parquet(file, options)
+
+
 def _json(file: Any, options: Mapping[str, str]) -> int:
     return sum(1 for line in _text(file) if not line.isspace())
 
@@ -120,6 +134,7 @@ _COUNTS: Mapping[str, Callable[[Any, Mapping[str, str]], int]] = {
     "text": _lines,
     "csv": _csv,
     "binaryFile": _file,
+    _TABLE: _of_table,
 }
-_WHOLE = ("parquet", "orc", "binaryFile")
+_WHOLE = ("parquet", "orc", "binaryFile", _TABLE)
 """Formats whose files are not compressed as a whole."""

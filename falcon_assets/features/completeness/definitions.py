@@ -23,7 +23,7 @@ def check_completeness(definitions: Definitions) -> Iterator[Problem]:
         if feed.entity.snapshot:
             yield feed.problem((_KEY,), "a snapshot feed has no instances of its own to count: remove it", at_key=True)
         yield from _written(definitions, feed)
-        if not can_count(feed.entity):
+        if not all(can_count(feed.entity, entry.name) for entry in feed.entity.clusters):
             yield feed.warning((_KEY,), "its files are not counted, so the records that came have to be reported")
         expected = feed.entity.completeness.expected
         if isinstance(expected, Expected) and expected.feed:

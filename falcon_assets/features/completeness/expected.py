@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from threading import Thread
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.dataset as ds
 import sqlalchemy as sa
+from pyarrow.fs import FSSpecHandler, PyFileSystem
 from sqlalchemy.engine import make_url
 
 from falcon_assets.catalog.references import value_of
@@ -31,6 +37,8 @@ from falcon_assets.storage.kinds.kind_of import kind_of
 
 _SECONDS = 10
 """How long a database or a broker may take to answer."""
+_PATIENCE = _SECONDS + 1
+"""Where its driver has no limit of its own; PostgreSQL, which has one, says more."""
 _COLUMNS = ("slot", "count")
 
 
@@ -86,11 +94,6 @@ def _is_in(at: datetime, slot: Slot) -> bool:
 
 def _rows(kind: Any, feed: Feed, path: str) -> Iterator[tuple[datetime, int]]:
     """Slot and count of the rows at a path; a time without a zone is UTC."""
-    import pyarrow as pa  # noqa: PLC0415 - takes a while, and most feeds are not asked
-    import pyarrow.csv  # noqa: PLC0415
-    import pyarrow.dataset as ds  # noqa: PLC0415
-    from pyarrow.fs import FSSpecHandler, PyFileSystem  # noqa: PLC0415
-
     found = kind.source_files(path, feed.availability_flag, is_hidden)
     if found is None:
         return
@@ -119,10 +122,18 @@ def _by_query(asked: SqlCount, slot: Slot, settings: Settings) -> Mapping[PartKe
     name = asked.url.label
     if not (url := value_of(asked.url, settings.environ)):
         raise StorageError(f"the variable {name}, which has the URL of the database of counts, is not set")
-    try:
+
+    def rows_of() -> list[sa.Row[Any]]:
         engine = sa.create_engine(_with_driver(url), poolclass=sa.NullPool, connect_args=_limits(url))
         with engine.connect() as connection:
-            rows = connection.execute(sa.text(asked.query), {"start": slot.start, "end": slot.end}).fetchall()
+            found = connection.execute(sa.text(asked.query), {"start": slot.start, "end": slot.end})
+            return list(found.fetchall())
+
+    try:
+        rows = _in_time(rows_of)
+    except TimeoutError:
+        said = f"did not answer within {_SECONDS} seconds"
+        raise StorageError(f"the query of counts (the database in {name}) {said}") from None
     except (sa.exc.SQLAlchemyError, ImportError) as error:
         said = str(getattr(error, "orig", None) or type(error).__name__).splitlines()[0]
         raise StorageError(f"the query of counts (the database in {name}) failed: {said}") from None
@@ -132,6 +143,20 @@ def _by_query(asked: SqlCount, slot: Slot, settings: Settings) -> Mapping[PartKe
     except (TypeError, ValueError, IndexError):
         said = "must return one number, or rows of source, part and number"
         raise StorageError(f"the query of counts for {format_instant(slot.start)} {said}") from None
+
+
+def _in_time(asking: Callable[[], list[sa.Row[Any]]]) -> list[sa.Row[Any]]:
+    """Raises TimeoutError where it takes longer: few drivers have a limit of their own, so a thread is left behind."""
+    answer = Future[list[sa.Row[Any]]]()
+
+    def ask() -> None:
+        try:
+            answer.set_result(asking())
+        except Exception as error:
+            answer.set_exception(error)
+
+    Thread(target=ask, name="asks for counts", daemon=True).start()
+    return answer.result(_PATIENCE)
 
 
 def _key(names: tuple[str, ...]) -> PartKey:

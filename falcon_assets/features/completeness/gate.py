@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 
 from falcon_assets.errors import FalconError
 from falcon_assets.features.completeness.counting import can_count, count_records
 from falcon_assets.features.completeness.expected import ExpectedCounts, Slot
 from falcon_assets.features.completeness.records import CompletenessRecorded, ReportedPart, WatermarkReached
 from falcon_assets.features.completeness.reporting import record_parts
-from falcon_assets.features.completeness.rules import Admission, PartKey, admission
+from falcon_assets.features.completeness.rules import PartKey, is_admitted
 from falcon_assets.features.completeness.store import (
     KnownShare,
     expected_parts,
+    following_shares,
     known_shares,
     set_withheld,
     why_incomplete,
@@ -28,6 +30,28 @@ from falcon_assets.model.completeness import Completeness, Expected
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.storage.kinds.storage_kind import StorageKind
+
+_AT_ONCE = 1000
+"""Instances of a feed whose shares the ledger is asked for in one go: a collector looks at them in their order."""
+
+
+@dataclass
+class _KnownShares:
+    """Shares as the ledger has them in one pass; of each feed a span is known, from one instance on."""
+
+    ledger: Ledger
+    found: dict[FeedKey, KnownShare] = field(default_factory=dict)
+    _spans: dict[tuple[str, str], tuple[datetime, datetime]] = field(default_factory=dict)
+
+    def share(self, key: FeedKey) -> KnownShare:
+        cluster, feed, instance = key
+        first, end = self._spans.get((cluster, feed), (instance, instance))
+        if not first <= instance < end:
+            with self.ledger.engine.connect() as connection:
+                following, end = following_shares(connection, key, _AT_ONCE)
+            self._spans[cluster, feed] = instance, end
+            self.found |= following
+        return self.found.get(key, KnownShare())
 
 
 @dataclass
@@ -44,13 +68,17 @@ class CompletenessGate:
     """Sources that did not answer in this pass."""
     _withheld: set[FeedKey] = field(default_factory=set)
 
+    @cached_property
+    def _known(self) -> _KnownShares:
+        return _KnownShares(self.ledger)
+
     def admits(self, kind: StorageKind, feed: Feed, instance: datetime, path: str) -> bool:
         rule = feed.completeness
         if rule is None:
             return True
         key = self._key(feed, instance)
         self._seen[key] = self._share(kind, feed, instance, path)
-        if admission(rule, self._seen[key], instance, self.now) is Admission.WAITS:
+        if not is_admitted(rule, self._seen[key], instance, self.now):
             self._withheld.add(key)
         return key not in self._withheld
 
@@ -105,8 +133,7 @@ class CompletenessGate:
     def _share(self, kind: StorageKind, feed: Feed, instance: datetime, path: str) -> KnownShare:
         key, rule = self._key(feed, instance), feed.completeness
         assert rule
-        with self.ledger.engine.connect() as connection:
-            share = known_shares(connection, [key]).get(key, KnownShare())
+        share = self._known.share(key)
         if isinstance(rule.expected, Expected):
             share = self._asked(feed, rule, rule.expected, key, share)
         if share.records is not None and share.counted is None:
@@ -140,12 +167,13 @@ class CompletenessGate:
             record_parts(self.ledger, feed, self.cluster.name, key[2], parts, self.now)
             self.ledger.catch_up()
             with self.ledger.engine.connect() as connection:
-                return known_shares(connection, [key])[key]
+                self._known.found |= known_shares(connection, [key])
+            return self._known.share(key)
         return share
 
     def _counted(self, kind: StorageKind, feed: Feed, path: str, share: KnownShare) -> KnownShare:
         """Counts once for each version of the files."""
-        if not can_count(feed):
+        if not can_count(feed, self.cluster.name):
             return share
         signature = kind.listing(path, feed.availability_flag).signature
         if share.counted == signature:

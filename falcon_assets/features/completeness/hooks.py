@@ -51,7 +51,7 @@ def fold(connection: Connection, facts: Sequence[Logged]) -> Sequence[InstanceEv
 
 @hookimpl
 def landing_gate(ledger: Ledger, store: EntityStore, cluster: Cluster, settings: Settings) -> CompletenessGate | None:
-    if not any(feed.completeness and feed.on(cluster.name) for feed in store.feeds.values()):
+    if not any(store.feeds[name].on(cluster.name) for name in store.relations.counted if name in store.feeds):
         return None
     from falcon_assets.features.completeness.expected import ExpectedCounts
     from falcon_assets.features.completeness.gate import CompletenessGate
@@ -84,7 +84,7 @@ def feed_instance_details(
 def metric_values(
     connection: Connection, store: EntityStore, now: datetime
 ) -> Mapping[str, Mapping[tuple[str, ...], float]]:
-    counted = [feed for feed in store.feeds.values() if feed.completeness]
+    counted = [store.feeds[name] for name in sorted(store.relations.counted) if name in store.feeds]
     if not counted:
         return {}
     from falcon_assets.features.completeness.watermark import watermarks
@@ -105,7 +105,7 @@ def missing_reasons(
     rules = {
         (cluster, feed, instance): rule
         for feed, cluster, instance in keys
-        if (rule := store.feed(feed).completeness) is not None
+        if feed in store.relations.counted and (rule := store.feed(feed).completeness) is not None
     }
     if not rules:
         return {}

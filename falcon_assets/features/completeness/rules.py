@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import ROUND_DOWN, Decimal
-from enum import Enum
 from itertools import groupby
 from typing import TypeAlias
 
@@ -74,18 +73,8 @@ def named_parts(parts: Iterable[PartKey]) -> Iterator[str]:
         yield f"{'parts' if len(names) > 1 else 'part'} {several}" + (f" of {source}" if source else "")
 
 
-class Admission(str, Enum):
-    """Whether an instance that lies there is taken."""
-
-    COMPLETE = "complete"
-    TAKEN = "taken"
-    """Incomplete, as it was waited for as long as is allowed."""
-    WAITS = "waits"
-
-
-def admission(rule: Completeness, share: Share, nominal: datetime, now: datetime) -> Admission:
+def is_admitted(rule: Completeness, share: Share, nominal: datetime, now: datetime) -> bool:
+    """Whether an instance that lies there is taken: it is complete, or was waited for as long as is allowed."""
     if share.reaches(rule.at_least):
-        return Admission.COMPLETE
-    if rule.at_most_wait is not None and now >= nominal + rule.at_most_wait.length:
-        return Admission.TAKEN
-    return Admission.WAITS
+        return True
+    return rule.at_most_wait is not None and now >= nominal + rule.at_most_wait.length

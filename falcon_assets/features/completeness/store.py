@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, Select, case, func, literal_column, select
@@ -19,6 +19,7 @@ from falcon_assets.history.mapping.partitions import instant_of_key
 from falcon_assets.history.tables.completeness import COMPLETENESS, REPORTED_PARTS
 from falcon_assets.history.tables.row_values import FeedKey
 from falcon_assets.model.completeness import Completeness
+from falcon_assets.model.wall_clock import MICROSECOND
 from falcon_assets.planning.reasons import RecordsMissing
 
 _KEY = ("cluster", "feed", "instance")
@@ -171,13 +172,24 @@ def why_incomplete(connection: Connection, rules: Mapping[FeedKey, Completeness]
 
 
 def known_shares(connection: Connection, keys: Iterable[FeedKey]) -> dict[FeedKey, KnownShare]:
-    found = dict[FeedKey, KnownShare]()
     own = tuple(COMPLETENESS.c[name] for name in _KEY)
-    for some in parts(set(keys)):
-        for row in connection.execute(select(COMPLETENESS).where(among(own, some))):
-            key = (row.cluster, row.feed, row.instance)
-            found[key] = KnownShare(row.expected, row.records, row.taken, row.changed_at, row.counted)
-    return found
+    rows = (connection.execute(select(COMPLETENESS).where(among(own, some))) for some in parts(set(keys)))
+    return dict(_share(row) for each in rows for row in each)
+
+
+def following_shares(connection: Connection, key: FeedKey, limit: int) -> tuple[dict[FeedKey, KnownShare], datetime]:
+    """Returns those of a feed from an instance on, and the time up to which there is no other, which is excluded."""
+    cluster, feed, instance = key
+    own = (COMPLETENESS.c.cluster == cluster, COMPLETENESS.c.feed == feed, COMPLETENESS.c.instance >= instance)
+    statement = select(COMPLETENESS).where(*own).order_by(COMPLETENESS.c.instance).limit(limit)
+    found = [_share(row) for row in connection.execute(statement)]
+    end = found[-1][0][2] + MICROSECOND if len(found) == limit else datetime.max.replace(tzinfo=UTC)
+    return dict(found), end
+
+
+def _share(row: Any) -> tuple[FeedKey, KnownShare]:
+    key = (row.cluster, row.feed, row.instance)
+    return key, KnownShare(row.expected, row.records, row.taken, row.changed_at, row.counted)
 
 
 def parts_of(connection: Connection, keys: Iterable[FeedKey]) -> dict[FeedKey, dict[PartKey, PartCounts]]:

@@ -74,9 +74,9 @@ class _Recording:
 def missing_reasons(
     connection: Connection, store: EntityStore, keys: Sequence[tuple[str, str, datetime]]
 ) -> Mapping[tuple[str, str, datetime], Reason]:
-    asked = [key for key in keys if key[0] in store.relations.rollups]
+    asked = {key: store.feed(key[0]) for key in keys if key[0] in store.relations.rollups}
     if not asked:
         return {}
     from falcon_assets.features.rollups.passes import missing_members
 
-    return {key: missing_members(connection, store.feed(key[0]), *key[1:]) for key in asked}
+    return dict(missing_members(connection, asked))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeAlias
 
 import dagster as dg
 from sqlalchemy import Connection
@@ -18,6 +19,7 @@ from falcon_assets.history.events.inputs import Consumption
 from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping.partitions import key_of
 from falcon_assets.history.platform.open_ledger import Ledger
+from falcon_assets.history.queries import available
 from falcon_assets.history.tables.row_values import FeedInstanceRow
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
@@ -38,7 +40,11 @@ from falcon_assets.settings import Settings
 AT_ONCE = 5000
 """Changed instances of members that are looked at in one go."""
 _NAMED = 5
+_PARTS_AT_ONCE = 50_000
+"""Instances of members that are looked up in one query, to say what roll-ups lack."""
 _Rows = Mapping[MemberInstance, FeedInstanceRow]
+_Key: TypeAlias = tuple[str, str, datetime]
+"""Feed, cluster and instance."""
 
 
 @dataclass(frozen=True)
@@ -149,15 +155,34 @@ class RollupPass:
         return key_of(feed_timeline(feed, self.cluster), instance)
 
 
-def missing_members(connection: Connection, feed: Feed, cluster: str, instance: datetime) -> MembersMissing:
-    """Why an instance of a roll-up is not there, as the ledger has its members."""
-    parts = _parts(members_of(feed, cluster), instance)
-    rows = rows_of_instances(connection, cluster, {(one.feed, one.instance) for one in parts})
-    known = [_known(one, rows.get((one.feed, one.instance))) for one in parts]
-    lacking = [one for one in known if not (one.is_optional or one.is_there)]
-    first = lacking[:_NAMED]
-    shown = tuple(f"{one.feed} {format_instant(one.instance)}" for one in first)
-    return MembersMissing(shown, len(lacking) - len(first), len(parts))
+def missing_members(connection: Connection, rollups: Mapping[_Key, Feed]) -> Iterator[tuple[_Key, MembersMissing]]:
+    """Yields why instances of roll-ups (name, cluster, instance) are not there, as the ledger has their members."""
+    members = {(name, cluster): members_of(feed, cluster) for (name, cluster, _), feed in rollups.items()}
+    known = list[tuple[_Key, list[MemberPart]]]()
+    pending = 0
+    for key in rollups:
+        known.append((key, _parts(members[key[:2]], key[2])))
+        pending += len(known[-1][1])
+        if pending > _PARTS_AT_ONCE:
+            yield from _lacking(connection, known)
+            known, pending = [], 0
+    yield from _lacking(connection, known)
+
+
+def _lacking(
+    connection: Connection, known: Sequence[tuple[_Key, Sequence[MemberPart]]]
+) -> Iterator[tuple[_Key, MembersMissing]]:
+    spans = dict[tuple[str, str], tuple[datetime, datetime]]()
+    for (_, cluster, _), parts in known:
+        for one in parts:
+            first, last = spans.get((cluster, one.feed), (one.instance, one.instance))
+            spans[cluster, one.feed] = min(first, one.instance), max(last, one.instance)
+    there = available(connection, spans)
+    for key, parts in known:
+        required = (one for one in parts if not one.is_optional)
+        lacking = [one for one in required if one.instance not in there.get((key[1], one.feed), ())]
+        shown = tuple(f"{one.feed} {format_instant(one.instance)}" for one in lacking[:_NAMED])
+        yield key, MembersMissing(shown, len(lacking) - len(shown), len(parts))
 
 
 def _parts(members: Sequence[MemberOf], instance: datetime) -> list[MemberPart]:

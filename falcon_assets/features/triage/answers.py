@@ -147,8 +147,8 @@ class TriageAnswers:
         seen = seen_incomplete(self._connection, keys)
         return {one: self._landing(one, was_seen=one in seen) for one in keys}
 
-    def not_recorded(self, cluster: str) -> tuple[Obstacle, ...]:
-        found = self._automation.sensor(cluster, "collector")
+    def not_recorded(self, cluster: str, sensor: str = "collector") -> tuple[Obstacle, ...]:
+        found = self._automation.sensor(cluster, sensor)
         # A coordinator that asks lives itself: by the daemon, or in falcon run, which needs none.
         return found if self._asks_stores else tuple(one for one in found if one.kind == "sensor")
 

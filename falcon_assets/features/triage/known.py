@@ -109,5 +109,5 @@ class Answers(Protocol):
 
     def landings(self, keys: Collection[Data]) -> Mapping[Data, Landing]: ...
 
-    def not_recorded(self, cluster: str) -> tuple[Obstacle, ...]:
+    def not_recorded(self, cluster: str, sensor: str = "collector") -> tuple[Obstacle, ...]:
         """Returns why landed data on the cluster is not recorded; empty: it will be."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,7 +10,6 @@ from falcon_assets.features.triage.known import Answers, Data, Work
 from falcon_assets.instances.rules.readiness import MissingInput, missing_input
 from falcon_assets.model.process import Input
 from falcon_assets.planning.input_windows import input_instances, latest_instances
-from falcon_assets.planning.rollups import leaf_instances
 from falcon_assets.planning.timeline import Timeline, feed_timeline
 from falcon_assets.planning.workloads import Workload
 
@@ -64,7 +62,8 @@ def needs_of(work: Work, workload: Workload, answers: Answers, *, is_asked_for: 
             if found is None:
                 empty.append(MissingInput(declared.name, declared.feed, f"{declared.start} to {declared.end}"))
             window = found or []
-        inputs += _with_members(workload, declared, window)
+        read, cluster = workload.feeds[declared.feed], workload.reads_on
+        inputs += ((Data(read.name, cluster, one), missing_input(declared.name, read, one)) for one in window)
     works, written = list[Work](), list[MissingInput]()
     if chain is not None and own is not None:
         name = next(one.name for one in workload.inputs if one.feed == own.feed and not one.optional)
@@ -80,16 +79,6 @@ def needs_of(work: Work, workload: Workload, answers: Answers, *, is_asked_for: 
     newer = None if is_asked_for else answers.newer(workload)
     unnamed = (*empty, *(newer.missing(work.nominal) if newer else ()))
     return Needs(tuple(inputs), tuple(works), tuple(written), chain.between if chain else 0, unnamed)
-
-
-def _with_members(
-    workload: Workload, declared: Input, window: Iterable[datetime]
-) -> Iterator[tuple[Data, MissingInput]]:
-    """Yields the instances of a window, and those with data that they are made of."""
-    cluster, feed = workload.reads_on, workload.feeds[declared.feed]
-    for instance in window:
-        for one, at in ((feed, instance), *leaf_instances(feed, cluster, instance)):
-            yield Data(one.name, cluster, at), missing_input(declared.name, one, at)
 
 
 def _of_available(

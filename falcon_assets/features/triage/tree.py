@@ -15,6 +15,7 @@ from falcon_assets.features.triage.walk import Finding, Search
 from falcon_assets.operations.operation import Result
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.reasons import Reason
+from falcon_assets.planning.rollups import leaves_of
 
 DEEPEST = 40
 BROADEST = 10
@@ -176,6 +177,7 @@ class _Causes:
                 # Several may bring it: those that have done so are not the cause, unless all have.
                 undone = [one for one in found.works if self.search.works[one].reason]
                 works.update(dict.fromkeys(undone or found.works))
+                lacking.update(dict.fromkeys(found.data))
                 continue
             begins, passed = self._beginnings(key)
             between += passed
@@ -205,7 +207,8 @@ class _Causes:
     def _brings(self, name: _Name) -> set[_Name]:
         entities = self.search.entities
         workload = entities.workload(*name)
-        feeds = [one.feed for one in workload.inputs if not one.optional] if workload else []
+        read = [entities.feeds[one.feed] for one in workload.inputs if not one.optional] if workload else []
+        feeds = [leaf.name for one in read for leaf in leaves_of(one, entities.feeds)]
         where = workload.reads_on if workload else ""
         bringing = [[*entities.producers(feed, where), *entities.replications_to(feed, where)] for feed in feeds]
         return {(one.name, one.cluster) for brought in bringing for one in brought}

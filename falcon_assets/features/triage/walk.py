@@ -30,6 +30,7 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, KnownFeedInstance
 from falcon_assets.planning.reasons import NewerIsWritten, NotScheduled, Reason, TimePending, Undecidable
 from falcon_assets.planning.retries import KnownInstance, later, opens_at, reopened
+from falcon_assets.planning.rollups import members_of
 from falcon_assets.planning.workloads import Workload, makers
 
 MISSING = FeedState.MISSING.value
@@ -75,18 +76,16 @@ class Search:
 
     def run(self, works: Iterable[Work], data: Iterable[Data]) -> None:
         """Searches from these instances until everything is found or a limit is reached."""
-        self._ask(data)
-        self._find_data(list(data))
-        wanted = [*works, *(one for of_data in data for one in self.data[of_data].works)]
+        wanted = [*works, *(one for of_data in self._find_data(list(data)) for one in self.data[of_data].works)]
         for _ in range(DEEPEST):
             if not wanted:
                 return
             self._step(wanted[:WIDEST])
             self._leave(wanted[WIDEST:])
             lacking = dict.fromkeys(one for work in wanted for one in self.works[work].data)
-            self._find_data([one for one in lacking if one not in self.data])
+            found = self._find_data([one for one in lacking if one not in self.data])
             following = dict.fromkeys(one for work in wanted for one in self.works[work].works)
-            following |= dict.fromkeys(one for of_data in lacking for one in self.data[of_data].works)
+            following |= dict.fromkeys(one for of_data in (*lacking, *found) for one in self.data[of_data].works)
             wanted = [one for one in following if one not in self.works]
         self._leave(wanted)
 
@@ -194,7 +193,18 @@ class Search:
         kept = [one for of_feed in found.values() for one in of_feed[:_OF_AN_INPUT]]
         return tuple(kept), sum(map(len, found.values())) - len(kept)
 
-    def _find_data(self, data: Sequence[Data]) -> None:
+    def _find_data(self, data: Sequence[Data]) -> list[Data]:
+        """Finds these, and the members that roll-ups among them lack, at any depth; returns all that it found."""
+        found = list[Data]()
+        while data:
+            self._ask(data)
+            self._find(data)
+            found += data
+            members = dict.fromkeys(member for one in data for member in self.data[one].data)
+            data = [one for one in members if one not in self.data]
+        return found
+
+    def _find(self, data: Sequence[Data]) -> None:
         landing = []
         by_record = [one for one in data if self.entities.feeds[one.feed].is_taken_by_record and one not in self._known]
         withheld = self.answers.withheld([one for one in by_record if one.instance <= self.now]) if by_record else {}
@@ -204,7 +214,7 @@ class Search:
                 self.data[one] = Finding(FeedState.AVAILABLE.value)
                 continue
             if one in withheld:
-                self.data[one] = Finding(MISSING, withheld[one])
+                self.data[one] = self._withheld(one, withheld[one])
                 continue
             try:
                 found = self._coming(one, known)
@@ -217,6 +227,20 @@ class Search:
         there = self.answers.landings(landing) if landing else {}
         for one in landing:
             self.data[one] = self._landing(one, self._known.get(one), there[one])
+
+    def _withheld(self, one: Data, reason: Reason) -> Finding:
+        members = [
+            Data(member.feed.name, one.cluster, at)
+            for member in members_of(self.entities.feeds[one.feed], one.cluster)
+            if not member.is_optional
+            for at in member.membership.members(one.instance)
+        ]
+        if not members:
+            return Finding(MISSING, reason)
+        self._ask(members)
+        data, further = self._looked_into([member for member in members if not self._is_there(member)])
+        obstacles = () if data else self.answers.not_recorded(one.cluster, "rollups")
+        return Finding(MISSING, reason, data=data, further=further, obstacles=obstacles)
 
     def _coming(self, one: Data, known: KnownFeedInstance | None) -> Finding | None:
         bringing = [

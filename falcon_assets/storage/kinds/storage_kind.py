@@ -121,6 +121,10 @@ class StorageKind(ABC):
     def version(self, path: str, flag: str | None) -> DataVersion:
         """Returns the version at ``path``; raises StorageError also if nothing is there or it keeps changing."""
 
+    def records_known(self, path: str) -> int | None:
+        """Returns the number of records at ``path`` where the store has it; None: its files say it."""
+        return None
+
     @abstractmethod
     def reading(
         self, path: str, flag: str | None, staging: LocalStaging | None = None

@@ -54,6 +54,7 @@ class Partition:
         places: URLs of its folder, or of its files.
         version: Changes whenever its data does: 128 bits, hexadecimal.
         files: Count of data files; 0 if the catalog does not know, as for ``bytes``.
+        records: Their rows; None if the catalog does not know.
     """
 
     values: Values
@@ -63,6 +64,7 @@ class Partition:
     bytes: int
     format: str
     parameters: Mapping[str, str] = field(default_factory=dict)
+    records: int | None = None
 
 
 @dataclass(frozen=True)

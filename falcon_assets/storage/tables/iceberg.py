@@ -345,6 +345,7 @@ def _partition(values: Values, files: Sequence[DataFile]) -> Partition:
         len(files),
         sum(file.file_size_in_bytes for file in files),
         "parquet",
+        records=sum(file.record_count for file in files),
     )
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import socket
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import datetime
 from itertools import count
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import dagster as dg
@@ -304,6 +307,53 @@ def test_counts_are_in_a_database(
         problem = collect(installation).problems[FEED]
         assert "the query of counts (the database in COUNTS) failed" in problem
         assert "secret" not in problem
+
+
+def test_a_dead_source_of_counts_is_asked_once_in_a_pass(
+    open_at: OpenAt, write_entities: WriteEntities, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for each instance, nor for each feed that has it: all would wait as long."""
+    asked = list[object]()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def refuse() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, peer = server.accept()
+                    asked.append(peer)
+                    connection.close()
+
+        Thread(target=refuse, daemon=True).start()
+        monkeypatch.setenv("DEAD_COUNTS", f"postgresql://nobody@127.0.0.1:{server.getsockname()[1]}/none")
+        source = json.dumps({"sql": {"url": {"env": "DEAD_COUNTS"}, "query": "SELECT 1"}})
+        other = ENTITIES.partition("---")[2] % (source, "")
+        others = "---" + other.replace("FEED", f"other-{FEED}")
+        write_entities(entities(source, others=others))
+        with open_at("2013-01-01T05:30Z") as installation:
+            for hour in range(4):
+                write(installation.settings.home, hour, 10)
+                folder = installation.settings.home / f"data/other-{FEED}/2013-01-01-{hour:02}"
+                folder.mkdir(parents=True)
+                (folder / "_SUCCESS").touch()
+            found = collect(installation)
+        assert "the query of counts (the database in DEAD_COUNTS) failed" in next(iter(found.problems.values()))
+        assert (found.recorded, len(asked)) == (0, 1)
+
+
+def test_a_database_of_counts_that_does_not_answer_is_given_up(
+    open_at: OpenAt, write_entities: WriteEntities, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its driver has no limit: somebody has locked the file."""
+    monkeypatch.setenv("COUNTS", f"sqlite:///{tmp_path}/locked.db?timeout=60")
+    monkeypatch.setattr("falcon_assets.features.completeness.expected._PATIENCE", 0.3)
+    write_entities(entities(json.dumps({"sql": {"url": {"env": "COUNTS"}, "query": "SELECT n FROM sent"}})))
+    with closing(sqlite3.connect(tmp_path / "locked.db")) as database, open_at("2013-01-01T01:30Z") as installation:
+        database.execute("CREATE TABLE sent (n INT)")
+        database.commit()
+        database.execute("BEGIN EXCLUSIVE")
+        write(installation.settings.home, 0, 10)
+        said = "the query of counts (the database in COUNTS) did not answer within 10 seconds"
+        assert collect(installation).problems == {FEED: said}
 
 
 def test_commands_say_how_complete_a_feed_is(

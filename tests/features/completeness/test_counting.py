@@ -57,7 +57,7 @@ def write(root: Path, files: dict[str, bytes]) -> str:
 def test_text_is_counted_as_spark_reads_it(spark: SparkSession, tmp_path: Path, way: str) -> None:
     form, options, files = WAYS[way]
     folder, feed = write(tmp_path, files), feed_of(form, options)
-    assert can_count(feed)
+    assert can_count(feed, "primary")
     # A cached relation: else Spark counts some formats without parsing them.
     read = spark.read.format(form).options(**options).load(folder).cache().count()
     assert (counted(tmp_path, feed), read > 0) == (read, True)
@@ -81,5 +81,5 @@ def test_what_cannot_be_read_is_not_counted(tmp_path: Path) -> None:
     assert counted(tmp_path / "snappy", feed_of("csv", {})) is None
     assert counted(tmp_path / "nothing", feed_of("csv", {})) is None
     for form, options in (("avro", {}), ("json", {"multiline": "true"}), ("csv", {"lineSep": ";"}), ("xml", {})):
-        assert not can_count(feed_of(form, options))
-    assert not can_count(feed_of("text", {"encoding": "UTF-16"}))
+        assert not can_count(feed_of(form, options), "primary")
+    assert not can_count(feed_of("text", {"encoding": "UTF-16"}), "primary")

@@ -305,3 +305,19 @@ def test_a_member_stays_while_a_reader_of_the_rollup_needs_it(
         actions = {one.instance.nominal: one.action for one in plan.verdicts}
         assert (actions[at("00:00")], actions[at("02:00")]) == ("delete", "keep")
         assert "summing" in str(dict(plan.kept)[at("02:00")])
+
+
+def test_excluded_rollups_are_not_recorded(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Path]) -> None:
+    """What a code location leaves out, another one records."""
+    write_entities({"all.yaml": ENTITIES.replace("clicks", "odd-clicks"), "all.sql": "SELECT 1"})
+    with open_at("2013-01-01T01:30Z") as installation:
+        for slot in range(12):
+            folder = installation.settings.home / f"data/odd-clicks/2013-01-01-00-{5 * slot:02}"
+            folder.mkdir(parents=True)
+            pq.write_table(pa.table({"n": [1]}), folder / "part.parquet")
+            (folder / "_SUCCESS").touch()
+        store, settings = installation.entities, installation.settings
+        Collector(store, store.cluster("primary"), settings).collect(installation.ledger, 60)
+        some = store.without(frozenset({("primary", "odd-clicks-hourly")}), {"primary"})
+        assert RollupPass(some, "primary", settings).record(installation.ledger) == 0
+        assert RollupPass(store, "primary", settings).record(installation.ledger) == 1

@@ -124,7 +124,7 @@ class World:
     def landings(self, keys: Collection[Data]) -> Mapping[Data, Landing]:
         return {key: Landing("/there") for key in keys}
 
-    def not_recorded(self, cluster: str) -> tuple[Obstacle, ...]:
+    def not_recorded(self, cluster: str, sensor: str = "collector") -> tuple[Obstacle, ...]:
         return ()
 
 

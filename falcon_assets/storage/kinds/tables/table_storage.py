@@ -186,6 +186,11 @@ class TableStorage(StorageKind):
     def version(self, path: str, flag: str | None) -> DataVersion:
         return version_of(self._look.required(path))
 
+    def records_known(self, path: str) -> int | None:
+        known = [one.records for one in self._look.required(path)]
+        counts = [one for one in known if one is not None]
+        return sum(counts) if len(counts) == len(known) else None
+
     @contextmanager
     def reading(self, path: str, flag: str | None, staging: LocalStaging | None = None) -> Iterator[ReadableInstance]:
         if not TableUri.is_one(path):
