@@ -106,6 +106,8 @@ def known_states(
 
     Costs grow with what is invalid or unchecked, not with history.
     """
+    if not store.relations.checked:
+        return {}
     pending = _pending(connection, awaited_feeds(connection, store, clusters, now), now - SEEN_WITHIN)
     numbers = _concerned(connection, pending)
     if not numbers:

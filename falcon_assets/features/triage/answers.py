@@ -137,6 +137,9 @@ class TriageAnswers:
     def closed(self, workload: Workload) -> Mapping[Data, Reason]:
         return self._closed(workload)
 
+    def not_checked(self, cluster: str) -> tuple[Obstacle, ...]:
+        return self._automation.sensor(cluster, "quality")
+
     def withheld(self, keys: Collection[Data]) -> Mapping[Data, Reason]:
         asked = {(one.feed, one.cluster, one.instance): one for one in keys}
         found = merged(hooks().missing_reasons(connection=self._connection, store=self._store, keys=[*asked]))

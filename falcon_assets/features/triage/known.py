@@ -104,6 +104,9 @@ class Answers(Protocol):
     def closed(self, workload: Workload) -> Mapping[Data, Reason]:
         """Returns why instances that are there must not be read by inputs that require valid data."""
 
+    def not_checked(self, cluster: str) -> tuple[Obstacle, ...]:
+        """Returns why nothing is checked on the cluster; empty: it will be."""
+
     def withheld(self, keys: Collection[Data]) -> Mapping[Data, Reason]:
         """Returns why instances are not recorded, of feeds whose instances are there only by their record."""
 

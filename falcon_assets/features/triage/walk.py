@@ -25,7 +25,13 @@ from falcon_assets.features.triage.reasons import (
     TimedOut,
     TriedAgain,
 )
-from falcon_assets.instances.rules.waiting import InputInvalid, InputsMissing, InstanceSuspended, ProcessSuspended
+from falcon_assets.instances.rules.waiting import (
+    InputInvalid,
+    InputsMissing,
+    InputUnchecked,
+    InstanceSuspended,
+    ProcessSuspended,
+)
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, KnownFeedInstance
 from falcon_assets.planning.reasons import NewerIsWritten, NotScheduled, Reason, TimePending, Undecidable
@@ -174,6 +180,7 @@ class Search:
             reason = InputsMissing(every[:_NAMED], len(every[_NAMED:]), None)
         elif closed := self._closed(workload, need):
             reason, fix = closed, fixes.overrule(closed)
+            obstacles = self.answers.not_checked(work.cluster) if isinstance(closed, InputUnchecked) else ()
         else:
             reason, obstacles = self.answers.not_started(work)
         data, further = self._looked_into([data for data, _ in lacking])

@@ -74,7 +74,7 @@ def installation(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Pat
 
 
 def version_of(installation: Installation, name: str, instance: datetime) -> str:
-    (found,) = list_instances(installation, InstanceQuery(name, "feed", start=instance)).items
+    (found,) = list_instances(installation, InstanceQuery(name, "feed", start=instance, cluster="primary")).items
     return str(found.as_data()["feed"]["version"])
 
 
@@ -90,7 +90,7 @@ def judge(installation: Installation, hour: int, verdict: InstanceVerdict, name:
 def record(installation: Installation, name: str, instance: datetime, fact: Any) -> None:
     partition = key_of(feed_timeline(installation.entities.feed(name), "primary"), instance)
     event = (materialization if isinstance(fact, FeedInstanceAvailable) else observation)(
-        names.asset_key("primary", name), partition, fact, description=""
+        names.asset_key(fact.cluster, name), partition, fact, description=""
     )
     installation.ledger.instance.report_runless_asset_event(event)
     installation.ledger.catch_up()
@@ -236,6 +236,48 @@ def test_triage_and_explain_name_the_instance_and_its_rule(installation: Install
     printed = CliRunner().invoke(falcon, ["metrics"]).output.splitlines()
     counted = [line for line in printed if line.startswith("falcon_feed_instances_not_valid{")]
     assert counted == ['falcon_feed_instances_not_valid{cluster="primary",feed="sales",state="INVALID"} 1.0']
+
+
+def test_triage_names_what_checks_nothing(installation: Installation) -> None:
+    land(installation, 1, *GOOD)
+    output = CliRunner().invoke(falcon, ["instance", "triage", "requiring", "2013-01-01T01:00Z", "--json"]).output
+    found = json.loads(output)
+    assert (found["reason"]["kind"], found["fix"]) == ("input_unchecked", None)
+    assert [(one["entity"], one["fix"]) for one in found["causes"]] == [("dagster-daemon", "dagster-daemon run")]
+
+
+REPLICATED = (
+    cluster_yaml()
+    + cluster_yaml("backup")
+    + feed("sales", CHECK).replace(
+        "clusters: [{name: primary, ", "clusters: [{name: backup, type: target, VALID}, {name: primary, type: source, "
+    )
+).replace("VALID}", "validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T00:00Z}}")
+
+
+def test_copies_and_compactions_go_on_and_carry_the_mark(
+    open_at: OpenAt, write_entities: Callable[[dict[str, str]], Path]
+) -> None:
+    write_entities({"all.yaml": REPLICATED})
+    with open_at("2013-01-01T04:00Z") as installation:
+        anew(installation)
+        land(installation, 1, *GOOD)
+        judge(installation, 1, InstanceVerdict.INVALID)
+        assert ("sales from primary", "01") in ready(installation)
+        version, now = version_of(installation, "sales", at(1)), installation.settings.now()
+        about = {"process": "sales from primary", "nominal": at(1), "source_versions": {"primary": version}}
+        record(installation, "sales", at(1), FeedInstanceAvailable("backup", "sales", at(1), "copy", now, **about))
+        copy = list_instances(installation, InstanceQuery("sales", "feed", start=at(1), cluster="backup")).items[0]
+        mark = "made from invalid sales 2013-01-01T01:00Z: rule enough"
+        assert copy.as_data()["feed"]["quality"]["text"] == mark
+        own = {"rows": (Consumption("sales", at(1), version),)}
+        compacted = FeedInstanceAvailable(
+            "primary", "sales", at(1), "c", now, process="sales compacted", nominal=at(1), inputs=own
+        )
+        record(installation, "sales", at(1), compacted)
+        found = list_instances(installation, InstanceQuery("sales", "feed", start=at(1), cluster="primary")).items[0]
+        shown = found.as_data()["feed"]["quality"]
+        assert (shown["state"], shown["verdict"], shown["origin"]["replaced"]) == ("INVALID", "UNCHECKED", True)
 
 
 def call(*words: str) -> Result:

@@ -115,6 +115,9 @@ class World:
     def closed(self, workload: Workload) -> Mapping[Data, Reason]:
         return {}
 
+    def not_checked(self, cluster: str) -> tuple[Obstacle, ...]:
+        return ()
+
     def not_started(self, work: Work) -> tuple[Reason, tuple[Obstacle, ...]]:
         return LaunchPending(), ()
 
