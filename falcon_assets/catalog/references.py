@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 
 from falcon_assets.base.texts import keep_secret
 from falcon_assets.catalog.encryption import CustomerKeys, master_keys
-from falcon_assets.catalog.yaml_files.definition_files import definition_files
-from falcon_assets.catalog.yaml_files.documents import Document, Files, KeyPath, read_file
 from falcon_assets.errors import FalconError, SecretError
-from falcon_assets.model.reference import ENCRYPTED, EncryptedValue, Reference, encrypted_in
+from falcon_assets.model.reference import EncryptedValue, Reference
 from falcon_assets.settings import MASTER_KEY, definitions_folder, master_key_sources
 
 
@@ -49,31 +46,9 @@ def _decrypted(reference: EncryptedValue, environ: Mapping[str, str]) -> str:
 
 
 def _where(root: Path, reference: EncryptedValue) -> str:
+    from falcon_assets.catalog.stored_secrets import encrypted_values  # noqa: PLC0415 - it parses YAML
+
     for one in encrypted_values(root, reference.encrypted):
         if one.place == reference.place:
             return f"{one.document.position(one.path)}: {one.key}"
     return reference.place
-
-
-@dataclass(frozen=True)
-class StoredSecret:
-    """An encrypted value in a file; ``place`` as of :attr:`.EncryptedValue.place`."""
-
-    document: Document
-    path: KeyPath
-    place: str
-    text: str
-
-    @property
-    def key(self) -> str:
-        return self.place.split(" ", 2)[2]
-
-
-def encrypted_values(root: Path, text: str = ENCRYPTED) -> Iterator[StoredSecret]:
-    """Yields the encrypted values of the files below ``root`` that have ``text`` in them, of legal documents or not."""
-    for path, raw in definition_files(root, lambda _path, _why: None):
-        if text.encode() in raw:
-            files = Files()
-            read_file(path, raw, files)
-            for document in files.documents:
-                yield from (StoredSecret(document, *found) for found in encrypted_in(document.data))

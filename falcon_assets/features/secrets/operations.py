@@ -15,8 +15,8 @@ from pydantic import Field
 
 from falcon_assets.catalog.additions import require_changeable
 from falcon_assets.catalog.encryption import CustomerKeys, MasterKey, Sealed, master_keys, new_master_key
-from falcon_assets.catalog.references import StoredSecret, encrypted_values
 from falcon_assets.catalog.stored_entity import StoredEntity
+from falcon_assets.catalog.stored_secrets import StoredSecret, encrypted_values
 from falcon_assets.catalog.stored_tree import key_of
 from falcon_assets.catalog.validation import legal_keys, unknown_word
 from falcon_assets.catalog.yaml_files.definition_files import shown_path, text_of
