@@ -27,6 +27,7 @@ from pydantic.fields import FieldInfo
 from falcon_assets.features.falcon_xml.counterparts import KINDS
 from falcon_assets.features.falcon_xml.defaults import DEFAULTS, Default
 from falcon_assets.features.falcon_xml.rules import Rule
+from falcon_assets.features.templates.definitions import Pack, Parameter, Template
 from falcon_assets.model.base import EntityName, NonEmpty, key_meanings
 from falcon_assets.model.cluster import Cluster, StorageOption
 from falcon_assets.model.completeness import Completeness, Percentage
@@ -40,7 +41,7 @@ from falcon_assets.model.path_template import LegalFolder, LegalPath, PathTempla
 from falcon_assets.model.process import Process
 from falcon_assets.model.quality_rules import RULES, Bound, Value
 from falcon_assets.model.reference import EncryptedValue, EnvironmentValue
-from falcon_assets.model.shared import Acl, TimeZoneName, Validity
+from falcon_assets.model.shared import Acl, TemplateUse, TimeZoneName, Validity
 from falcon_assets.model.workflow import engines
 from falcon_assets.surface.cli.main import falcon
 
@@ -55,6 +56,10 @@ TABLES: dict[str, type[BaseModel]] = {
     "table": Table,
     "completeness": Completeness,
     "rollup": Rollup,
+    "template": Template,
+    "parameter": Parameter,
+    "pack": Pack,
+    "template_use": TemplateUse,
 }
 """Name on a page -> model."""
 ENGINES: tuple[type[BaseModel], ...] = engines()
@@ -77,6 +82,8 @@ _LINKS: dict[Any, str] = {
     Table: "[table](#table)",
     Completeness: "[completeness](#completeness)",
     Rollup: "[rollup](#rollup)",
+    Parameter: "[parameter](#parameter)",
+    TemplateUse: "[template](templates.md#made-from-a-template)",
     **dict.fromkeys(ENGINES, "[workflow](#workflow)"),
     **dict.fromkeys(CHECKS, "[check](#checks)"),
 }
@@ -100,6 +107,8 @@ _WORDS: dict[Any, str] = {
     EventKind: "event",
     Value: "value",
     Bound: "number or text or time",
+    Any: "value",
+    dict[str, Any]: "mapping",
     datetime: "instant",
     str: "text",
     bool: "`true` `false`",

@@ -27,7 +27,7 @@ VARIABLES = frozenset(
         *("FALCON_DATABASE_URL", "FALCON_SUPERUSERS", "FALCON_PROXY_USERS", "FALCON_JOBS", "FALCON_CLOCK"),
         *("FALCON_LINEAGE_RETENTION", "FALCON_OPENLINEAGE_NAMESPACE"),
         *("FALCON_OPENLINEAGE_URL", "FALCON_OPENLINEAGE_API_KEY"),
-        *("FALCON_NOTIFICATION_TO", "FALCON_NOTIFICATION_ON", MASTER_KEY, MASTER_KEY_FILE),
+        *("FALCON_NOTIFICATION_TO", "FALCON_NOTIFICATION_ON", MASTER_KEY, MASTER_KEY_FILE, "FALCON_PACKS"),
     }
 )
 _OF_LIBPQ = "PG"
@@ -56,6 +56,7 @@ class Settings:
         entity_defs: FALCON_ENTITY_DEFS: the folder of the entity definitions. Absolute.
         colo: FALCON_COLO: only clusters of this colo; None: all.
         database_url: FALCON_DATABASE_URL: a PostgreSQL instead of the embedded server; None: embedded.
+        packs: FALCON_PACKS: the folder of packs of templates. Absolute.
         read_only: FALCON_ENTITY_DEFS_READONLY: whether commands may not change the definitions, as they are deployed
             otherwise.
         webserver: FALCON_WEBSERVER_URL: Dagster's webserver, which reloads changed definitions; None: there is none.
@@ -81,6 +82,7 @@ class Settings:
     entity_defs: Path
     colo: str | None
     database_url: str | None = field(repr=False)
+    packs: Path
     read_only: bool
     webserver: str | None
     clock: Clock
@@ -115,6 +117,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         entity_defs=definitions_folder(env),
         colo=env.get("FALCON_COLO") or None,
         database_url=_database_url(env.get("FALCON_DATABASE_URL")),
+        packs=_absolute(env.get("FALCON_PACKS") or "packs"),
         read_only=_switch("FALCON_ENTITY_DEFS_READONLY", env.get("FALCON_ENTITY_DEFS_READONLY")),
         webserver=_webserver(env.get("FALCON_WEBSERVER_URL")),
         clock=_clock(env.get("FALCON_CLOCK"), home, database_name(env.get("FALCON_DATABASE_URL"))),

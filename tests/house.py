@@ -27,6 +27,7 @@ SMALL = {
     "storage/kinds/tables/copied_files.py": "with its importer it would be too long",
 }
 ALIKE = {
+    ("Cluster", "Feed"): "what people declare of both has the same names",
     ("Feed", "Process"): "what people declare of both has the same names",
 }
 

@@ -56,6 +56,7 @@ BETWEEN_FEATURES = {
     "metrics": {"landing"},
     "openlineage": {"lineage"},
     "replay": {"lineage"},
+    "templates": {"entities"},
     "triage": {"landing"},
 }
 """Which features know which others."""

@@ -13,7 +13,7 @@ from falcon_assets.model.base import Declaration, EntityName, NonEmpty
 from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.path_template import LegalFolder, LegalPath, is_within
 from falcon_assets.model.reference import Reference, WithReferences
-from falcon_assets.model.shared import Acl, Properties, Tags
+from falcon_assets.model.shared import Acl, Properties, Tags, TemplateUse
 
 _MESSAGING = re.compile(
     r"kafka://(?P<brokers>[^\s/@,:]+:\d+(,[^\s/@,:]+:\d+)*)/(?P<topic>[\w.-]{1,249})"
@@ -158,6 +158,8 @@ class Cluster(WithReferences):
     ...}`` and other ``*_kwargs`` hold further options."""
     acl: Acl | None = None
     """The owner of the cluster, and permissions."""
+    template: TemplateUse | None = None
+    """The template that it was made from; written by ``falcon template submit``."""
     properties: Properties = Field(default_factory=dict)
     """``spark.*`` configure the Spark session; all of them are variables of paths and workflows."""
 

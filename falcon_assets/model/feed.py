@@ -14,7 +14,7 @@ from falcon_assets.model.notification import Notification
 from falcon_assets.model.path_template import LegalFileName, PathTemplate
 from falcon_assets.model.quality_rules import AnyCheck
 from falcon_assets.model.reference import WithReferences
-from falcon_assets.model.shared import Acl, Properties, Tags, TimeZoneName, Validity
+from falcon_assets.model.shared import Acl, Properties, Tags, TemplateUse, TimeZoneName, Validity
 from falcon_assets.model.table_uri import TableUri
 
 FeedFormat = Literal["parquet", "orc", "json", "csv", "text", "xml", "avro", "binaryFile"]
@@ -278,6 +278,8 @@ class Feed(WithReferences):
     """The owner of the feed and its data, and permissions."""
     properties: Properties = Field(default_factory=dict)
     """Free ``name: "value"`` pairs; paths may name them as ``${name}``, below the cluster's own."""
+    template: TemplateUse | None = None
+    """The template that it was made from; written by ``falcon template submit``."""
     schedule: StrictBool = False
     """false: submitted only; nothing runs by itself."""
 

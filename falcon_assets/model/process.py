@@ -12,7 +12,7 @@ from falcon_assets.model.expression_functions import Kind
 from falcon_assets.model.frequency import Frequency, Step, TimeUnit
 from falcon_assets.model.notification import Notification
 from falcon_assets.model.reference import WithReferences
-from falcon_assets.model.shared import Acl, Properties, Tags, TimeZoneName, Validity
+from falcon_assets.model.shared import Acl, Properties, Tags, TemplateUse, TimeZoneName, Validity
 from falcon_assets.model.workflow import Workflow, engines
 
 if TYPE_CHECKING:
@@ -198,6 +198,8 @@ class Process(WithReferences):
     """The receivers of events of its instances; omitted: as ``FALCON_NOTIFICATION_TO`` says."""
     acl: Acl | None = None
     """The owner of the process and of what it writes, and permissions; ``user()`` is the owner."""
+    template: TemplateUse | None = None
+    """The template that it was made from; written by ``falcon template submit``."""
     schedule: StrictBool = False
     """false: submitted only; nothing runs by itself."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
@@ -30,6 +30,17 @@ class Acl(Declaration):
     permission: Annotated[str, StringConstraints(pattern=r"^((0x?)?[0-7]{3}|\*)$"), AfterValidator(_octal)] = "0755"
     """Octal mode of what is published, in quotes (``"0755"``; Falcon's ``"0x755"`` is the same), or ``*``: left
     alone. Files get no execute bits. Its last digit says whether others may read the entity."""
+
+
+class TemplateUse(Declaration):
+    """The template that an entity was made from, as ``falcon template`` writes it."""
+
+    name: NonEmpty
+    """Pack and name: ``falcon/mirror-folder``."""
+    version: Annotated[int, Field(ge=1, strict=True)]
+    """Of the template, when it was used last."""
+    parameters: dict[NonEmpty, Any] = Field(default_factory=dict)
+    """The parameters that were given, without secrets."""
 
 
 FIRST_YEAR, LAST_YEAR = 1000, 9000

@@ -71,21 +71,21 @@ def _lines(text: str) -> list[str]:
 _STARS = re.compile(r"\*+")
 
 
-def plan_submit(stored: Stored, given: Stored, workflows: Collection[str] = ()) -> Plan:
-    """Adds entities; those with the same definition stay. DefinitionStoreError where one exists with another."""
+def plan_submit(
+    stored: Stored, given: Stored, workflows: Collection[str] = (), *, otherwise: str = "falcon entity update"
+) -> Plan:
+    """Adds entities; those with the same definition stay.
+
+    Raises:
+        DefinitionStoreError: one exists with another definition; the text says to use what is ``otherwise``.
+    """
     wanted, unchanged = _wanted(stored, given)
     others = [stored.by_key[key] for key in wanted if key in stored.by_key]
     if others:
         found = "; ".join(f"{_named(one)} is submitted already, with another definition" for one in others)
-        raise DefinitionStoreError(f"{found}: use falcon entity update")
+        raise DefinitionStoreError(f"{found}: use {otherwise}")
     warnings = _checked(stored, wanted, workflows)
-    taken, files, changes = set(stored.files.contents), [], []
-    for (kind, name), document in wanted.items():
-        path = free_path(stored.root, kind, name, taken)
-        taken.add(path)
-        text = _own_text(given, document)
-        changes.append(EntityChange(kind, name, "submitted", shown_path(path)))
-        files.append(FileChange(path, None, _encoded(text, path)))
+    changes, files = _added(stored, given, wanted)
     return _plan(stored, [*changes, *unchanged], files, warnings)
 
 
@@ -97,6 +97,36 @@ def plan_update(stored: Stored, given: Stored, workflows: Collection[str] = ()) 
         found = "; ".join(f"there is no {kind} {name!r}{_nearest(stored, name)}" for kind, name in missing)
         raise UnknownEntityError(f"{found}: use falcon entity submit")
     warnings = _checked(stored, wanted, workflows)
+    changes, files, updates = _replaced(stored, given, wanted)
+    return _plan(stored, [*changes, *unchanged], files, warnings, updates)
+
+
+def plan_put(stored: Stored, given: Stored) -> Plan:
+    """Adds the entities that do not exist, and replaces the definitions of the others."""
+    wanted, unchanged = _wanted(stored, given)
+    warnings = _checked(stored, wanted, ())
+    added, new = _added(stored, given, {key: one for key, one in wanted.items() if key not in stored.by_key})
+    there = {key: one for key, one in wanted.items() if key in stored.by_key}
+    changes, files, updates = _replaced(stored, given, there)
+    return _plan(stored, [*added, *changes, *unchanged], [*new, *files], warnings, updates)
+
+
+def _added(
+    stored: Stored, given: Stored, wanted: Mapping[Key, Document]
+) -> tuple[list[EntityChange], list[FileChange]]:
+    taken, files, changes = set(stored.files.contents), [], []
+    for (kind, name), document in wanted.items():
+        path = free_path(stored.root, kind, name, taken)
+        taken.add(path)
+        text = _own_text(given, document)
+        changes.append(EntityChange(kind, name, "submitted", shown_path(path)))
+        files.append(FileChange(path, None, _encoded(text, path)))
+    return changes, files
+
+
+def _replaced(
+    stored: Stored, given: Stored, wanted: Mapping[Key, Document]
+) -> tuple[list[EntityChange], list[FileChange], tuple[Update, ...]]:
     texts: dict[Path, dict[int, str | None]] = {}
     changes = []
     for key, document in wanted.items():
@@ -107,7 +137,7 @@ def plan_update(stored: Stored, given: Stored, workflows: Collection[str] = ()) 
         texts.setdefault(before.path, {})[stored.number(before)] = new
         changes.append(EntityChange(*key, "updated", before.file))
     updates = tuple((stored.by_key[key], document) for key, document in wanted.items())
-    return _plan(stored, [*changes, *unchanged], list(_rewritten(stored, texts)), warnings, updates)
+    return changes, list(_rewritten(stored, texts)), updates
 
 
 def plan_delete(stored: Stored, keys: Sequence[Key]) -> Plan:

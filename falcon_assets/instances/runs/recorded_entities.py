@@ -97,5 +97,5 @@ def _places(feed: Feed, cluster: str) -> tuple[object, ...]:
 
 def _shown(entity: Cluster | Feed) -> dict[str, object]:
     """Leaves out fields without effect on data."""
-    said = {"description", "notification", "tags", "acl", "groups"}
+    said = {"description", "notification", "tags", "acl", "groups", "template"}
     return entity.model_dump(exclude={*said, "sla", "schedule", "lifecycle", "versions", "lifecycle_status"})

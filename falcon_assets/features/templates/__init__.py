@@ -1,0 +1,1 @@
+"""Templates: entities with parameters, in packs that have an owner."""
