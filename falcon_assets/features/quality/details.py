@@ -22,9 +22,8 @@ def closed_gates(
     connection: Connection, store: EntityStore, feeds: Collection[Place], now: datetime
 ) -> Mapping[Place, Mapping[datetime, Reason]]:
     """The instances of these feeds that are invalid, or whose checks have not run yet."""
-    clusters = sorted({cluster for cluster, _ in feeds})
     found = dict[Place, dict[datetime, Reason]]()
-    for key, state in known_states(connection, store, clusters, now, lambda key: key[:2] in feeds).items():
+    for key, state in known_states(connection, store, feeds, now, lambda key: key[:2] in feeds).items():
         found.setdefault(key[:2], {})[key[2]] = _reason(key, state)
     return found
 
@@ -55,8 +54,8 @@ def quality_of(
 ) -> Mapping[InstanceKey, Mapping[str, Any]]:
     """What lists show of instances; nothing of those whose checks nobody awaits, and that have no verdict."""
     rows = verdicts(connection, keys)
-    asked, clusters = set(keys), sorted({one[0] for one in keys})
-    states = known_states(connection, store, clusters, now, asked.__contains__)
+    asked = set(keys)
+    states = known_states(connection, store, {one[:2] for one in keys}, now, asked.__contains__)
     return {key: _shown(rows.get(key), states.get(key)) for key in keys if key in rows or key in states}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -83,14 +83,11 @@ def metric_values(
         return {}
     from falcon_assets.features.quality.states import known_states
 
-    found = Counter[tuple[str, ...]]()
-    for (cluster, feed, _), known in known_states(connection, store, [*store.clusters], now, _is_on(store)).items():
-        found[feed, cluster, known.state.value] += 1
+    places = {(entry.name, feed.name) for feed in store.feeds.values() for entry in feed.clusters}
+    places = {one for one in places if one[0] in store.clusters}
+    states = known_states(connection, store, places, now, lambda key: key[:2] in places)
+    found = Counter[tuple[str, ...]]((key[1], key[0], known.state.value) for key, known in states.items())
     return {"falcon_feed_instances_not_valid": found}
-
-
-def _is_on(store: EntityStore) -> Callable[[tuple[str, str, datetime]], bool]:
-    return lambda key: key[0] in store.clusters and key[1] in store.feeds
 
 
 @hookimpl

@@ -290,7 +290,7 @@ def _quality(installation: Installation, key: InstanceKey) -> InstanceQuality:
         version = present_version(connection, key)
         row = None if version is None else verdict_about(connection, key, version)
         tried = None if version is None or row is not None else attempts_of(connection, key, version)
-        known = known_states(connection, installation.entities, [key[0]], installation.settings.now(), key.__eq__)
+        known = known_states(connection, installation.entities, [key[:2]], installation.settings.now(), key.__eq__)
     return InstanceQuality(key[1], key[0], key[2], version, row, tried, known.get(key))
 
 

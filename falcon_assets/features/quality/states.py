@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeAlias
@@ -86,29 +86,37 @@ class KnownState:
         return f"{self.way.value} {self.state.value.lower()} {self.name}{since}{rule}"
 
 
-def awaited_feeds(connection: Connection, store: EntityStore, clusters: Collection[str], now: datetime) -> list[Place]:
-    """Where new versions are checked by themselves, and may turn out to be invalid."""
-    feeds = [store.feeds[name] for name in sorted(store.relations.checked) if name in store.feeds]
-    status = statuses(connection, feeds, now)
-    running = [one for one in feeds if status["feed", one.name].status is Status.RUNNING]
-    places = ((cluster, one) for one in running for cluster in clusters if cluster in store.clusters)
-    return [(cluster, one.name) for cluster, one in places if one.on(cluster) and store.includes(cluster, one.name)]
+def awaited_feeds(connection: Connection, store: EntityStore, asked: Iterable[Place], now: datetime) -> list[Place]:
+    """Those among feeds, and members of roll-ups, whose new versions are checked by themselves and may be invalid."""
+    places = {(cluster, one) for cluster, feed in asked for one in _with_members(store, feed)}
+    names = sorted({name for _, name in places if name in store.relations.checked})
+    status = statuses(connection, [store.feeds[name] for name in names], now)
+    running = [name for name in names if status["feed", name].status is Status.RUNNING]
+    return [one for one in sorted(places) if one[1] in running and one[0] in store.clusters and store.includes(*one)]
+
+
+def _with_members(store: EntityStore, name: str) -> Iterator[str]:
+    if name in store.feeds:
+        yield name
+        rollup = store.feeds[name].rollup
+        for member in rollup.of if rollup else ():
+            yield from _with_members(store, member)
 
 
 def known_states(
     connection: Connection,
     store: EntityStore,
-    clusters: Collection[str],
+    places: Collection[Place],
     now: datetime,
     is_asked: Callable[[InstanceKey], bool],
 ) -> dict[InstanceKey, KnownState]:
-    """Returns the states of present versions that are not known to be valid, and concern a verdict.
+    """Returns the states of present versions of some feeds that are not known to be valid, and concern a verdict.
 
     Costs grow with what is invalid or unchecked, not with history.
     """
     if not store.relations.checked:
         return {}
-    pending = _pending(connection, awaited_feeds(connection, store, clusters, now), now - SEEN_WITHIN)
+    pending = _pending(connection, awaited_feeds(connection, store, places, now), now - SEEN_WITHIN)
     numbers = _concerned(connection, pending)
     if not numbers:
         return {}

@@ -55,10 +55,11 @@ def quality_events(
             failed = [check for check in one.checks if check.is_error]
             said = "; ".join(f"{check.name}: {check.said}" for check in failed)
             known[key] = _KnownVerdict(one.verdict, said, before is not None and before.is_accepted)
-        elif before is not None:
-            known[key] = _KnownVerdict(before.verdict, f"accepted by {one.accepted_by}: {one.reason}", is_accepted=True)
-        now = known.get(key)
-        if now is not None and (before is None or before.event is not now.event):
+        else:  # without a verdict, where it is made from invalid data
+            verdict = before.verdict if before else InstanceVerdict.UNCHECKED
+            known[key] = _KnownVerdict(verdict, f"accepted by {one.accepted_by}: {one.reason}", is_accepted=True)
+        now = known[key]
+        if before is None or before.event is not now.event:
             yield _event(now.event, key, one.at, event_id, now.reason)
 
 

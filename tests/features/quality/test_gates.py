@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from falcon_assets.features.quality.events import InstanceChecked
+from falcon_assets.features.quality.events import InstanceChecked, InvalidAccepted
+from falcon_assets.features.quality.transitions import quality_events
 from falcon_assets.features.quality.verdict import InstanceVerdict, QualityResult
 from falcon_assets.features.rollups.passes import RollupPass
-from falcon_assets.history.events.event_log import materialization, observation
+from falcon_assets.history.events.event_log import Logged, materialization, observation
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.history.events.inputs import Consumption
 from falcon_assets.history.mapping import asset_keys as names
@@ -22,6 +23,7 @@ from falcon_assets.history.mapping.partitions import key_of
 from falcon_assets.instances.coordination.coordinator import Coordinator
 from falcon_assets.instances.views.listing import list_instances
 from falcon_assets.instances.views.query import InstanceQuery
+from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.timeline import feed_timeline
@@ -220,6 +222,14 @@ def test_a_person_accepts_what_is_invalid_or_made_from_it(installation: Installa
     assert ("requiring", "01") in ready(installation)
     refused = call("accept", "tops", "2013-01-01T01:00Z", "--reason", why)
     assert "is not available" in str(refused.exception)
+
+
+def test_what_is_accepted_without_a_verdict_becomes_valid(installation: Installation) -> None:
+    fact = InvalidAccepted("primary", "sums", at(1), "ann", "v", at(3), "why")
+    checked = InstanceChecked("primary", "sums", at(1), InstanceVerdict.VALID, "v", at(4), "full")
+    with installation.ledger.engine.connect() as connection:
+        found = list(quality_events(connection, [Logged(1, fact), Logged(2, checked)], ()))
+    assert [(one.event, one.reason) for one in found] == [(EventKind.VALID, "accepted by ann: why")]
 
 
 def test_triage_and_explain_name_the_instance_and_its_rule(installation: Installation) -> None:

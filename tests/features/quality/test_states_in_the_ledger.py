@@ -178,11 +178,12 @@ def invalid_as_a_whole() -> Story:
 @example(invalid_as_a_whole(), [2])
 def test_every_fold_says_what_is_found_by_hand(installation: Installation, story: Story, sizes: list[int]) -> None:
     engine, store, now = installation.ledger.engine, installation.entities, installation.settings.now()
+    places = [("primary", name) for name in store.feeds]
     empty(engine, *(one for one in METADATA.tables.values() if one not in PROJECTION))
 
     def found() -> dict[Place, QualityState]:
         with engine.begin() as connection:
-            states = known_states(connection, store, ["primary"], now, lambda _: True)
+            states = known_states(connection, store, places, now, lambda _: True)
         return {(name, hour): one.state for (_, name, hour), one in states.items()}
 
     fold(engine, history_of(story.facts, sizes))
