@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from sqlalchemy import event
 
+from falcon_assets.catalog.store import EntityStore
 from falcon_assets.features.quality.events import InstanceChecked, InvalidAccepted
 from falcon_assets.features.quality.transitions import quality_events
 from falcon_assets.features.quality.verdict import InstanceVerdict, QualityResult
@@ -21,6 +24,7 @@ from falcon_assets.history.events.inputs import Consumption
 from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping.partitions import key_of
 from falcon_assets.instances.coordination.coordinator import Coordinator
+from falcon_assets.instances.coordination.input_gates import input_gates
 from falcon_assets.instances.views.listing import list_instances
 from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.event_kind import EventKind
@@ -91,10 +95,9 @@ def judge(installation: Installation, hour: int, verdict: InstanceVerdict, name:
 
 def record(installation: Installation, name: str, instance: datetime, fact: Any) -> None:
     partition = key_of(feed_timeline(installation.entities.feed(name), "primary"), instance)
-    event = (materialization if isinstance(fact, FeedInstanceAvailable) else observation)(
-        names.asset_key(fact.cluster, name), partition, fact, description=""
-    )
-    installation.ledger.instance.report_runless_asset_event(event)
+    reported = materialization if isinstance(fact, FeedInstanceAvailable) else observation
+    said = reported(names.asset_key(fact.cluster, name), partition, fact, description="")
+    installation.ledger.instance.report_runless_asset_event(said)
     installation.ledger.catch_up()
 
 
@@ -246,6 +249,35 @@ def test_triage_and_explain_name_the_instance_and_its_rule(installation: Install
     printed = CliRunner().invoke(falcon, ["metrics"]).output.splitlines()
     counted = [line for line in printed if line.startswith("falcon_feed_instances_not_valid{")]
     assert counted == ['falcon_feed_instances_not_valid{cluster="primary",feed="sales",state="INVALID"} 1.0']
+
+
+def statements(installation: Installation, store: EntityStore) -> int:
+    """How many a coordinator needs to find out which gates are closed, whatever is behind them."""
+    engine, said = installation.ledger.engine, list[str]()
+    listener = ("before_cursor_execute", lambda _, __, statement, *rest: said.append(statement))
+    feeds = [("primary", name) for name in store.feeds]
+    event.listen(engine, *listener)
+    try:
+        with engine.begin() as connection:
+            input_gates(connection, store, installation.settings.now())(feeds)
+    finally:
+        event.remove(engine, *listener)
+    return len(said)
+
+
+def test_gates_take_the_same_few_statements_and_none_without_checks(installation: Installation) -> None:
+    land(installation, 0, *GOOD)
+    judge(installation, 0, InstanceVerdict.INVALID)
+    first = statements(installation, installation.entities)
+    for hour in range(1, 4):
+        land(installation, hour, *GOOD)
+        judge(installation, hour, InstanceVerdict.INVALID)
+        make(installation, "sums", hour, f"sum-{hour}", reads="sales")
+    roll_up(installation)
+    assert statements(installation, installation.entities) == first <= 8
+    entities = installation.entities
+    without = replace(entities, relations=replace(entities.relations, checked=frozenset()))
+    assert statements(installation, without) == 0
 
 
 def test_triage_names_what_checks_nothing(installation: Installation) -> None:
