@@ -11,7 +11,14 @@ import dagster as dg
 from sqlalchemy import Connection
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.features.rollups.store import changed_since, made_of, progress, rows_of_instances, set_progress
+from falcon_assets.features.rollups.store import (
+    changed_since,
+    made_of,
+    progress,
+    rows_of_instances,
+    set_progress,
+    with_changed_members,
+)
 from falcon_assets.history.dagster_internals.events import Batches, record_outside_runs
 from falcon_assets.history.events.event_log import materialization, observation
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedInstanceWithdrawn
@@ -58,15 +65,24 @@ class RollupPass:
     def record(self, ledger: Ledger) -> int:
         """Returns the number of versions recorded. After a kill it records the rest, and nothing twice."""
         ledger.catch_up()
+        rollups = [one for one in self.store.rollups_on(self.cluster) if self.store.includes(self.cluster, one.name)]
+        declared = {one.name: _declared(one, self.cluster) for one in rollups}
+        members = {one.name: one.rollup.of if one.rollup else () for one in rollups}
         with ledger.engine.connect() as connection:
             known = progress(connection, self.cluster)
-        shown = (one for one in self.store.rollups_on(self.cluster) if self.store.includes(self.cluster, one.name))
-        return sum(self._record(ledger, feed, known) for feed in shown)
+            seen = {one.name: known.get((one.name, declared[one.name]), 0) for one in rollups}
+            # In one query: usually nothing has changed, or what only a few are made of.
+            due = with_changed_members(connection, self.cluster, members, seen)
+        recorded = dict[str, int]()
+        for one in rollups:
+            if one.name in due or any(recorded.get(member) for member in members[one.name]):
+                recorded[one.name] = self._record(ledger, one, declared[one.name], seen[one.name])
+        return sum(recorded.values())
 
-    def _record(self, ledger: Ledger, feed: Feed, known: Mapping[tuple[str, str], int]) -> int:
-        members, declared = members_of(feed, self.cluster), _declared(feed, self.cluster)
+    def _record(self, ledger: Ledger, feed: Feed, declared: str, since: int) -> int:
+        members = members_of(feed, self.cluster)
         by_name = {one.feed.name: one for one in members}
-        recorded, since, is_more = 0, known.get((feed.name, declared), 0), True
+        recorded, is_more = 0, True
         while is_more:
             with ledger.engine.connect() as connection:
                 changed = changed_since(connection, self.cluster, by_name, since, AT_ONCE)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, exists, select
 
-from falcon_assets.history.database import among, parts, upsert
+from falcon_assets.history.database import among, parts, unnested, upsert
 from falcon_assets.history.tables import DATA_VERSIONS, FEED_INSTANCES, ROLLUP_PROGRESS, VERSION_EDGES
 from falcon_assets.history.tables.row_values import FeedInstanceRow
 from falcon_assets.instances.store.instance_pages import FEED_ROWS
@@ -22,6 +22,20 @@ def changed_since(
     own = (table.cluster == cluster, table.feed.in_(feeds), table.event_id > event_id)
     statement = select(table.feed, table.instance, table.event_id).where(*own).order_by(table.event_id).limit(limit)
     return [(row[0], row[1], row[2]) for row in connection.execute(statement)]
+
+
+def with_changed_members(
+    connection: Connection, cluster: str, members: Mapping[str, Collection[str]], since: Mapping[str, int]
+) -> set[str]:
+    """Returns the roll-ups of which an instance of a member has changed after the event of each."""
+    each = [(rollup, member, since[rollup]) for rollup, own in members.items() for member in own]
+    names, feeds, events = zip(*each, strict=True) if each else ((), (), ())
+    table, types = FEED_INSTANCES.c, ROLLUP_PROGRESS.c
+    given = unnested(
+        rollup=(types.feed.type, names), member=(types.feed.type, feeds), since=(types.event_id.type, events)
+    ).c
+    own = (table.cluster == cluster, table.feed == given.member, table.event_id > given.since)
+    return set(connection.execute(select(given.rollup).where(exists().where(*own))).scalars())
 
 
 def rows_of_instances(
