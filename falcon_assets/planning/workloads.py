@@ -274,7 +274,7 @@ class CompactionWorkload(Workload):
             timeout=None if feed.frequency.length * 6 > _LONG_AGO.length else _LONG_AGO,
             parallel=1 if feed.snapshot else compaction.parallel,
             order="FIFO",
-            retry=Retry(),
+            retry=compaction.retry,
             late=_AS_FILES_COME,
         )
         self.late_files = compaction.late_files

@@ -25,7 +25,7 @@ from tests.world import world_of
 COMPACTION, COPY = "clicks compaction", "clicks from east"
 
 
-world = world_of(clicks("target_file_size: 1MB, late_files: 1"), ReplicationWorld)
+world = world_of(clicks("target_file_size: 1MB, late_files: 1, retry: {delay: minutes(15)}"), ReplicationWorld)
 
 
 def test_an_instance_is_compacted_when_it_is_there(world: ReplicationWorld) -> None:
@@ -151,3 +151,6 @@ def test_what_cannot_be_compacted_stays_and_says_why(world: ReplicationWorld) ->
     assert not world.execute(planned, "03:00").success
     assert state(world, COMPACTION, 3) == ("FAILED", 1)
     assert names(folder(world, 3)) == ["a.parquet", "b.parquet"]
+    for time, number in (("03:14", 0), ("03:16", 1)):  # as its `retry` says
+        again = Coordinator(world.store, world.at(time), world.chosen("clicks", "east"))
+        assert len(again.decide(world.ledger).runs) == number
