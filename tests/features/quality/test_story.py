@@ -114,13 +114,18 @@ WHERE v.status = 'AVAILABLE' ORDER BY 1, 2
 """
 
 
-def made_of_invalid(installation: Installation) -> list[tuple[str, str]]:
-    """What SQL on the ledger finds above and behind the invalid version."""
+VERDICTS = """
+SELECT to_char(instance AT TIME ZONE 'UTC', 'HH24:MI'), verdict, suite FROM falcon.quality_verdicts ORDER BY 1
+"""
+
+
+def asked(installation: Installation, sql: str) -> list[tuple[str, ...]]:
+    """What SQL on the ledger finds, without the product's code."""
     connection = installation.ledger.engine.raw_connection()
     try:
         cursor = connection.cursor()
-        cursor.execute(BY_HAND)
-        return list(cursor.fetchall())
+        cursor.execute(sql)
+        return [tuple(map(str, row)) for row in cursor.fetchall()]
     finally:
         connection.close()
 
@@ -141,6 +146,7 @@ def test_an_invalid_hour_holds_back_who_requires_it_until_it_is_corrected(
         assert rows(installation, "sums", 15) == [{"n": 9, "ids": 6}]
         assert not (installation.settings.home / "data/primary/features/20130101-15").exists()
         invalid = "invalid clicks-hourly 2013-01-01T15:00Z: rule each_once"
+        assert asked(installation, VERDICTS) == [("14:00", "VALID", "quick"), ("15:00", "INVALID", "full")]
         assert shown("clicks-hourly") == {"14:00": "valid", "15:00": "invalid"}
         assert shown("clicks") == {f"15:{15 * quarter:02}": f"part of {invalid}" for quarter in range(4)}
         assert shown("clicks-half-hourly") == {
@@ -150,7 +156,7 @@ def test_an_invalid_hour_holds_back_who_requires_it_until_it_is_corrected(
         assert shown("clicks-daily") == {"00:00": f"contains {invalid}"}
         assert shown("sums") == {"15:00": f"made from {invalid}"}
         assert shown("features") == {}
-        assert made_of_invalid(installation) == [
+        assert asked(installation, BY_HAND) == [
             ("clicks-daily", "00:00"),
             ("clicks-hourly", "15:00"),
             ("sums", "15:00"),
@@ -167,4 +173,4 @@ def test_an_invalid_hour_holds_back_who_requires_it_until_it_is_corrected(
         assert rows(installation, "features", 15) == rows(installation, "sums", 15) == [{"n": 8, "ids": 8}]
         assert shown("clicks-hourly") == {"14:00": "valid", "15:00": "valid"}
         assert [shown(one) for one in ("clicks", "clicks-half-hourly", "clicks-daily", "sums", "features")] == [{}] * 5
-        assert made_of_invalid(installation) == []
+        assert asked(installation, BY_HAND) == []
