@@ -56,7 +56,7 @@ GONE = FeedInstanceWithdrawn(*RAW, "not there", START)
         pytest.param([there(), invalid(), valid()], "LANDED INVALID VALID", id="another verdict"),
         pytest.param([there(), invalid(), accepted(), accepted()], "LANDED INVALID VALID", id="accepted"),
         pytest.param([there(), invalid(), accepted(), invalid()], "LANDED INVALID VALID", id="stays accepted"),
-        pytest.param([there(), accepted()], "LANDED", id="nothing to accept"),
+        pytest.param([there(), accepted(), valid()], "LANDED VALID", id="accepted without a verdict"),
         pytest.param(
             [there(), invalid(), there("v2"), valid("v2")], "LANDED INVALID LANDED BACKFILLED VALID", id="backfilled"
         ),
