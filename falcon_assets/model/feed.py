@@ -12,7 +12,7 @@ from falcon_assets.model.completeness import Completeness
 from falcon_assets.model.frequency import Frequency, Step
 from falcon_assets.model.notification import Notification
 from falcon_assets.model.path_template import LegalFileName, PathTemplate
-from falcon_assets.model.process import Retry
+from falcon_assets.model.process import ProcessSla, Retry
 from falcon_assets.model.quality_rules import AnyCheck
 from falcon_assets.model.reference import WithReferences
 from falcon_assets.model.shared import Acl, Properties, Tags, TemplateUse, TimeZoneName, Validity
@@ -148,6 +148,8 @@ class Compaction(Declaration):
     """How many instances are written at once on a cluster."""
     retry: Retry = Retry()
     """How failed ones are tried again; omitted: three times, ten minutes apart."""
+    sla: ProcessSla | None = None
+    """When the compaction of an instance should start and end; omitted: nobody is warned."""
 
     @property
     def file_bytes(self) -> int:

@@ -14,7 +14,7 @@ from falcon_assets.errors import ExpressionError
 from falcon_assets.model.expression import InstanceExpression
 from falcon_assets.model.feed import Compaction, Feed, FeedCluster
 from falcon_assets.model.frequency import Frequency, TimeUnit
-from falcon_assets.model.process import Input, LateInput, LateProcess, Output, Process, Retry
+from falcon_assets.model.process import Input, LateInput, LateProcess, Output, Process, ProcessSla, Retry
 from falcon_assets.planning.dagster_names import compaction_work, job_name, op_name, replication_work
 from falcon_assets.planning.dependencies import own_feeds
 from falcon_assets.planning.expressions import evaluate_time
@@ -72,6 +72,11 @@ class Workload(ABC):
     @property
     @abstractmethod
     def description(self) -> str: ...
+
+    @property
+    def sla(self) -> ProcessSla | None:
+        """When its instances should start and end; None: nobody is warned."""
+        return None
 
     @property
     def frequency(self) -> Frequency:
@@ -133,6 +138,10 @@ class ProcessWorkload(Workload):
             retry=process.retry,
             late=process.late_process,
         )
+
+    @property
+    def sla(self) -> ProcessSla | None:
+        return self.entity.sla
 
     @property
     def pipelines(self) -> tuple[str, ...]:
@@ -278,6 +287,10 @@ class CompactionWorkload(Workload):
             late=_AS_FILES_COME,
         )
         self.late_files = compaction.late_files
+
+    @property
+    def sla(self) -> ProcessSla | None:
+        return self.entity.compact.sla if self.entity.compact else None
 
     @property
     def pipelines(self) -> tuple[str, ...]:

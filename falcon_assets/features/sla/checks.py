@@ -92,7 +92,7 @@ class SlaChecks:
     def find(self, kind: str, entity: str, cluster: str) -> SlaCheck | None:
         if kind == "process":
             workload = self._store.workload(entity, cluster)
-            if workload is None or entity not in self._store.processes or self._store.processes[entity].sla is None:
+            if workload is None or workload.sla is None:
                 return None
             key = names.workload_keys(workload)[0]
             return SlaCheck(kind, entity, cluster, key, workload.partitions) if self._has(key) else None
@@ -110,6 +110,7 @@ class SlaChecks:
         for cluster in self._store.clusters:
             entities = [("feed", name) for name in self._store.feeds]
             entities += [("process", name) for name in self._store.processes]
+            entities += [("process", one.name) for one in self._store.compactions if one.cluster == cluster]
             checks = [one for kind, name in entities if (one := self.find(kind, name, cluster)) is not None]
             for number, part in enumerate(parts(checks, _IN_ONE_OP)):
                 yield self._definition(cluster, number, part)

@@ -36,7 +36,7 @@ from falcon_assets.model.process import Process
 from falcon_assets.planning.clock import is_set_back
 from falcon_assets.planning.replication import replicated_timeline
 from falcon_assets.planning.timeline import Timeline, feed_timeline
-from falcon_assets.planning.workloads import ProcessWorkload, not_from_outside
+from falcon_assets.planning.workloads import Workload, not_from_outside
 
 _BUDGET = 20_000
 """Instances judged at once; the next evaluation continues."""
@@ -83,7 +83,7 @@ class SlaEvaluation:
         self._landing = {
             one.name for one in feeds if not not_from_outside(one, cluster, store.producers(one.name, cluster))
         }
-        here = [one for one in store.process_workloads if one.cluster == cluster and one.entity.sla]
+        here = [one for one in (*store.process_workloads, *store.compactions) if one.cluster == cluster and one.sla]
         workloads = [one for one in here if store.includes(cluster, one.assets[0])]
         self._entities: list[Feed | Process] = [*feeds, *(one.entity for one in workloads)]
         self.deadlines = (*self._of_feeds(store, feeds), *self._of_processes(workloads))
@@ -118,11 +118,11 @@ class SlaEvaluation:
             if sla is not None:
                 yield from feed_deadlines(feed.name, self.cluster, sla, _instances(store, feed, self.cluster))
 
-    def _of_processes(self, workloads: Iterable[ProcessWorkload]) -> Iterator[Deadline]:
+    def _of_processes(self, workloads: Iterable[Workload]) -> Iterator[Deadline]:
         for one in workloads:
-            if one.entity.sla is not None:
+            if one.sla is not None:
                 try:
-                    yield from process_deadlines(one.name, one.cluster, one.entity.sla, one.timeline)
+                    yield from process_deadlines(one.name, one.cluster, one.sla, one.timeline)
                 except FalconError as error:
                     self.problems["process", one.name] = str(error)
 
@@ -134,7 +134,7 @@ class SlaEvaluation:
         looked, is_starting = last_collected(connection, self.cluster), self._is_starting()
         tasks, moved = [], {}
         for one in self.deadlines:
-            scheduled = scheduled_by(status[one.kind, one.entity])
+            scheduled = scheduled_by(status[one.declared_by])
             is_landing = one.kind == "feed" and one.entity in self._landing
             seen = seen_until(now, looked.get(one.entity) if is_landing else None, is_starting=is_starting)
             task = to_judge(one, scheduled, judged.get(one.key), evaluated, now, budget, seen)

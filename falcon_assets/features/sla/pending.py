@@ -63,7 +63,7 @@ class ListPending(ListOperation):
         with installation.ledger.engine.begin() as connection:
             status = statuses(connection, [*entities.feeds.values(), *entities.processes.values()], now)
             running = [
-                one for one in readable_deadlines(installation) if status[one.kind, one.entity].status is Status.RUNNING
+                one for one in readable_deadlines(installation) if status[one.declared_by].status is Status.RUNNING
             ]
             soon = [(one, indexes) for one in running if (indexes := announced(one, now))]
             spans = [

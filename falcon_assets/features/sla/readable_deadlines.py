@@ -16,4 +16,4 @@ def readable_deadlines(installation: Installation) -> list[Deadline]:
     declared: list[Feed | Process] = [*entities.feeds.values(), *entities.processes.values()]
     readable = {(one.kind, one.name) for one in declared if may_read(one.acl, who)}
     found = [one for name in entities.clusters for one in SlaEvaluation(entities, name, now).deadlines]
-    return [one for one in found if (one.kind, one.entity) in readable]
+    return [one for one in found if one.declared_by in readable]

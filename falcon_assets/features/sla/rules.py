@@ -11,6 +11,7 @@ from falcon_assets.model.process import ProcessSla
 from falcon_assets.model.sla import SlaLevel
 from falcon_assets.planning.retries import later
 from falcon_assets.planning.timeline import Timeline
+from falcon_assets.planning.workloads import feed_of_workload
 
 LOOK_AHEAD = timedelta(minutes=15)
 """The least time between announcement and breach (source: Falcon's feed.sla.lookAheadWindow.millis)."""
@@ -37,6 +38,12 @@ class Deadline:
     @property
     def key(self) -> tuple[str, str, str, str]:
         return self.kind, self.entity, self.cluster, self.level.value
+
+    @property
+    def declared_by(self) -> tuple[str, str]:
+        """Kind and name of the entity that declares it: of a compaction its feed."""
+        name = feed_of_workload(self.entity)
+        return (self.kind if name == self.entity else "feed"), name
 
     def of(self, instance: datetime) -> datetime:
         """Returns the deadline of an instance; an arrival at this very moment is in time."""
