@@ -10,11 +10,13 @@ from pathlib import Path
 import dagster as dg
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
+from sqlalchemy import event
 
 from falcon_assets.features.compaction.readers import InstanceReaders
 from falcon_assets.features.landing.collector import Collector
 from falcon_assets.features.retention.operations import PlanRetention
-from falcon_assets.features.rollups.passes import RollupPass
+from falcon_assets.features.rollups.passes import RollupPass, missing_members
 from falcon_assets.instances.coordination.coordinator import Coordinator
 from falcon_assets.instances.views.listing import list_instances
 from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
@@ -321,3 +323,22 @@ def test_excluded_rollups_are_not_recorded(open_at: OpenAt, write_entities: Call
         some = store.without(frozenset({("primary", "odd-clicks-hourly")}), {"primary"})
         assert RollupPass(some, "primary", settings).record(installation.ledger) == 0
         assert RollupPass(store, "primary", settings).record(installation.ledger) == 1
+
+
+def test_what_many_instances_lack_is_asked_for_at_once(
+    open_at: OpenAt, write_entities: Callable[[dict[str, str]], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many members they have, as many at once as memory allows."""
+    write_entities({"all.yaml": ENTITIES.replace("clicks", "rare-clicks"), "all.sql": "SELECT 1"})
+    with open_at("2013-01-01T23:30Z") as installation:
+        store, asked = installation.entities, list[str]()
+        hourly = store.feeds["rare-clicks-hourly"]
+        keys = {(hourly.name, "primary", at(f"{hour:02}:00")): hourly for hour in range(24)}
+        with installation.ledger.engine.connect() as connection:
+            event.listen(connection, "before_cursor_execute", lambda *given: asked.append(given[2]))
+            found = dict(missing_members(connection, keys))
+            assert (len(found), len(asked)) == (24, 1)
+            monkeypatch.setattr("falcon_assets.features.rollups.passes._PARTS_AT_ONCE", 100)
+            assert dict(missing_members(connection, keys)) == found
+            assert len(asked) == 1 + 3
+        assert {str(one).partition(":")[0] for one in found.values()} == {"lacks 12 of its 12 members"}
