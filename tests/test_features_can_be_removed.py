@@ -21,6 +21,7 @@ SETS = {
     "notification": ("notification",),
     "messaging": ("messaging",),
     "quality": ("quality",),
+    "secrets": ("secrets", "templates"),
     "lineage": ("lineage", "openlineage", "replay"),  # the others are about it
 }
 CORE = ["tests/planning", "tests/ledger", "tests/orchestration/coordination"]

@@ -68,7 +68,7 @@ class NewTemplate(Change):
     """
 
     command = "template new"
-    name: Annotated[str, Given("PACK/NAME")] = Field(description="Pack and name of the template.")
+    template: Annotated[str, Given("PACK/NAME")] = Field(description="Pack and name of the template.")
     file: Annotated[Path | None, Given("[FILE]")] = Field(None, description="A YAML file with the template.")
     replace: bool = Field(False, description="Replace the template if it exists.")
 
@@ -76,11 +76,11 @@ class NewTemplate(Change):
         """Raises InvalidDefinitionsError where FILE is no template, DefinitionStoreError where one exists."""
         settings = installation.settings
         with audited(installation, self.command, self) as audit:
-            audit.about([("template", self.name)])
+            audit.about([("template", self.template)])
             require_changeable(settings, _INSTEAD)
-            pack, _, name = self.name.partition("/")
+            pack, _, name = self.template.partition("/")
             if not (is_entity_name(pack) and is_entity_name(name)):
-                raise UsageError(f"{self.name!r} is not PACK/NAME")
+                raise UsageError(f"{self.template!r} is not PACK/NAME")
             found = read_packs(settings)
             text, new = self._checked(name)
             path, own = settings.packs / pack / f"{name}.yaml", found.packs.get(pack)
@@ -101,9 +101,9 @@ class NewTemplate(Change):
                     write_file(path.parent / PACK_FILE, _pack_text(pack, audit.principal.name))
                 write_file(path, text)
             audit.result(changed)
-        made = map(MadeEntity.of, made_entities(read_tree(settings.entity_defs)).get(self.name, ()))
+        made = map(MadeEntity.of, made_entities(read_tree(settings.entity_defs)).get(self.template, ()))
         outdated = [one for one in made if one.version != new.version]
-        return NewTemplateResult(self.name, shown_path(path), changed, self.dry_run, outdated)
+        return NewTemplateResult(self.template, shown_path(path), changed, self.dry_run, outdated)
 
     def _checked(self, name: str) -> tuple[str, Template]:
         """The text of the template, which has no problems, and what it says."""
@@ -125,18 +125,18 @@ class NewTemplate(Change):
 
     def _place(self, found: Packs, path: Path, text: str, version: int) -> Path:
         """Where it is written; raises DefinitionStoreError where one is there that must stay."""
-        old = found.templates.get(self.name)
+        old = found.templates.get(self.template)
         path = old.document.path if old else path
         if not path.exists() or path.read_text() == text:
             return path
         if not self.replace:
-            raise DefinitionStoreError(f"template {self.name!r} exists ({shown_path(path)}): give --replace")
+            raise DefinitionStoreError(f"template {self.template!r} exists ({shown_path(path)}): give --replace")
         if old is not None and version <= old.template.version:
             message = f"it has version {old.template.version}, and what replaces it has {version}: write a higher one"
-            raise DefinitionStoreError(f"template {self.name!r}: {message}")
+            raise DefinitionStoreError(f"template {self.template!r}: {message}")
         if old is not None and sum(one.document.path == path for one in found.templates.values()) > 1:
             raise DefinitionStoreError(
-                f"{shown_path(path)} has other templates, too: move {self.name!r} to its own file"
+                f"{shown_path(path)} has other templates, too: move {self.template!r} to its own file"
             )
         return path
 

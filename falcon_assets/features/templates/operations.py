@@ -107,11 +107,11 @@ class TemplateDetails(Result):
 class OfTemplate(Operation):
     """Fields of commands on one template."""
 
-    name: Annotated[str, Given("TEMPLATE")] = Field(description="PACK/NAME, or the NAME alone if only one has it.")
+    template: Annotated[str, Given("TEMPLATE")] = Field(description="PACK/NAME, or the NAME alone if only one has it.")
 
     def found(self, installation: Installation, actor: str | None = None) -> StoredTemplate:
         """Raises UnknownEntityError, InvalidDefinitionsError where it has problems, and DeniedError."""
-        one = read_packs(installation.settings).template(self.name)
+        one = read_packs(installation.settings).template(self.template)
         require_read(acting(installation.settings, actor), [one.pack])
         return one
 

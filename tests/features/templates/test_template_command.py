@@ -268,5 +268,5 @@ def test_operations_are_in_the_python_api(folder: Path) -> None:
     new(template())
     with api.open_installation() as opened:
         assert isinstance(opened, Installation)
-        made = api.RenderTemplate(name="nightly", parameters={"name": "raw"}).run(opened)
+        made = api.RenderTemplate(template="nightly", parameters={"name": "raw"}).run(opened)
     assert yaml.safe_load(made.definitions)["name"] == "raw"
