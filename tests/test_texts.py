@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -76,3 +77,12 @@ def test_a_text_of_50_mb_is_recorded_at_once(text: str) -> None:
     began = time.process_time()
     assert len(recorded(text)) < 5 * (HEAD + TAIL)
     assert time.process_time() - began < 0.5
+
+
+def test_secrets_may_be_found_while_others_are_kept() -> None:
+    def found() -> Iterator[str]:
+        keep_secret(["inner-hush"])
+        yield "outer-hush"
+
+    keep_secret(found())
+    assert hidden("inner-hush outer-hush") == "***** *****"

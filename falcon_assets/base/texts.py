@@ -38,8 +38,9 @@ class _Kept:
         self._hide: Callable[[str], str] | None = str
 
     def add(self, secrets: Iterable[str]) -> None:
+        given = frozenset(secrets)  # finding them may add others
         with self._lock:
-            if new := frozenset(secrets) - self._secrets:
+            if new := given - self._secrets:
                 self._secrets |= new
                 self._hide = None
 
