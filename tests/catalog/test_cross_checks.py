@@ -571,7 +571,7 @@ CASES = {
             "processes.yaml:11: workflow.args[1]: 'formatDate(instanceTime())' is not a legal expression: unknown "
             "function 'formatDate' (did you mean 'formatTime'?); known: currentMonth, currentWeek, currentYear, "
             "dateOffset, formatTime, future, instanceTime, lastMonth, lastWeek, lastYear, latest, now, today, user, "
-            "yesterday"
+            "watermark, yesterday"
         ],
     ),
     "argument_with_unknown_variable": (

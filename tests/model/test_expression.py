@@ -43,6 +43,7 @@ time_calls = st.recursive(
 calls = st.one_of(
     time_calls,
     st.just(Call("user")),
+    st.builds(lambda feed: Call("watermark", (feed,)), st.text("ab-_", min_size=1)),
     st.builds(lambda moment, text: Call("formatTime", (moment, text)), time_calls, st.text("yMdHm-_/ ", max_size=12)),
     st.builds(lambda n: Call("latest", (-n,)), st.integers(0, 50)),
     st.integers(0, 50).flatmap(lambda n: st.builds(lambda more: Call("future", (n, n + more)), st.integers(1, 50))),
@@ -64,7 +65,8 @@ def test_what_is_written_is_read_back(call, space):
 
 def test_every_function_is_tried():
     assert set(plain) | {
-        "instanceTime", "currentWeek", "lastWeek", "dateOffset", "formatTime", "user", "latest", "future"
+        "instanceTime", "currentWeek", "lastWeek", "dateOffset", "formatTime", "user", "latest", "future",
+        "watermark",
     } == set(FUNCTIONS)  # fmt: skip
 
 
@@ -96,7 +98,7 @@ def test_calls_within_calls():
             "yesterdy(0,0)",
             "unknown function 'yesterdy' (did you mean 'yesterday'?); known: "
             "currentMonth, currentWeek, currentYear, dateOffset, formatTime, future, instanceTime, "
-            "lastMonth, lastWeek, lastYear, latest, now, today, user, yesterday",
+            "lastMonth, lastWeek, lastYear, latest, now, today, user, watermark, yesterday",
         ),
         ("currentWeek(1,0,0)", "argument 1 of currentWeek must be a weekday, SUN to SAT, not 1"),
         ("currentWeek(XXX,0,0)", "'XXX' is neither a weekday (SUN, MON, TUE, WED, THU, FRI, SAT) nor a call"),
