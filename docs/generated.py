@@ -40,6 +40,7 @@ from falcon_assets.model.notification import Notification, UrlVariable
 from falcon_assets.model.path_template import LegalFolder, LegalPath, PathTemplate
 from falcon_assets.model.process import Process
 from falcon_assets.model.quality_rules import RULES, Bound, Value
+from falcon_assets.model.queue import Queue
 from falcon_assets.model.reference import EncryptedValue, EnvironmentValue
 from falcon_assets.model.shared import Acl, TemplateUse, TimeZoneName, Validity
 from falcon_assets.model.workflow import engines
@@ -56,6 +57,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "table": Table,
     "completeness": Completeness,
     "rollup": Rollup,
+    "queue": Queue,
     "template": Template,
     "parameter": Parameter,
     "pack": Pack,

@@ -12,10 +12,14 @@ from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 from urllib.parse import urlsplit
 
+from pydantic import TypeAdapter, ValidationError
+
 from falcon_assets.errors import ExpressionError, SettingsError
+from falcon_assets.model.base import EntityName
 from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.notification import USUAL, Notification, Receiver, UrlVariable
+from falcon_assets.model.queue import Queue
 from falcon_assets.planning.clock import Clock
 from falcon_assets.shared_clock import home_clock, shared_start
 
@@ -27,7 +31,8 @@ VARIABLES = frozenset(
         *("FALCON_DATABASE_URL", "FALCON_SUPERUSERS", "FALCON_PROXY_USERS", "FALCON_JOBS", "FALCON_CLOCK"),
         *("FALCON_LINEAGE_RETENTION", "FALCON_OPENLINEAGE_NAMESPACE"),
         *("FALCON_OPENLINEAGE_URL", "FALCON_OPENLINEAGE_API_KEY"),
-        *("FALCON_NOTIFICATION_TO", "FALCON_NOTIFICATION_ON", MASTER_KEY, MASTER_KEY_FILE, "FALCON_PACKS"),
+        *("FALCON_NOTIFICATION_TO", "FALCON_NOTIFICATION_ON", MASTER_KEY, MASTER_KEY_FILE),
+        *("FALCON_PACKS", "FALCON_QUEUES"),
     }
 )
 _OF_LIBPQ = "PG"
@@ -37,6 +42,7 @@ _OTHER_SERVERS = ("PGHOSTADDR", "PGSERVICE")
 JobPower: TypeAlias = Literal["entities", "instances", "principals"]
 """To change entities, or instances; to act for the principal that the config names."""
 _NOTHING = "nothing"
+_QUEUES = TypeAdapter(dict[EntityName, Queue])
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,7 @@ class Settings:
         colo: FALCON_COLO: only clusters of this colo; None: all.
         database_url: FALCON_DATABASE_URL: a PostgreSQL instead of the embedded server; None: embedded.
         packs: FALCON_PACKS: the folder of packs of templates. Absolute.
+        queues: FALCON_QUEUES: the queues of this location, by name, from a YAML file.
         read_only: FALCON_ENTITY_DEFS_READONLY: whether commands may not change the definitions, as they are deployed
             otherwise.
         webserver: FALCON_WEBSERVER_URL: Dagster's webserver, which reloads changed definitions; None: there is none.
@@ -83,6 +90,7 @@ class Settings:
     colo: str | None
     database_url: str | None = field(repr=False)
     packs: Path
+    queues: Mapping[str, Queue]
     read_only: bool
     webserver: str | None
     clock: Clock
@@ -118,6 +126,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         colo=env.get("FALCON_COLO") or None,
         database_url=_database_url(env.get("FALCON_DATABASE_URL")),
         packs=_absolute(env.get("FALCON_PACKS") or "packs"),
+        queues=_queues(env.get("FALCON_QUEUES")),
         read_only=_switch("FALCON_ENTITY_DEFS_READONLY", env.get("FALCON_ENTITY_DEFS_READONLY")),
         webserver=_webserver(env.get("FALCON_WEBSERVER_URL")),
         clock=_clock(env.get("FALCON_CLOCK"), home, database_name(env.get("FALCON_DATABASE_URL"))),
@@ -176,6 +185,26 @@ def os_user() -> str:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
         return "unknown"
+
+
+def _queues(text: str | None) -> dict[str, Queue]:
+    if not (text or "").strip():
+        return {}
+    import yaml  # noqa: PLC0415 - few installations have queues
+
+    path = _absolute(str(text).strip())
+    try:
+        return _QUEUES.validate_python(yaml.safe_load(path.read_bytes()))
+    except OSError as error:
+        raise SettingsError(f"FALCON_QUEUES: {path} cannot be read: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f":{mark.line + 1}" if mark else ""
+        raise SettingsError(f"FALCON_QUEUES: {path}{where} is not YAML") from error
+    except ValidationError as error:
+        (first, *_) = error.errors()
+        where = ".".join(map(str, first["loc"])) or "it"
+        raise SettingsError(f"FALCON_QUEUES: {path}: {where}: {first['msg']}") from error
 
 
 def _jobs(text: str | None) -> frozenset[JobPower] | None:

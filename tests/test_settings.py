@@ -100,3 +100,32 @@ def test_what_jobs_may_do(tmp_path: Path) -> None:
         SettingsError, match=r"^FALCON_JOBS: 'all' is none of entities, instances, principals; or write nothing$"
     ):
         told("entities,all")
+
+
+QUEUE_FILES = {
+    "not there": (None, "{path} cannot be read: No such file or directory"),
+    "no yaml": ("etl: {jobs: 1\n", "{path}:2 is not YAML"),
+    "a list": ("[1]\n", "{path}: it: Input should be a valid dictionary"),
+    "a word": ("etl: {jobs: many}\n", "{path}: etl.jobs: Input should be a valid integer"),
+    "none": ("etl: {jobs: 0}\n", "{path}: etl.jobs: Input should be greater than or equal to 1"),
+    "misspelt": ("etl: {job: 1}\n", "{path}: etl.job: Extra inputs are not permitted"),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), QUEUE_FILES.values(), ids=list(QUEUE_FILES))
+def test_wrong_queues_are_told(tmp_path: Path, text: str | None, said: str) -> None:
+    path = tmp_path / "queues.yaml"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(SettingsError) as error:
+        load_settings({"FALCON_QUEUES": str(path)})
+    assert str(error.value) == f"FALCON_QUEUES: {said.format(path=path)}"
+
+
+def test_queues_are_read_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "queues.yaml"
+    path.write_text("etl: {jobs: 10, cores: 8, priority: 5, users: [ann]}\nopen: {}\n")
+    found = load_settings({"FALCON_QUEUES": str(path)}).queues
+    assert found["etl"].model_dump() == {"jobs": 10, "cores": 8, "priority": 5, "users": ("ann",)}
+    assert found["open"].jobs is None
+    assert load_settings({}).queues == {}

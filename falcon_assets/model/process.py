@@ -169,6 +169,9 @@ class Process(WithReferences):
     """The clusters that the process runs on, one at least; all of its feeds must be there."""
     parallel: Annotated[int, Field(ge=1, le=1000, strict=True)] = 1
     """How many instances may run at once, per cluster; one at a time where several write one output instance."""
+    queue: EntityName | None = None
+    """A queue of the location (``FALCON_QUEUES``), which limits how many instances of all its processes run at once;
+    they belong to one pipeline. Omitted: only ``parallel`` limits them."""
     order: Literal["FIFO", "LIFO", "LAST_ONLY"] = "FIFO"
     """Which ready instance runs first: the oldest with ``FIFO``, else the newest; ``LAST_ONLY`` drops all but the
     newest."""

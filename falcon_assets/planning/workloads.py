@@ -70,6 +70,11 @@ class Workload(ABC):
         """The coordinator of the first launches it."""
 
     @property
+    def queue(self) -> str | None:
+        """The queue that admits its instances; None: only slots limit them."""
+        return None
+
+    @property
     @abstractmethod
     def description(self) -> str: ...
 
@@ -146,6 +151,10 @@ class ProcessWorkload(Workload):
     @property
     def pipelines(self) -> tuple[str, ...]:
         return self.entity.pipelines
+
+    @property
+    def queue(self) -> str | None:
+        return self.entity.queue
 
     @cached_property
     def gated(self) -> tuple[Input, ...]:

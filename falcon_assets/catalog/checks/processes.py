@@ -21,6 +21,17 @@ from falcon_assets.planning.process_instance import BUILT_IN
 from falcon_assets.planning.rollups import leaves_of, member_input
 
 
+def check_queues(definitions: Definitions) -> Iterator[Problem]:
+    """Processes of one queue in several pipelines: one coordinator admits what a queue lets run."""
+    first: dict[str, Process] = {}
+    for process in definitions.processes.values():
+        if queue := process.entity.queue:
+            other = first.setdefault(queue, process.entity)
+            if other.pipelines[0] != process.entity.pipelines[0]:
+                where = f"pipeline {other.pipelines[0]!r} (process {other.name!r})"
+                yield process.problem(("queue",), f"queue {queue!r} is used in {where}: a queue is for one pipeline")
+
+
 def check_variables(definitions: Definitions) -> Iterator[Problem]:
     """Properties, partitions of inputs and arguments with unknown variables or bad expressions."""
     for process in definitions.processes.values():

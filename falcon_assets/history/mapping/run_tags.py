@@ -39,7 +39,9 @@ BY_ITSELF = {PRIORITY: "-1"}
 _NUMBERS = re.compile(r"[0-9]{1,9}( [0-9]{1,9})*")
 
 
-def launch_tags(workload: Workload, launch: Launch, attempts: Sequence[int], clock: str) -> dict[str, str]:
+def launch_tags(
+    workload: Workload, launch: Launch, attempts: Sequence[int], clock: str, priority: int = 0
+) -> dict[str, str]:
     partitions = workload.partitions
     first, last = (
         key_of(partitions.timeline, partitions.partition_of(nominal))
@@ -58,6 +60,7 @@ def launch_tags(workload: Workload, launch: Launch, attempts: Sequence[int], clo
         **({USE_LATEST: "true"} if launch.use_latest else {}),
         **({CLOCK: clock} if clock else {}),
         **BY_ITSELF,
+        **({PRIORITY: str(priority - 1)} if priority else {}),
     }
 
 

@@ -20,6 +20,7 @@ from falcon_assets.instances.coordination.input_gates import InputGates, all_ope
 from falcon_assets.instances.rules.looks import Looks
 from falcon_assets.instances.rules.pending_reruns import PendingReruns
 from falcon_assets.instances.rules.producers import no_producers
+from falcon_assets.instances.rules.queues import Admission
 from falcon_assets.instances.rules.readiness import Readiness
 from falcon_assets.instances.rules.situation import Decision, Situation
 from falcon_assets.instances.store.consumed import last_used
@@ -106,7 +107,7 @@ class ClusterSnapshot:
             if run.tags.get(run_tags.CLUSTER) == cluster and run_tags.nominals_of(run.tags):
                 self._runs.setdefault(run.tags[run_tags.PROCESS], []).append(run)
 
-    def situation(self, readiness: Readiness, budget: int) -> Situation:
+    def situation(self, readiness: Readiness, budget: int, admission: Admission | None = None) -> Situation:
         workload = readiness.workload
         name, reads_on = workload.name, workload.reads_on
         status = self._status[workload.entity.kind, workload.entity.name]
@@ -134,6 +135,7 @@ class ClusterSnapshot:
             pending_reruns=self._reruns.pending.get(reads_on) or PendingReruns(),
             last_used=self._last_used.get(name, {}),
             newest_written=self._written if workload.snapshots else {},
+            admission=admission,
             is_suspended=status.status is Status.SUSPENDED,
             looks=self._looks(workload),
             collected=partial(self._collected_on, reads_on),

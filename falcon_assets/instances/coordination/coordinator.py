@@ -21,6 +21,7 @@ from falcon_assets.instances.coordination.cluster_reruns import reruns_on
 from falcon_assets.instances.coordination.cluster_snapshot import ClusterSnapshot
 from falcon_assets.instances.coordination.input_gates import input_gates
 from falcon_assets.instances.coordination.producer_situations import ProducerSituations
+from falcon_assets.instances.coordination.queues import Queues
 from falcon_assets.instances.rules.coordination import decide
 from falcon_assets.instances.rules.readiness import Readiness
 from falcon_assets.instances.rules.situation import Decision
@@ -103,6 +104,7 @@ class Coordinator:
         ledger.catch_up()
         now = self.settings.now()
         unfinished = unfinished_runs(ledger.instance)
+        queues = Queues(self.settings.queues, self.store, unfinished)
         runs: list[PlannedRun] = []
         decisions: dict[tuple[str, str], Decision] = {}
         problems = dict(self._refused)
@@ -121,13 +123,18 @@ class Coordinator:
                 for member in members:
                     key = (member.workload.name, cluster)
                     try:
-                        situation = snapshot.situation(member, budget)
+                        situation = snapshot.situation(member, budget, queues.admission(member.workload))
                         decision = decide(situation)
-                        runs += [self._planned(member.workload, one, situation.records) for one in decision.launches]
+                        priority = queues.priority(member.workload)
+                        runs += [
+                            self._planned(member.workload, one, situation.records, priority)
+                            for one in decision.launches
+                        ]
                     except FalconError as error:
                         problems[key] = str(error)
                         continue
                     decisions[key] = decision
+                    queues.admit(member.workload, decision.launches)
                     budget -= sum(len(launch.nominals) for launch in decision.launches)
                 snapshot.remember(decisions)
             for member in members:
@@ -151,11 +158,13 @@ class Coordinator:
                     spans[where, leaf] = min(first, known[0]), max(last, known[1])
         return spans
 
-    def _planned(self, workload: Workload, launch: Launch, records: Mapping[datetime, InstanceRecord]) -> PlannedRun:
+    def _planned(
+        self, workload: Workload, launch: Launch, records: Mapping[datetime, InstanceRecord], priority: int
+    ) -> PlannedRun:
         attempts = [records[one].attempt + 1 if one in records else 1 for one in launch.nominals]
         said = f"attempt {attempts[0]}" if len(set(attempts)) == 1 else f"attempts {_digest(attempts)}"
         times = " to ".join(map(format_instant, dict.fromkeys((launch.nominals[0], launch.nominals[-1]))))
-        tags = run_tags.launch_tags(workload, launch, attempts, self.settings.clock.tag)
+        tags = run_tags.launch_tags(workload, launch, attempts, self.settings.clock.tag, priority)
         return PlannedRun(workload, launch, f"{workload.name} on {workload.cluster}, {times}, {said}", tags)
 
     def _record(self, ledger: Ledger, workload: Workload, decision: Decision, now: datetime) -> None:

@@ -57,9 +57,10 @@ def launches(backlog: Backlog, ready: Ready, given_up: Collection[datetime]) -> 
     """Distributes the free slots among stretches; ``given_up`` must not run, even after others in the same run."""
     at = backlog.at
     ready = _without_rivals(backlog, ready)
-    free, budget, taken = at.at_once - at.slots_in_use, at.budget, 0
-    found = []
-    while taken < len(ready) and free > 0 and budget > 0:
+    own, budget, taken = at.at_once - at.slots_in_use, at.budget, 0
+    free, runs = (own, len(ready)) if at.admission is None else (min(own, at.admission.jobs), at.admission.runs)
+    found: list[Launch] = []
+    while taken < len(ready) and free > 0 and budget > 0 and len(found) < runs:
         longest = min(LONGEST_LAUNCH, budget)
         stretch = _stretch(at, ready, taken, longest)
         taken += len(stretch)
@@ -72,11 +73,19 @@ def launches(backlog: Backlog, ready: Ready, given_up: Collection[datetime]) -> 
         found.append(Launch(tuple(sorted(stretch)), slots, *_way(at, stretch[0])))
         free -= slots
         budget -= len(stretch)
-    parallel = at.workload.parallel
-    reason: Reason = NoFreeSlot(parallel, at.at_once < parallel) if free <= 0 else TurnPending(at.budget)
+    reason = _why_no_more(at, sum(one.slots for one in found), len(found))
     for _, nominal in ready[taken:]:
         backlog.waiting[nominal] = reason
     return found
+
+
+def _why_no_more(at: Situation, slots: int, runs: int) -> Reason:
+    """Why nothing more starts after so many runs with so many slots."""
+    parallel = at.workload.parallel
+    if at.slots_in_use + slots >= at.at_once:
+        return NoFreeSlot(parallel, at.at_once < parallel)
+    refusal = at.admission.with_more(slots, runs).refusal if at.admission else None
+    return refusal or TurnPending(at.budget)
 
 
 def _without_rivals(backlog: Backlog, ready: Ready) -> Ready:

@@ -13,6 +13,7 @@ from falcon_assets.instances.rules.newer_versions import LastUse, NewerVersions
 from falcon_assets.instances.rules.own_outputs import OwnChain
 from falcon_assets.instances.rules.pending_reruns import PendingReruns, window_of
 from falcon_assets.instances.rules.producers import Producers, never, no_producers
+from falcon_assets.instances.rules.queues import Admission
 from falcon_assets.instances.rules.readiness import MissingInput, Readiness
 from falcon_assets.planning.instance_record import InstanceRecord, Launch, RerunRequest
 from falcon_assets.planning.reasons import Reason
@@ -39,6 +40,7 @@ class Situation:
         newest_written: Newest recorded instance by snapshot feed that it writes.
         collected: When the feed was last searched for instances from outside; None: not known.
         ended: When an instance without a record ended; None: not known.
+        admission: What its queue admits; None: it is in none.
         gates: Feed -> instance that is there -> why inputs that require valid data wait for it.
     """
 
@@ -62,6 +64,7 @@ class Situation:
     producers: Producers = no_producers
     ended: Callable[[datetime], datetime | None] = never
     gates: Mapping[str, Mapping[datetime, Reason]] = field(default_factory=dict)
+    admission: Admission | None = None
     workload: Workload = field(init=False, repr=False)
     timeline: Timeline = field(init=False, repr=False)
     at_once: int = field(init=False)

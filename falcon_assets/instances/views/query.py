@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from falcon_assets.errors import QueryError
 from falcon_assets.instances.rules import waiting as rules
+from falcon_assets.instances.rules.queues import QueueForbidden, QueueFull, QueueUnknown
 from falcon_assets.instances.store.instance_pages import Key
 from falcon_assets.model.instant import Instant
 from falcon_assets.operations.operation import Result
@@ -28,7 +29,11 @@ ORDERS = dict.fromkeys(("entity", "instance", "started", "attempt"))
 """Orders of lists; feeds have the first two only."""
 VALUES = ("started", "attempt")
 """Orders by columns of rows that are not part of an instance's key."""
-_WAITING = (*rules.TAKEN, *rules.NOT_READY, rules.NoFreeSlot, reasons.LaunchPending, reasons.NotScheduled)
+_OF_QUEUES = (QueueFull, QueueUnknown, QueueForbidden)
+_WAITING = (
+    *(*rules.TAKEN, *rules.NOT_READY, rules.NoFreeSlot, *_OF_QUEUES),
+    *(reasons.LaunchPending, reasons.NotScheduled),
+)
 _OF_RUNS = (reasons.NewerIsWritten, rules.NewerIsReady, *rules.GIVEN_UP)
 _COMMANDED = (reasons.RerunRequested, reasons.Killed, reasons.Suspended, reasons.Resumed)
 _OF_FEEDS = (reasons.NotLanded, reasons.NotComplete, reasons.RecordsMissing, reasons.NotRefreshedSince)

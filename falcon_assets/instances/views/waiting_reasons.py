@@ -16,6 +16,7 @@ from falcon_assets.instances.coordination.cluster_reruns import reruns_on
 from falcon_assets.instances.coordination.cluster_snapshot import ClusterSnapshot
 from falcon_assets.instances.coordination.input_gates import input_gates
 from falcon_assets.instances.coordination.producer_situations import ProducerSituations
+from falcon_assets.instances.coordination.queues import Queues
 from falcon_assets.instances.rules.readiness import Readiness
 from falcon_assets.instances.rules.situation import Situation
 from falcon_assets.instances.rules.waiting import NOT_READY, TAKEN, InRun, NoFreeSlot
@@ -40,7 +41,8 @@ def waiting_reasons(
     if not waiting:
         return {}
     unfinished = _unfinished(installation) if has_unfinished_runs(connection) else ()
-    return recorded_reasons(connection, store, waiting, now, unfinished)
+    queues = Queues(installation.settings.queues, store, unfinished)
+    return recorded_reasons(connection, store, waiting, now, unfinished, queues)
 
 
 def recorded_reasons(
@@ -49,6 +51,7 @@ def recorded_reasons(
     waiting: Sequence[tuple[Workload, datetime]],
     now: datetime,
     unfinished: Collection[DagsterRun] = (),
+    queues: Queues | None = None,
 ) -> dict[Key, dict[str, Any]]:
     nominals: dict[Workload, list[datetime]] = {}
     for workload, nominal in waiting:
@@ -73,7 +76,8 @@ def recorded_reasons(
             asked = reruns.requests.get(one.name, {})
             is_scheduled = status[one.entity.kind, one.entity.name].status is not Status.SUBMITTED
             try:
-                situation = snapshot.situation(members[one.name], budget=0)
+                admission = queues.admission(one) if queues else None
+                situation = snapshot.situation(members[one.name], 0, admission)
                 reasons = [_reason(situation, at, now, is_scheduled=is_scheduled) for at in nominals[one]]
             except FalconError as error:
                 reasons = [Undecidable(str(error))] * len(nominals[one])
@@ -109,4 +113,6 @@ def _reason(at: Situation, nominal: datetime, now: datetime, *, is_scheduled: bo
     reason: Reason | None = next((found for rule in NOT_READY if (found := rule.find(at, nominal, record))), None)
     if reason is None and at.slots_in_use >= at.at_once:
         reason = NoFreeSlot(at.workload.parallel, at.at_once < at.workload.parallel)
+    elif reason is None and at.admission is not None:
+        reason = at.admission.refusal
     return reason or LaunchPending()
