@@ -52,6 +52,7 @@ CHECKS: Mapping[str, Check] = {
     "variables": environment.check_variables,
     "definitions": environment.check_definitions,
     "secrets": environment.check_secrets,
+    "queues": environment.check_queues,
     "receivers": receivers.check_receivers,
     "home": space.check_home,
     "space": space.check_space,

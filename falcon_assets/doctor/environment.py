@@ -10,6 +10,7 @@ from falcon_assets.catalog.references import value_of
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, ok, problem, warning
 from falcon_assets.errors import FalconError, InvalidDefinitionsError, MissingDefinitionsError, SecretError, count_of
+from falcon_assets.instances.rules.queues import admission
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
@@ -43,6 +44,19 @@ def check_secrets(context: CheckContext) -> Iterator[Diagnosis]:
     if store := context.entities_if_sound():
         found = (one for entity in _entities(store) for _, one in references_in(entity))
         yield from judge_encrypted([one for one in found if isinstance(one, EncryptedValue)], context.environ)
+
+
+def check_queues(context: CheckContext) -> Iterator[Diagnosis]:
+    """Whether the queues are there that processes name, and are for their owners."""
+    store = context.entities_if_sound()
+    named = [one for one in store.processes.values() if one.queue] if store else []
+    refused = 0
+    for process in named:
+        if why := admission(str(process.queue), context.settings.queues.get(str(process.queue)), process, 1).denied:
+            refused += 1
+            yield problem(f"process {process.name!r} {why}", "fix FALCON_QUEUES here and wherever Dagster runs")
+    if not refused:
+        yield ok(f"{count_of(len(named), 'process is', 'processes are')} in queues")
 
 
 def check_variables(context: CheckContext) -> Iterator[Diagnosis]:

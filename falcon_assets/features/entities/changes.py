@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -38,12 +38,16 @@ Update: TypeAlias = tuple[Document, Document]
 
 @dataclass(frozen=True)
 class Plan:
-    """The changes of a command; ``warnings`` are of new definitions that are valid, but surprising."""
+    """The changes of a command; ``warnings`` are of new definitions that are valid, but surprising.
+
+    ``written`` are the new definitions, of entities that exist or not.
+    """
 
     entities: tuple[EntityChange, ...]
     files: tuple[AnyChange, ...] = ()
     warnings: tuple[Problem, ...] = ()
     updates: tuple[Update, ...] = ()
+    written: tuple[Document, ...] = ()
 
     def diff(self) -> str:
         return "".join(_diff(change) for change in self.files)
@@ -86,7 +90,7 @@ def plan_submit(
         raise DefinitionStoreError(f"{found}: use {otherwise}")
     warnings = _checked(stored, wanted, workflows)
     changes, files = _added(stored, given, wanted)
-    return _plan(stored, [*changes, *unchanged], files, warnings)
+    return replace(_plan(stored, [*changes, *unchanged], files, warnings), written=(*wanted.values(),))
 
 
 def plan_update(stored: Stored, given: Stored, workflows: Collection[str] = ()) -> Plan:
@@ -98,7 +102,8 @@ def plan_update(stored: Stored, given: Stored, workflows: Collection[str] = ()) 
         raise UnknownEntityError(f"{found}: use falcon entity submit")
     warnings = _checked(stored, wanted, workflows)
     changes, files, updates = _replaced(stored, given, wanted)
-    return _plan(stored, [*changes, *unchanged], files, warnings, updates)
+    planned = _plan(stored, [*changes, *unchanged], files, warnings, updates)
+    return replace(planned, written=(*wanted.values(),))
 
 
 def plan_put(stored: Stored, given: Stored) -> Plan:
@@ -108,7 +113,8 @@ def plan_put(stored: Stored, given: Stored) -> Plan:
     added, new = _added(stored, given, {key: one for key, one in wanted.items() if key not in stored.by_key})
     there = {key: one for key, one in wanted.items() if key in stored.by_key}
     changes, files, updates = _replaced(stored, given, there)
-    return _plan(stored, [*added, *changes, *unchanged], [*new, *files], warnings, updates)
+    planned = _plan(stored, [*added, *changes, *unchanged], [*new, *files], warnings, updates)
+    return replace(planned, written=(*wanted.values(),))
 
 
 def _added(

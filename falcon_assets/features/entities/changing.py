@@ -27,7 +27,7 @@ from falcon_assets.features.entities.changes import (
 from falcon_assets.features.entities.given import asked_for, keys_named, read_given, stored_keys, there_already
 from falcon_assets.features.entities.results import ANY_KIND, EntityChange, OperationResult, Request
 from falcon_assets.features.entities.status import apply_to_all, named_entities
-from falcon_assets.features.entities.update_rules import require_allowed
+from falcon_assets.features.entities.update_rules import require_allowed, require_queues
 from falcon_assets.model.base import is_entity_name
 from falcon_assets.model.entity import KINDS
 from falcon_assets.operations.acting import require_change
@@ -158,6 +158,7 @@ def _changed(audit: Audit, request: Request, plan_of: Callable[[Stored, Request]
             raise
         audit.about((one.kind, one.name) for one in plan.entities)
         require_change(audit.principal, operation, _owned(stored, plan, operation))
+        require_queues(audit.principal, settings.queues, stored, plan.written)
         require_allowed(installation, plan.updates)
         return plan
 

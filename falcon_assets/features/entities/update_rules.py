@@ -10,13 +10,17 @@ from typing import Any
 from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
+from falcon_assets.catalog.stored_tree import Stored
+from falcon_assets.catalog.yaml_files.documents import Document
 from falcon_assets.entities.status import scheduled_since
-from falcon_assets.errors import DefinitionStoreError, SettingsError, count_of
+from falcon_assets.errors import DefinitionStoreError, DeniedError, SettingsError, count_of
 from falcon_assets.features.entities.changes import Update
 from falcon_assets.history.queries import available_feeds, known_instances
+from falcon_assets.model.access import Principal
 from falcon_assets.model.entity import Key
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import format_instant, parse_instant
+from falcon_assets.model.queue import Queue
 from falcon_assets.operations.installation import Installation
 
 _NAMED = 3
@@ -47,6 +51,18 @@ def require_allowed(installation: Installation, updates: Sequence[Update]) -> No
                 )
         for before, after in moved:
             _require_empty(connection, before, after)
+
+
+def require_queues(who: Principal, queues: Mapping[str, Queue], stored: Stored, written: Sequence[Document]) -> None:
+    """Raises DeniedError where somebody puts a process into a queue that is for others; what is there may stay."""
+    for document in written:
+        name, before = document.data.get("queue"), stored.by_key.get((document.data["kind"], document.data["name"]))
+        queue = queues.get(name) if isinstance(name, str) else None
+        is_there = before is not None and before.data.get("queue") == name
+        if queue is None or is_there or who.is_superuser or not queue.users or who.name in queue.users:
+            continue
+        where = f"process {document.data['name']!r} into the queue {name!r}"
+        raise DeniedError(f"{who.name} may not put {where}, which is for {', '.join(queue.users)}")
 
 
 def _require_empty(connection: Connection, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from sqlalchemy import Connection
 
@@ -17,13 +17,14 @@ from falcon_assets.features.triage.known import Data, Landing, Obstacle, Stretch
 from falcon_assets.features.triage.reasons import RunUnderWay, SlotsTaken
 from falcon_assets.history import queries
 from falcon_assets.history.dagster_internals.daemon import RUNS
-from falcon_assets.history.dagster_internals.tables import UNFINISHED, KnownRun, known_runs
+from falcon_assets.history.dagster_internals.tables import UNFINISHED, KnownRun, known_runs, unfinished_jobs
 from falcon_assets.history.database import locked
 from falcon_assets.history.mapping import run_tags
 from falcon_assets.hooks import hooks, merged
 from falcon_assets.instances.coordination.cluster_reruns import reruns_on
 from falcon_assets.instances.coordination.input_gates import input_gates
 from falcon_assets.instances.coordination.pipeline_lock import coordinator_lock
+from falcon_assets.instances.coordination.queues import Queues
 from falcon_assets.instances.rules.newer_versions import NewerVersions
 from falcon_assets.instances.rules.pending_reruns import PendingReruns
 from falcon_assets.instances.rules.waiting import RerunPending
@@ -132,7 +133,14 @@ class TriageAnswers:
         used, taken_by = self._slots(workload)
         if used >= workload.partitions.at_once:
             return SlotsTaken(workload.partitions.at_once, taken_by[:_NAMED], len(taken_by[_NAMED:])), ()
+        admission = self._queues.admission(workload) if workload.queue else None
+        if admission is not None and (refusal := admission.refusal):
+            return refusal, ()
         return LaunchPending(), self._launching(work)
+
+    @cached_property
+    def _queues(self) -> Queues:
+        return Queues(self._settings.queues, self._store, unfinished_jobs(self._connection))
 
     def closed(self, workload: Workload) -> Mapping[Data, Reason]:
         return self._closed(workload)

@@ -41,7 +41,8 @@ EVENT_LOG = TableClause(
     column("event", Text),
 )
 """Events, in the order of their ids. An id is assigned before the event becomes visible; the time is in UTC."""
-RUNS = TableClause("runs", column("run_id", Text), column("status", Text))
+RUNS = TableClause("runs", column("run_id", Text), column("status", Text), column("pipeline_name", Text))
+"""Of the job; Dagster's older word for it."""
 RUN_TAGS = TableClause("run_tags", column("run_id", Text), column("key", Text), column("value", Text))
 INSTIGATORS = TableClause(
     "instigators",
@@ -151,6 +152,13 @@ def known_runs(connection: Connection, run_ids: Sequence[str]) -> dict[str, Know
         if run_id in found:
             found[run_id].tags[key] = value
     return found
+
+
+def unfinished_jobs(connection: Connection) -> list[tuple[str, dict[str, str]]]:
+    """Job and tags of each run that has not ended."""
+    jobs = select(RUNS.c.run_id, RUNS.c.pipeline_name).where(RUNS.c.status.in_(UNFINISHED))
+    names = {one.run_id: one.pipeline_name for one in connection.execute(jobs)}
+    return [(names[run_id], run.tags) for run_id, run in known_runs(connection, [*names]).items()]
 
 
 def last_ticks(connection: Connection) -> list[Tick]:

@@ -104,7 +104,7 @@ class Coordinator:
         ledger.catch_up()
         now = self.settings.now()
         unfinished = unfinished_runs(ledger.instance)
-        queues = Queues(self.settings.queues, self.store, unfinished)
+        queues = Queues(self.settings.queues, self.store, [(one.job_name, one.tags) for one in unfinished])
         runs: list[PlannedRun] = []
         decisions: dict[tuple[str, str], Decision] = {}
         problems = dict(self._refused)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.history.mapping import run_tags
@@ -14,22 +13,20 @@ from falcon_assets.model.queue import Queue
 from falcon_assets.planning.instance_record import Launch
 from falcon_assets.planning.workloads import ProcessWorkload, Workload
 
-if TYPE_CHECKING:
-    import dagster as dg
-
 
 class Queues:
     """Counts the runs that exist, and those that are admitted since."""
 
     def __init__(
-        self, declared: Mapping[str, Queue], store: EntityStore, unfinished: Collection[dg.DagsterRun]
+        self, declared: Mapping[str, Queue], store: EntityStore, unfinished: Iterable[tuple[str, Mapping[str, str]]]
     ) -> None:
+        """``unfinished`` has the job and the tags of each run that has not ended."""
         self._declared, self._store = declared, store
         self._used: dict[str, tuple[int, int]] = {}
-        queued = {one.job_name: one for one in store.process_workloads if one.queue} if declared and unfinished else {}
-        for run in unfinished:
-            if workload := queued.get(run.job_name):
-                self._add(workload, [run_tags.slots_of(run.tags, 1)])
+        queued = {one.job_name: one for one in store.process_workloads if one.queue} if declared else {}
+        for job, tags in unfinished if queued else ():
+            if workload := queued.get(job):
+                self._add(workload, [run_tags.slots_of(tags, 1)])
 
     def admission(self, workload: Workload) -> Admission | None:
         """What is admitted of a workload now; None: it is in no queue."""

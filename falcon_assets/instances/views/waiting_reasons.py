@@ -41,7 +41,7 @@ def waiting_reasons(
     if not waiting:
         return {}
     unfinished = _unfinished(installation) if has_unfinished_runs(connection) else ()
-    queues = Queues(installation.settings.queues, store, unfinished)
+    queues = Queues(installation.settings.queues, store, [(one.job_name, one.tags) for one in unfinished])
     return recorded_reasons(connection, store, waiting, now, unfinished, queues)
 
 

@@ -11,6 +11,8 @@ import pytest
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.errors import InvalidDefinitionsError
+from falcon_assets.features.triage.answers import TriageAnswers
+from falcon_assets.features.triage.known import Work
 from falcon_assets.instances.coordination.coordinator import Coordinator, Outlook, PlannedRun
 from falcon_assets.instances.coordination.queues import Queues
 from falcon_assets.instances.runs.dead_runs import unfinished_runs
@@ -64,7 +66,7 @@ def test_runs_of_others_in_the_queue_count_until_they_end(world: QueuedWorld) ->
     assert world.ask("two").runs == ()
     (workload,) = world.store.workloads_of("two")
     unfinished = unfinished_runs(world.instance)
-    queues = Queues(QUEUES, world.store, unfinished)
+    queues = Queues(QUEUES, world.store, [(one.job_name, one.tags) for one in unfinished])
     with world.ledger.engine.connect() as connection:
         told = recorded_reasons(
             connection, world.store, [(workload, hour(0))], world.at("02:30").now(), unfinished, queues
@@ -78,6 +80,9 @@ def test_runs_of_others_in_the_queue_count_until_they_end(world: QueuedWorld) ->
         "limit": 2,
         "needs": 1,
     }
+    with world.ledger.engine.connect() as connection:
+        answers = TriageAnswers(connection, world.store, replace(world.at("02:30"), queues=QUEUES), hour(2), stores=0)
+        assert list(map(str, answers.not_started(Work("two", "primary", hour(0))))) == [full, "()"]
     world.instance.report_run_canceled(run)
     assert [(run.workload.name, run.launch.slots) for run in world.ask("two").runs] == [("two", 2)]
 
