@@ -166,6 +166,10 @@ def member_input(name: str, feed: str) -> str:
     return f"{name}__{feed}"
 
 
+OF_MEMBERS = ("format", "options", "schema_", "partitions")
+"""Fields of a feed by which a roll-up is read as its first member with data is."""
+
+
 class RolledUp(Mapping[str, Feed]):
     """Feeds by name, of which roll-ups have their members, and read as these are: with their format and columns."""
 
@@ -184,7 +188,7 @@ class RolledUp(Mapping[str, Feed]):
         assert feed.rollup
         members = tuple(self[one] for one in feed.rollup.of)
         leaf = next(leaves_of(members[0], self))
-        alike = {name: getattr(leaf, name) for name in ("format", "options", "schema_", "partitions")}
+        alike = {name: getattr(leaf, name) for name in OF_MEMBERS}
         return feed.model_copy(update={"rollup": feed.rollup.with_feeds(members), **alike})
 
     def __contains__(self, name: object) -> bool:

@@ -22,7 +22,6 @@ from falcon_assets.errors import (
     UnknownInstanceError,
 )
 from falcon_assets.features.lineage.difference import changed_environment
-from falcon_assets.features.lineage.store import graph_of, reached
 from falcon_assets.features.replay.made_versions import MadeVersions, made_versions
 from falcon_assets.features.replay.recorded_instance import RecordedInstance, recorded_instance
 from falcon_assets.features.replay.recorded_world import RecordedWorld, recorded_world
@@ -188,11 +187,10 @@ def replay_instance(
             require_read(audit.principal, [declared, *(entities.feeds[name] for name in sorted(feeds))])
         with installation.tables_caught_up().connect() as connection:
             made = made_versions(connection, entities, query.name, query.start, query.cluster, version)
-            graph = graph_of(connection, reached(connection, [made.wanted.number], up=True, depth=1))
+            recorded = recorded_instance(connection, made.wanted, made.every)
         if publish:
             require_change(audit.principal, "publish a replay of", [_publishing(made).entity])
         require_machine(settings.environ, settings.home)
-        recorded = recorded_instance(graph, made.wanted, made.every)
         who = (audit.principal.name, request.reason, settings.now())
         about = (*who, made.process, made.cluster, made.instance, made.wanted.definition, dict(recorded.outputs))
         other = changed_environment(made.wanted.environment, run_environment())

@@ -20,6 +20,7 @@ from falcon_assets.model.process import Process
 from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.instance_paths import InstancePaths
+from falcon_assets.planning.rollups import RolledUp
 from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.kinds.kind_of import kind_of
 
@@ -72,12 +73,14 @@ def recorded_world(
     feeds = dict(then.feeds)
     if publish:
         feeds |= {name: now.feeds[name] for name in outputs}
-    for name in inputs - (outputs if publish else set()):
+    rollups = {name for name, one in feeds.items() if one.rollup}
+    written = outputs if publish else outputs - inputs
+    for name in feeds.keys() - rollups - written:
         other = moved(feeds[name], now.feeds.get(name), made.cluster)
         if other is not None and not _lie_there(installation, then.cluster, feeds[name], recorded.inputs.get(name, {})):
             feeds[name] = other
     stores = StoresOf(then.cluster, settings.home, settings.environ, roots_of(settings))
-    return RecordedWorld(process, root, replace(then, feeds=feeds), stores)
+    return RecordedWorld(process, root, replace(then, feeds=RolledUp(feeds, rollups)), stores)
 
 
 def _require_outputs(old: OldDefinitions, process: Process) -> None:

@@ -15,6 +15,7 @@ from falcon_assets.entities.definition_versions import definition_history
 from falcon_assets.errors import OldDefinitionError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
+from falcon_assets.planning.rollups import OF_MEMBERS
 
 EntityT = TypeVar("EntityT", Cluster, Feed)
 
@@ -48,7 +49,7 @@ class RecordedEntities:
 def recorded_entities(
     connection: Connection, store: EntityStore, cluster: str, feeds: Iterable[str], at: datetime
 ) -> RecordedEntities:
-    """The cluster and these feeds as recorded at a time on the falcon clock, else the present ones.
+    """The cluster and these feeds, with the members of roll-ups, as recorded at a time on the falcon clock, else now.
 
     Raises OldDefinitionError where a feed is neither declared nor recorded, or its record cannot be parsed.
     """
@@ -73,13 +74,17 @@ def recorded_entities(
         return found
 
     where = then(Cluster, "cluster", cluster, store.cluster(cluster), reached_as_now)
-    found = {}
-    for name in sorted(feeds):
+    found: dict[str, Feed] = {}
+    pending = sorted(feeds)
+    while pending:
+        if (name := pending.pop(0)) in found:
+            continue
         now = store.feeds.get(name)
         there = now if now is not None and now.on(cluster) else None
         found[name] = then(Feed, "feed", name, there, lambda was, other: opened_as_now(was, other, cluster))
         if found[name].on(cluster) is None:
             raise OldDefinitionError(f"feed {name!r} was not on cluster {cluster!r}, by what is recorded of it")
+        pending += ((rollup := found[name].rollup) and rollup.of) or ()
     return RecordedEntities(where, found, tuple(old))
 
 
@@ -96,6 +101,8 @@ def _places(feed: Feed, cluster: str) -> tuple[object, ...]:
 
 
 def _shown(entity: Cluster | Feed) -> dict[str, object]:
-    """Leaves out fields without effect on data."""
+    """Leaves out fields without effect on data, and those that a roll-up has of its members."""
     said = {"description", "notification", "tags", "acl", "groups", "template"}
+    if isinstance(entity, Feed) and entity.rollup:
+        said |= {*OF_MEMBERS}
     return entity.model_dump(exclude={*said, "sla", "schedule", "lifecycle", "versions", "lifecycle_status"})

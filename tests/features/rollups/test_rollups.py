@@ -15,9 +15,11 @@ from sqlalchemy import event
 
 from falcon_assets.features.compaction.readers import InstanceReaders
 from falcon_assets.features.landing.collector import Collector
+from falcon_assets.features.replay.operations import replay_instance
 from falcon_assets.features.retention.operations import PlanRetention
 from falcon_assets.features.rollups.passes import RollupPass, missing_members
 from falcon_assets.instances.coordination.coordinator import Coordinator
+from falcon_assets.instances.operations.selection import InstanceRequest
 from falcon_assets.instances.views.listing import list_instances
 from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
 from falcon_assets.model.instant import format_instant, parse_instant
@@ -159,6 +161,8 @@ def test_a_process_reads_a_rollup_as_any_feed(
         land(installation, at("00:20"), 1000)
         run(installation)
         assert rows(installation, 0) == [{"total": 66 - 4 + 1000, "rows": 23}]
+        replayed = replay_instance(installation, InstanceRequest(InstanceQuery("summing", start=at("00:00"))))
+        assert (replayed.outcome, replayed.old) == ("reproduced", ())
 
 
 REGIONS = {"apac": "Asia/Shanghai", "emea": "Asia/Karachi", "uk": "UTC", "us": "America/Los_Angeles"}
