@@ -19,7 +19,8 @@ from falcon_assets.catalog.store import load_entities
 from falcon_assets.doctor.all_checks import CHECKS
 from falcon_assets.doctor.diagnosis import CheckContext, Severity
 from falcon_assets.errors import SecretError
-from falcon_assets.model.reference import EncryptedValue, references_in
+from falcon_assets.features.messaging.broker import NotPublishedError, broker_of
+from falcon_assets.model.reference import EncryptedValue, EnvironmentValue, references_in
 from falcon_assets.settings import load_settings
 from falcon_assets.surface.cli.main import falcon
 from tests.builders import cluster_yaml
@@ -263,3 +264,39 @@ notification: {on: [FAILED], to: [{url: %s}]}
         assert len(hook.messages) == 1
     checked = [*CHECKS["receivers"](CheckContext(load_settings(), NOW))]
     assert [one.text for one in checked] == ["apprise knows the URLs of: process hourly notification.to.0.url"]
+
+
+def test_brokers_take_encrypted_values(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "interfaces.messaging.options.Authorization"
+    options = {"Authorization": {"encrypted": encrypted("lake", key).split('"')[1]}}
+    messaging = {"endpoint": "https://127.0.0.1:9/x", "options": options}
+    interfaces = {"write": {"endpoint": "data/lake"}, "execute": {"endpoint": "local[1]"}, "messaging": messaging}
+    (root / "a.yaml").write_text(cluster_yaml("lake", interfaces=interfaces))
+    declared = load_entities(root).clusters["lake"].interfaces.messaging
+    assert declared is not None
+    assert broker_of(declared, os.environ) is not None
+    monkeypatch.delenv(KEYS)
+    with pytest.raises(NotPublishedError) as error:
+        broker_of(declared, os.environ)
+    assert str(error.value).startswith(f"defs/a.yaml:12: {key}: it is encrypted, and no master key is given: set")
+
+
+def test_a_master_key_is_no_value_of_a_definition(root: Path) -> None:
+    environ = {**os.environ, "FALCON_MASTER_KEY": "hunter2"}
+    with pytest.raises(SecretError, match="FALCON_MASTER_KEY is for falcon only: name another variable"):
+        value_of(EnvironmentValue(env="FALCON_MASTER_KEY"), environ)
+
+
+def test_two_first_values_at_once_share_one_customer_key(root: Path) -> None:
+    program = "from falcon_assets.surface.cli.main import program; program()"
+    command = [sys.executable, "-c", program, "secrets", "encrypt", "cluster", "lake"]
+    (root.parent / "value").write_text("hunter2")
+    both = []
+    for name in ("a", "b"):
+        with (root.parent / "value").open() as value:
+            words = [*command, f"storage_options.{name}"]
+            both.append(subprocess.Popen(words, stdin=value, stdout=subprocess.PIPE, text=True))
+    tokens = [one.communicate(timeout=120)[0].strip() for one in both]
+    (root / "a.yaml").write_text(cluster_yaml("lake") + f"storage_options: {{a: {tokens[0]}, b: {tokens[1]}}}\n")
+    assert call("secrets", "check").exit_code == 0
+    assert len(json.loads((root / CUSTOMER_KEYS).read_text())["keys"]) == 1
