@@ -33,7 +33,7 @@ def test_secrets_of_a_cluster() -> None:
         storage_options={"key": {"env": "KEY"}, "client_kwargs": {"x": "plain-option"}},
         properties={"jdbc.password": "of the cluster", "threshold": "15"},
     )
-    assert set(secrets_of(cluster, {"KEY": "from the environment"})) == {
+    assert set(secrets_of(cluster, lambda one: {"KEY": "from the environment"}[one.env])) == {
         "of the cluster",
         "from the environment",
         "plain-option",
@@ -50,6 +50,6 @@ def test_secrets_of_a_feed() -> None:
         locations={"data": "s3://b/${YEAR}-${MONTH}-${DAY}-${HOUR}", "storage_options": own},
         clusters=[{**make_feed().clusters[0].model_dump(mode="json", exclude_none=True), **on_it}],
     )
-    assert set(secrets_of_feed(feed, {"SECRET": "from the environment"})) == {
+    assert set(secrets_of_feed(feed, lambda one: {"SECRET": "from the environment"}[one.env])) == {
         *("of the feed", "of its format", "from the environment", "plain-option", "there")
     }
