@@ -78,7 +78,7 @@ _DRAWING = """
 """
 _LINKS: dict[Any, str] = {
     Validity: "[validity](#validity)",
-    Acl: "[acl](#acl)",
+    Acl: "[acl](entities.md#acl)",
     Notification: "[notification](#notification)",
     Locations: "[locations](#locations)",
     Table: "[table](#table)",

@@ -73,13 +73,13 @@ class Completeness(Declaration):
     """When an instance that lands is complete: when enough of the records that were sent are there."""
 
     at_least: Percentage
-    """Percent of the records sent that make the instance available, with its flag where the feed has one; above 0, 100
-    at most."""
+    """The percentage of the sent records that an available instance has at least; its flag is needed, too, if the feed
+    has one. Above 0, 100 at most."""
     expected: Annotated[
         Annotated[Literal["reported"], Tag("reported")] | Annotated[Expected, Tag("asked")], Discriminator(_form)
     ]
-    """``reported``: the source reports how many records it sent (``falcon feed report --expected``); else where to ask
-    for it."""
+    """``reported``: the source reports how many records it sent (``falcon feed report --expected``); else one of the
+    keys below."""
     at_most_wait: Frequency | None = None
-    """How long after its nominal time an instance is waited for; then what is there is taken, and what comes later is
-    late data. Omitted: for ever."""
+    """How long after its nominal time an instance is waited for; then it is taken as it is, and later data is late
+    data. Omitted: for ever."""

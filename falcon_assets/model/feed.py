@@ -141,9 +141,9 @@ class Compaction(Declaration):
     when: Literal["complete"] = "complete"
     """``complete``: as soon as the instance is available."""
     late_files: Annotated[int, Field(ge=0, strict=True)] = 0
-    """It is written again when more new files than that have come since."""
+    """An instance is compacted again when more new files than that have come since."""
     replaces: StrictBool = False
-    """true: what it replaces is removed at once, although the feed keeps ``versions``."""
+    """true: replaced files are removed at once, even if the feed keeps ``versions``."""
     parallel: Annotated[int, Field(ge=1, le=100, strict=True)] = 1
     """How many instances are written at once on a cluster."""
     retry: Retry = Retry()
@@ -164,7 +164,7 @@ class Rollup(Declaration):
     """The members: feeds on the same clusters, roll-ups too. Instances are compared by wall clock, a member's in the
     member's ``timezone``, the period in its own."""
     optional: tuple[EntityName, ...] = ()
-    """The members that are not waited for; what comes of them later is a new version."""
+    """The members that are not waited for; if their data comes later, that is a new version."""
 
     _feeds: tuple[Any, ...] = PrivateAttr(())
 
@@ -243,7 +243,7 @@ class Feed(WithReferences):
     availability_flag: Annotated[str, StringConstraints(pattern=r"^[^/\s]+$"), LegalFileName] | None = None
     """Name of the file that says "complete"; omitted: an instance is available when its path exists."""
     completeness: Completeness | None = None
-    """How much of what was sent has to be there; omitted: nobody counts."""
+    """The share of the sent records that has to be there; omitted: records are not counted."""
     late_arrival: LateArrival | None = None
     """How long data may still change; omitted: nothing of this feed counts as late."""
     sla: FeedSla | None = None
@@ -257,13 +257,13 @@ class Feed(WithReferences):
     checks: tuple[AnyCheck, ...] = ()
     """What must be true of the data of each version; else it is invalid."""
     profile: StrictBool = False
-    """true: of each version, figures of each column are kept: nulls, distinct values, smallest, largest, quantiles."""
+    """true: figures of each column of each version are kept: nulls, distinct values, min, max, mean, quantiles."""
     locations: Locations | None = None
     """Storage in files; a feed has ``locations`` or a ``table``."""
     table: Table | None = None
     """Storage in a catalog."""
     rollup: Rollup | None = None
-    """Its instances are made of those of other feeds: it has no data of its own."""
+    """Makes its instances of those of other feeds: the feed has no data of its own."""
     lifecycle: Lifecycle | None = None
     """When retention runs; omitted: as its limits ask for."""
     compact: Compaction | None = None

@@ -51,9 +51,9 @@ class MembersRead(Declaration):
     """Ways to tell apart what a roll-up is made of; at least one of the keys."""
 
     column: Annotated[str | None, StringConstraints(pattern=r"^[A-Za-z_]\w*$")] = None
-    """The column with the name of the feed that each row lies in: of a roll-up of roll-ups, their members'."""
+    """Name of a column with the feed that each row is from; in a roll-up of roll-ups, the innermost feed."""
     views: StrictBool = False
-    """true: beside the input there is one of each such feed, named ``INPUT__FEED``: a view, a DataFrame, or paths."""
+    """true: each such feed is an additional input, named ``INPUT__FEED``: a view, a DataFrame, or paths."""
 
     @model_validator(mode="after")
     def _one_at_least(self) -> MembersRead:
@@ -72,18 +72,19 @@ class Input(Declaration):
     start: InstanceExpression
     """First instance of the window: the last at or before this time, or ``latest(n)`` or ``future(n,limit)``."""
     end: InstanceExpression
-    """The last instance of the window, said the same way as ``start``; or ``latest(n)`` after a time."""
+    """The last instance of the window, written like ``start``; or ``latest(n)`` after a time."""
     optional: StrictBool = False
     """true: instances that are not available are left out instead of waited for."""
     newer_than: Literal["last_run"] | None = None
     """``last_run``: of a snapshot feed; waits for a version newer than the one that the process used last."""
     quality: Literal["require", "ignore"] | None = None
-    """``require``: instances wait until what they read is valid; ``ignore``: they do not, and what they make of invalid
-    data is marked. Omitted: ``require`` where the feed, or a member of a roll-up, has checks of ``severity: error``."""
+    """``require``: instances wait until their input data is valid; ``ignore``: they do not wait, and their outputs of
+    invalid data are marked. Omitted: ``require`` if the feed, or a member of a roll-up, has checks of ``severity:
+    error``."""
     partition: NonEmpty | None = None
     """Only this sub-partition of each instance, ``*`` for any (``*/US``); may hold ``${...}``."""
     members: MembersRead | None = None
-    """Of a roll-up: how its rows say which member they are from; omitted: all are read as one."""
+    """Of a roll-up: how members are told apart; omitted: all are read as one."""
 
     @model_validator(mode="after")
     def _ends_fit(self) -> Input:

@@ -65,13 +65,13 @@ class QualityCheck(Declaration):
 
     rule: str
     name: CheckName | None = None
-    """Name in Dagster, unique in the feed; omitted: of the rule and its columns (``not_null_item``)."""
+    """Name in Dagster, unique in the feed; omitted: made of the rule and its columns (``not_null_item``)."""
     severity: Literal["warn", "error"] = "error"
-    """``error``: an instance that fails it is invalid; ``warn``: it is only shown."""
+    """``error``: an instance that fails it is invalid; ``warn``: a failure is only shown."""
     suite: Literal["quick", "full"] = "quick"
-    """``full``: only measured where a quick check has failed, or on request."""
+    """``full``: measured only after a quick check has failed, or on request."""
     where: NonEmpty | None = None
-    """Spark SQL: only the rows of which it is true are looked at."""
+    """A condition in Spark SQL: only rows that meet it are checked."""
 
     @property
     def title(self) -> str:

@@ -209,7 +209,7 @@ class Matching(OfOneColumn):
     rule: Literal["matching"]
     """Finds texts in which a pattern does not occur."""
     pattern: NonEmpty
-    """Java's regular expression, found anywhere in the text: ``^`` and ``$`` make it the whole."""
+    """A regular expression of Java, found anywhere in the text; ``^...$`` matches the whole text."""
 
     def aggregates(self, row: SparkType) -> dict[str, str]:
         column = self.one_of(row, ("string",))
@@ -293,8 +293,8 @@ class Drift(OfOneColumn):
     last: Last = 7
     """The number of instances to compare with; fewer are enough, without any the check passes."""
     max_distance: Annotated[float, Field(gt=0, le=1, strict=True)]
-    """The largest legal distance, 0 to 1: of numbers that of Kolmogorov and Smirnov, of others the share of rows that
-    would have to have another value."""
+    """The largest legal distance, 0 to 1: for numbers the Kolmogorov-Smirnov distance, for others the share of rows
+    whose value would have to change."""
 
     def aggregates(self, row: SparkType) -> dict[str, str]:
         column = self.one_of(row, (*NUMBERS, "string", "boolean"))

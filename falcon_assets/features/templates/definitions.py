@@ -51,14 +51,14 @@ class Parameter(Declaration):
     """A value that whoever uses a template gives."""
 
     description: str = ""
-    """Said by ``falcon template show``."""
+    """Shown by ``falcon template show``."""
     type: ParameterType = "text"
     """``text``, ``integer``, ``number``, ``boolean``; ``name`` (of an entity), ``path`` (with ``${YEAR}`` and so on),
     ``frequency``, ``duration``, ``instant``, ``zone``; ``names`` and ``texts`` are lists."""
     default: Any = None
-    """Counts where none is given; without one, the parameter is required."""
+    """Used if no value is given; without a default, a parameter is required unless it is optional."""
     optional: StrictBool = False
-    """true: it may be left out, and so is what consists of it."""
+    """true: it may be omitted; values that consist of it are then omitted, too."""
     pattern: NonEmpty | None = None
     """A regular expression that the whole text matches."""
     enum: Annotated[tuple[str | StrictInt | StrictFloat, ...], Field(min_length=1)] | None = None
