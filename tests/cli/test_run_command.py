@@ -215,7 +215,7 @@ def test_ctrl_c_leaves_nothing_half_done(environ: dict[str, str], land: Callable
     running.send_signal(signal.SIGINT)
     hold.unlink()
     out, err = running.communicate(timeout=90)
-    assert "Interrupted: what was finished is recorded, the rest runs the next time." in out
+    assert "Interrupted: finished instances are recorded, the others run the next time." in out
     assert err == ""
     assert running.returncode == 130
     assert run_states(environ)[-1] == ("CANCELED", "the process of the run was asked to end")

@@ -136,7 +136,7 @@ def interrupted(run: subprocess.Popen[str], number: signal.Signals) -> None:
     """Asks it to end, and sees to it that this is what ended it."""
     run.send_signal(number)
     out, err = ended(run)
-    assert "Interrupted: what was finished is recorded, the rest runs the next time." in out
+    assert "Interrupted: finished instances are recorded, the others run the next time." in out
     assert err == ""
     assert run.returncode in (130, 128 + number)
 

@@ -15,11 +15,11 @@ from falcon_assets.features.falcon_xml.yaml_text import Keys, Node, YamlText, ya
 from falcon_assets.model.path_template import TIME_VARIABLES
 
 _NAMESPACE = re.compile(r"uri:(falcon|ivory):(cluster|feed|process|datasource):0\.[0-9]+")
-_NO_FORMAT = "format: parquet\nFalcon did not know in which format the files are: write it here where it is another one"
+_NO_FORMAT = "format: parquet\nFalcon did not know the format of the files: change it here if it is another one"
 _NEVER = "2090"
 """Validities that end in this year or later mean no end."""
 _CALENDAR = re.compile(r"(days|months)\(")
-_FILLED_IN_UTC = "Falcon filled paths in UTC, and so does this feed, so that its instances keep their folders"
+_FILLED_IN_UTC = "Falcon filled paths in UTC; so does this feed, so that its instances keep their folders"
 _NOT_IMPORTED = "Of {file}, not imported (see the warnings of `falcon import xml`):"
 
 
@@ -65,7 +65,7 @@ def convert(raw: bytes, source: str) -> Imported | tuple[Warned, ...]:
     own = root.attribute("name")
     conversion = Conversion(own.value.strip() if own else "")
     for line, text in parsed.instructions:
-        conversion.warn(line, f"<?{text.split()[0] if text else ''}?>", "instructions to programs are left out")
+        conversion.warn(line, f"<?{text.split()[0] if text else ''}?>", "processing instructions are left out")
         conversion.remains.append((line, f"<?{text}?>"))
     head = root.claim_comments()
     keys: Keys = {"kind": Node(root.name, root.line), **apply(KINDS[root.name], root, conversion, root.name)}
@@ -125,12 +125,12 @@ def _settle_snapshot(keys: Keys, conversion: Conversion) -> None:
     if not places or any(f"${{{name}}}" in str(place.value) for place in places for name in TIME_VARIABLES):
         return
     keys["snapshot"] = Node(True, places[0].line)
-    rule = "a path without a time is a snapshot, which is waited for until it was refreshed at or after a time"
+    rule = "a path without a time is a snapshot feed, available once it was refreshed at or after a time"
     conversion.warn(places[0].line, "feed/locations/location/@path", f"{places[0].value!r}: {rule}")
     for entry in entries:
         if isinstance(entry.value, dict) and (node := entry.value.pop("retention", None)):
             conversion.warn(
-                node.line, "feed/clusters/cluster/retention", "a snapshot has its present data only: left out"
+                node.line, "feed/clusters/cluster/retention", "a snapshot feed has only its present data: left out"
             )
             conversion.remains.append((node.line, yaml_text({"retention": node}, (), ()).text))
 
@@ -146,7 +146,7 @@ def _take_over(entry: Keys, common: Keys, conversion: Conversion) -> None:
     for key, node in common.items():
         before = put(entry, f"retention.{key}", Node(node.value, node.line))
         if before is not None and before.value != node.value:
-            rule = f"the feed's lifecycle says {node.value} in line {node.line}, which counts, as in Falcon"
+            rule = f"the feed's lifecycle says {node.value} in line {node.line}, which is used, as in Falcon"
             conversion.warn(before.line, f"clusters[].retention.{key}", f"it is {before.value}, but {rule}")
 
 
@@ -166,7 +166,7 @@ def _settle_retention(entry: Node, conversion: Conversion) -> None:
         retention["action"] = Node("archive", action.line)
     elif action.value != "delete":
         why = "write archive_to" if action.value == "archive" else "its instances stay as they are"
-        conversion.warn(action.line, where, f"{action.value!r} is not done here, so nothing is evicted: {why}")
+        conversion.warn(action.line, where, f"{action.value!r} is not supported, so nothing is evicted: {why}")
         limit = retention.get("limit")
         conversion.remains.append((action.line, f"retention: limit {limit.value if limit else '?'}, {action.value}"))
         del entry.value["retention"]
@@ -181,8 +181,8 @@ def _tell_end_of_retention(entry: Node, conversion: Conversion) -> None:
     conversion.warn(
         limit.line,
         "feed/clusters/cluster/retention/@limit",
-        f"Falcon's retention ended with the validity, {end.value}, so instances younger than {limit.value} then stayed "
-        "for good; here they go as well, each when it is older than that: take retention out to keep them",
+        f"Falcon's retention ended with the validity, {end.value}, so instances then younger than {limit.value} stayed "
+        "for ever; here they are evicted, too, when they are older than that: remove retention to keep them",
     )
 
 
@@ -193,12 +193,12 @@ def _settle_process(keys: Keys, conversion: Conversion) -> None:
         return
     if "should_start_in" not in sla:
         end = sla["should_end_in"]
-        rule = "shouldStartIn is not given, so it is shouldEndIn here, where both are wanted"
+        rule = "shouldStartIn is missing and required here, so shouldEndIn is used for both"
         conversion.warn(end.line, "process/sla", f"{rule}: {end.value}")
         keys["sla"].value = {"should_start_in": Node(end.value, end.line), **sla}
     elif "should_end_in" not in sla:
         start = sla["should_start_in"]
-        rule = "shouldEndIn is not given, and both are wanted here: the SLA is left out"
+        rule = "shouldEndIn is missing and required here: the SLA is left out"
         conversion.warn(start.line, "process/sla", rule)
         conversion.remains.append((start.line, f"sla: should_start_in {start.value}"))
         del keys["sla"]

@@ -46,7 +46,7 @@ def notification(found: Found, conversion: Conversion) -> Value | None:
         attribute.taken = attribute.name in ("type", "to")
         if attribute.name == "level":
             attribute.taken = True
-            conversion.warn(attribute.line, f"{found.name}/@level", "a failure is notified when no retry follows")
+            conversion.warn(attribute.line, f"{found.name}/@level", "notifications are sent when no retry follows")
     receivers: list[Node] = []
     for address in addresses:
         name = f"MAIL_{re.sub(r'[^A-Z0-9]+', '_', address.upper()).strip('_')}"
@@ -59,10 +59,10 @@ def notification(found: Found, conversion: Conversion) -> Value | None:
     return {"on": Node(events, found.line, [original(found.element)]), "to": Node(receivers, found.line)}
 
 
-_VERSION = "versions of definitions are kept by the history of their files: nothing to do"
-_QUEUE = "work on Spark has no queues of its own: set the properties of the cluster"
-_NO_DATASOURCE = "databases are not read or written by feeds: let a process do it, or what lands the feed"
-_INTERFACE_VERSION = "clients know the version of the endpoint themselves: nothing to do"
+_VERSION = "each change of a definition is recorded as a version: see falcon entity history"
+_QUEUE = "retention and archiving run in Dagster, without queues and priorities: nothing to do"
+_NO_DATASOURCE = "feeds do not read or write databases: let a process do it, or the program that lands the data"
+_INTERFACE_VERSION = "versions of endpoints are not needed: nothing to do"
 
 ACL = (
     Rule("ACL/@owner", "acl.owner"),
@@ -85,12 +85,12 @@ LIFECYCLE = (
     Rule("lifecycle/retention-stage/policy", advice="retention goes by age: see retention.limit"),
     Rule("lifecycle/retention-stage/queue", advice=_QUEUE),
     Rule("lifecycle/retention-stage/priority", advice=_QUEUE),
-    Rule("lifecycle/archival-stage/policy", advice="archives are of one kind: see retention.archive_to"),
+    Rule("lifecycle/archival-stage/policy", advice="there is only one way to archive: see retention.archive_to"),
     Rule("lifecycle/archival-stage/queue", advice=_QUEUE),
     Rule("lifecycle/archival-stage/properties", advice="archives have no properties: see retention.archive_to"),
     Rule(
         "lifecycle/archival-stage/deleteFromSource",
-        advice="an instance is moved to the archive when it is older than retention.limit: see that this fits",
+        advice="an instance is moved to the archive when it is older than retention.limit: check that this is right",
     ),
 )
 

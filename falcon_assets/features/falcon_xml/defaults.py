@@ -41,7 +41,7 @@ class Default:
 
 ACL_DEFAULT = Default("ACL/@permission", "`*`: left alone", '`acl.permission: "*"`')
 _TIMEZONE = Default("timezone", "`UTC`", _SAME)
-_VERSION = Default("@version", "`0`", "nothing: definitions have no version of their own here")
+_VERSION = Default("@version", "`0`", "nothing: `falcon entity history` numbers the versions")
 DEFAULTS: Mapping[str, tuple[Default, ...]] = {
     "cluster": (
         ACL_DEFAULT,
@@ -54,7 +54,11 @@ DEFAULTS: Mapping[str, tuple[Default, ...]] = {
             "each process names its master",
             "`interfaces.execute.endpoint`, from the interface `execute`",
         ),
-        Default("locations/location[name=working]", "a folder in `staging`", "nothing: a folder of this product's own"),
+        Default(
+            "locations/location[name=working]",
+            "a folder in `staging`",
+            "nothing: the default here is `/.falcon/working`",
+        ),
         Default("locations/location[name=temp]", "`/tmp`", "nothing: see `spark.local.dir`"),
         _VERSION,
     ),
@@ -83,7 +87,7 @@ DEFAULTS: Mapping[str, tuple[Default, ...]] = {
         Default(
             "`falcon.retention.keep.instances.beyond.validity` of the server",
             "`true`: retention ends with the validity, and the last instances stay for good",
-            "nothing: they are evicted as well when they are older than `retention.limit`; take it out to keep them",
+            "nothing: they are evicted when older than `retention.limit`, too; remove `retention` to keep them",
         ),
         ACL_DEFAULT,
         Default("properties: `timeout`", "6 times the frequency, 30 minutes at least", _SAME),
@@ -93,7 +97,7 @@ DEFAULTS: Mapping[str, tuple[Default, ...]] = {
         Default(
             "properties: `maxMaps`, `mapBandwidth`",
             "`5` and `100` (MB/s), set on the server",
-            "nothing: `20`, and as fast as it goes; write the properties to bound a copy",
+            "nothing: `20`, without a limit of speed; write the properties to limit a copy",
         ),
         Default(
             "properties: `queueName`, `jobPriority`",
@@ -121,7 +125,7 @@ DEFAULTS: Mapping[str, tuple[Default, ...]] = {
         Default("inputs/input/@optional", "`false`", _SAME),
         Default("inputs/input/@partition", "all", _SAME),
         Default("workflow/@engine", "`oozie`", "a program that fails until it is written"),
-        Default("workflow/@version", "`1.0`", "nothing: it says nothing"),
+        Default("workflow/@version", "`1.0`", "nothing: it has no effect"),
         Default(
             "spark-attributes/arg",
             "the inputs, then the outputs, before all arguments",
@@ -132,7 +136,9 @@ DEFAULTS: Mapping[str, tuple[Default, ...]] = {
         Default(
             "properties: `queueName`, `jobPriority`", "`default`, `NORMAL`", "nothing: YARN's own defaults are the same"
         ),
-        Default("properties: `userJMSNotificationEnabled`", "`true`", "nothing: see `notification`"),
+        Default(
+            "properties: `userJMSNotificationEnabled`", "`true`", "nothing: see `interfaces.messaging` of the cluster"
+        ),
         ACL_DEFAULT,
         _VERSION,
     ),

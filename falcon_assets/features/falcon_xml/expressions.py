@@ -65,7 +65,7 @@ def _hole(hole: re.Match[str], zone: str, *, is_argument: bool) -> str:
 def _advice(name: str) -> str:
     if _PLACE.fullmatch(name):
         return "workflows are given their inputs and outputs by name"
-    return _ADVICE.get(name, "the functions that are known are listed under Expressions")
+    return _ADVICE.get(name, "see the reference page Expressions for the known functions")
 
 
 def _in_utc(call: Call) -> Call:

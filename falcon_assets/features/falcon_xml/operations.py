@@ -208,10 +208,10 @@ def _converted(paths: Sequence[Path]) -> tuple[list[Imported], list[ImportWarnin
             continue
         first = imported.setdefault(_key(found), found)
         if first is not found:
-            what = f"{found.kind} {found.name!r} is in {first.source} already: import one of them"
+            what = f"{found.kind} {found.name!r} is also in {first.source}: import one of them"
             problems.append(Problem(Position(shown, 1), "name", what))
     if not imported and not problems:
-        said = [f"{one}" for one in ignored] or ["there is no file *.xml in what was named"]
+        said = [f"{one}" for one in ignored] or ["there is no *.xml file in the given paths"]
         problems = [Problem(Position(shown_path(paths[0]), 1), "", f"no definition of Apache Falcon: {said[0]}")]
     if problems:
         raise ImportRefusedError(problems)
@@ -269,7 +269,7 @@ class _Tree:
         read_file(document.path, one.text().text.encode(), files)
         if [document.data] == [found.data for found in files.documents]:
             return True
-        message = f"{one.kind} {one.name!r} is already defined, otherwise, at {document.position()}"
+        message = f"{one.kind} {one.name!r} is already defined differently at {document.position()}"
         rule = "remove it there, or import into another folder"
         raise ImportRefusedError([Problem(Position(one.source, one.keys["kind"].line), "name", f"{message}: {rule}")])
 
@@ -311,7 +311,7 @@ class _Tree:
         for one in new:
             for name, text in one.found.files.items():
                 if (self.root / name).exists():
-                    one.found.warn(one.keys["workflow"].line, "process/workflow", f"{name} is there already: it stays")
+                    one.found.warn(one.keys["workflow"].line, "process/workflow", f"{name} exists, and is not replaced")
                 else:
                     changes.append(FileChange(self.root / name, None, text.encode()))
         if changes:

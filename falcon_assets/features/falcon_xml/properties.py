@@ -14,8 +14,8 @@ from falcon_assets.features.falcon_xml.zones import iana_zone
 QUEUE = "spark.yarn.queue"
 QUEUES = ("queueName", "mapreduce.job.queuename", "mapred.job.queue.name")
 """Properties that named the queue of YARN."""
-_NO_PRIORITY = "nothing here runs before others by such a priority; see order, parallel, and the limits of pipelines"
-_NO_JMS = "no JMS messages are sent: see notification"
+_NO_PRIORITY = "a process has the priority of its queue: see queue, and FALCON_QUEUES"
+_NO_JMS = "no JMS messages are sent: see interfaces.messaging of the cluster, and notification"
 _BY_HADOOP = "Kerberos is configured in Hadoop's own files, in the folder that HADOOP_CONF_DIR names"
 SPECIAL: Mapping[str, str] = {
     "jobPriority": _NO_PRIORITY,
@@ -44,7 +44,7 @@ def properties(found: Found, conversion: Conversion) -> Value | None:
         key.taken = value.taken = True
         if key.value in pairs:
             before = pairs[key.value]
-            conversion.warn(before.line, where, f"line {element.line} gives it again, and counts")
+            conversion.warn(before.line, where, f"line {element.line} gives it again, and is used instead")
             conversion.remains.append((before.line, f"properties.{key.value}: {before.value}"))
         if is_secret(key.value) and value.value:
             conversion.warn(
@@ -57,7 +57,7 @@ def properties(found: Found, conversion: Conversion) -> Value | None:
             continue
         pairs[key.value] = Node(text, value.line, element.claim_comments())
         if key.value in SPECIAL:
-            conversion.warn(value.line, where, f"it stays, and means nothing here: {SPECIAL[key.value]}")
+            conversion.warn(value.line, where, f"it stays, but has no effect: {SPECIAL[key.value]}")
     _queue(pairs, found, conversion)
     return pairs or None
 
@@ -88,7 +88,7 @@ def _queue(pairs: dict[str, Node], found: Found, conversion: Conversion) -> None
     where = f"{found.name}/property[{said}]"
     if engine is not None and engine.value.strip() == "spark":
         pairs.setdefault(QUEUE, Node(node.value, node.line))
-        conversion.warn(node.line, where, f"it stays, and is {QUEUE} as well, by which Spark finds the queue of YARN")
+        conversion.warn(node.line, where, f"it stays, and is also written as {QUEUE}, which selects YARN's queue")
     else:
         rule = f"write {QUEUE} into the properties of the cluster, or of a program (spark-submit)"
-        conversion.warn(node.line, where, f"it stays, and no queue is chosen by it here: {rule}")
+        conversion.warn(node.line, where, f"it stays, but selects no queue: {rule}")

@@ -12,10 +12,7 @@ from falcon_assets.features.falcon_xml.remains import named_in, original
 from falcon_assets.features.falcon_xml.yaml_text import Keys, Node, Value
 
 _STEP = re.compile(r"([\w-]+)(?:\[(\w+)=([\w.-]+)\])?")
-UNKNOWN = (
-    "Apache Falcon has no such {what} there, or has it once only: it is left out; correct the XML if it was meant "
-    "to be another"
-)
+UNKNOWN = "Apache Falcon has no such {what} here, or allows only one: it is left out; correct the XML if it is misspelt"
 
 
 @dataclass(frozen=True, order=True)
@@ -144,14 +141,14 @@ def tell_the_rest(element: Element, conversion: Conversion, name: str) -> None:
             conversion.warn(attribute.line, f"{name}/@{attribute.name}", UNKNOWN.format(what="attribute"))
             conversion.remains.append((attribute.line, f"{name}/{original(attribute, element)}"))
     if element.text.strip() and not element.text_taken:
-        conversion.warn(element.line, name, "the text in this element means nothing to Apache Falcon: it is left out")
+        conversion.warn(element.line, name, "Apache Falcon ignores text in this element: it is left out")
         conversion.remains.append((element.line, f"{name}: {' '.join(element.text.split())}"))
     for child in element.children:
         path = f"{name}/{child.name}"
         if child.taken:
             tell_the_rest(child, conversion, path)
             if not (child.attributes or child.children or child.text.strip()):
-                conversion.warn(child.line, path, "nothing is in it: it is left out")
+                conversion.warn(child.line, path, "it is empty: it is left out")
         else:
             conversion.leave_out(child, path, UNKNOWN.format(what="element"))
 
@@ -175,7 +172,7 @@ def _convert(rule: Rule, found: Found, keys: Keys, conversion: Conversion) -> No
     outermost = keys[first if first in keys else first.removesuffix("[]")]
     outermost.comments = [*around, *outermost.comments]
     if before is not None:
-        conversion.warn(before.line, rule.key, f"line {found.line} of the XML says it once more, and counts")
+        conversion.warn(before.line, rule.key, f"line {found.line} of the XML gives it again, and is used instead")
         conversion.remains.append((before.line, f"{rule.key}: {before.value}"))
 
 

@@ -47,7 +47,7 @@ def _named(text: str, found: Found, conversion: Conversion) -> str:
     legal = legal_name(text)
     if legal != text:
         rule = f"a letter, then letters, digits, '-' or '_', {LONGEST_NAME} characters at most"
-        conversion.warn(found.line, found.name, f"{text!r} is {legal!r} here, wherever it is named: names are {rule}")
+        conversion.warn(found.line, found.name, f"{text!r} is {legal!r} here, also in references: a name is {rule}")
     return legal
 
 
@@ -56,7 +56,7 @@ def tags(found: Found, conversion: Conversion) -> Value | None:
     for piece in filter(None, (one.strip() for one in found.text.split(","))):
         said = _PAIR.fullmatch(piece)
         if said is None or said[1] in pairs:
-            why = "is no name=value" if said is None else "has a name that is there already"
+            why = "is not name=value" if said is None else "has a name that was given before"
             conversion.warn(found.line, found.name, f"{piece!r} {why}: it is left out")
             conversion.remains.append((found.line, f"tags: {piece}"))
         else:
@@ -71,7 +71,7 @@ def instant(found: Found, conversion: Conversion) -> Value | None:
         return found.text or None
     text = f"{said[1]}-{said[2]}-{said[3]}T{said[4]}Z"
     if text != found.text:
-        conversion.warn(found.line, found.name, f"{found.text!r} is written {text}, in UTC: see that it is meant so")
+        conversion.warn(found.line, found.name, f"{found.text!r} is written {text}, in UTC: check that this is right")
     return text
 
 
@@ -87,7 +87,7 @@ def number(found: Found, conversion: Conversion) -> Value | None:
 def attempts(found: Found, conversion: Conversion) -> Value | None:
     value = number(found, conversion)
     if isinstance(value, int) and value > _MOST_ATTEMPTS:
-        conversion.warn(found.line, found.name, f"{value} is {_MOST_ATTEMPTS} here, which is the most")
+        conversion.warn(found.line, found.name, f"{value} is {_MOST_ATTEMPTS} here, the maximum")
         return _MOST_ATTEMPTS
     return value
 
@@ -118,7 +118,7 @@ def permission(found: Found, conversion: Conversion) -> Value | None:
         Acl.model_validate({"owner": "x", "permission": found.text})
     except ValidationError:
         conversion.warn(
-            found.line, found.name, f'{found.text!r} is "*" here, left alone: write octal digits, such as "0755"'
+            found.line, found.name, f'{found.text!r} is "*" here, no change: write octal digits, such as "0755"'
         )
         return "*"
     return found.text
@@ -148,7 +148,7 @@ def readonly(found: Found, conversion: Conversion) -> Value | None:
 
 def registry(found: Found, conversion: Conversion) -> Value | None:
     if not found.text.startswith("thrift://"):
-        conversion.warn(found.line, found.name, f"{found.text!r} stays, but a metastore is asked by thrift://host:port")
+        conversion.warn(found.line, found.name, f"{found.text!r} stays, but a metastore's URL is thrift://host:port")
     return found.text or None
 
 
@@ -168,5 +168,5 @@ def location(found: Found, conversion: Conversion) -> Value | None:
         text = text.removeprefix("${nameNode}")
         conversion.warn(found.line, found.name, f"{found.text!r} is {text!r} here: a path is below interfaces.write")
     if _PATTERN.search(text.replace("${", "")):
-        conversion.warn(found.line, found.name, f"{text!r} has signs of a pattern, and a path is taken as it is")
+        conversion.warn(found.line, found.name, f"{text!r} looks like a pattern, but paths are taken literally")
     return text or None

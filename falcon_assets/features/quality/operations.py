@@ -98,7 +98,8 @@ class CheckedQuality(InstanceQuality):
 class ShowQuality(Operation):
     """Show whether an INSTANCE of FEED is valid, and what each of its checks found.
 
-    INSTANCE is a time, YYYY-MM-DDTHH:MMZ. An unchecked instance has no verdict yet; why, is shown.
+    INSTANCE is a time, YYYY-MM-DDTHH:MMZ. UNCHECKED: it has no verdict yet; failed attempts to check it
+    are shown.
     """
 
     command = "quality show"
@@ -128,7 +129,7 @@ class InstanceProfile(Result):
 class ProfileInstance(Operation):
     """Show figures of each column of an INSTANCE of FEED: nulls, distinct values, mean, quantiles.
 
-    INSTANCE is a time, YYYY-MM-DDTHH:MMZ. Where the feed declares `profile: true` they are kept for each version; else
+    INSTANCE is a time, YYYY-MM-DDTHH:MMZ. If the feed declares `profile: true`, they are kept for each version; else
     they are computed now, and not kept.
     """
 
@@ -175,8 +176,8 @@ class HistoryOfMetric(Operation):
 
     command = "quality history"
     feed: Annotated[str, Given("FEED")]
-    metric: str = Field("records", description="Name of the metric.")
-    last: int = Field(30, ge=1, le=10_000, description="Number of instances.")
+    metric: Annotated[str, Given(shows_default=True)] = Field("records", description="Name of the metric.")
+    last: Annotated[int, Given(shows_default=True)] = Field(30, ge=1, le=10_000, description="Number of instances.")
     cluster: str | None = Field(None, description=_CLUSTER)
 
     def run(self, installation: Installation) -> MetricHistory:
@@ -231,7 +232,7 @@ class CheckInstance(Operation):
 class AcceptInstance(Change):
     """Accept an INSTANCE of FEED although it is invalid, or made from invalid data: a person overrules its checks.
 
-    INSTANCE is a time, YYYY-MM-DDTHH:MMZ. Only its present version is accepted; the next one is checked as any other.
+    INSTANCE is a time, YYYY-MM-DDTHH:MMZ. Only its present version is accepted; the next one is checked like any other.
     """
 
     command = "quality accept"

@@ -92,7 +92,7 @@ class EncryptValue(Operation):
 
     KEY is the path of the key in the definition: storage_options.secret. Items of lists are given by their names, else
     by their positions from 0: clusters.lake.locations.storage_options.secret. The value is read from standard input,
-    or asked for. It can be decrypted at this place only: encrypt it again after you have renamed the entity.
+    or you are asked for it. It can be decrypted at this place only: encrypt it again after the entity was renamed.
     """
 
     command = "secrets encrypt"
@@ -150,17 +150,17 @@ class Rotation(Result):
 
 
 class RotateKeys(Change):
-    """Wrap the customer keys by the first master key that is given, in place of an older one.
+    """Encrypt the customer keys with the first of the given master keys, in place of an older one.
 
     Give both master keys, the new one first, everywhere: FALCON_MASTER_KEY_FILE=new.key,old.key. Then rotate, deploy
-    the definitions, and take the old key away. Values stay as they are, and can be decrypted all the time.
+    the definitions, and remove the old key. Values stay the same, and can be decrypted at any time.
 
-    With --values, all values are encrypted anew with a new customer key. The former one stays until the next rotation,
-    for processes that have read the values before. A customer key that no value needs any more is removed.
+    With --values, all values are encrypted again with a new customer key. The former one stays until the next rotation,
+    for processes that have read the values before. A customer key that no value needs is removed.
     """
 
     command = "secrets rotate"
-    values: bool = Field(False, description="Also encrypt all values anew, with a new customer key.")
+    values: bool = Field(False, description="Also encrypt all values again, with a new customer key.")
 
     def run(self, installation: Installation) -> Rotation:
         """Raises SecretError where a value or key cannot be decrypted, and changes nothing then."""
@@ -266,7 +266,7 @@ class CheckedSecrets(Result):
 class CheckSecrets(Operation):
     """List the encrypted values in the definitions, and check that each can be decrypted; values are not shown.
 
-    The exit code is 1 where one cannot.
+    The exit code is 1 if one cannot.
     """
 
     command = "secrets check"

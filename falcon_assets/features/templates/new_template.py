@@ -25,13 +25,13 @@ from falcon_assets.operations.audit import audited
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Change, Given, Result
 
-_INSTEAD = "change the pack where it is written, and deploy it"
+_INSTEAD = "change the pack where it is maintained, and deploy it"
 
 _STARTER = """\
 kind: template
 name: {name}
 version: 1
-description: What it makes, in a sentence
+description: A sentence on what it makes
 parameters:
   name: {{type: name, description: The name of the feed}}
   cluster: {{type: name}}
@@ -61,10 +61,11 @@ class NewTemplateResult(Result):
 
 
 class NewTemplate(Change):
-    """Add the template PACK/NAME to the folder of packs: from FILE, or one to begin with.
+    """Add the template PACK/NAME to the folder of packs: from FILE, or a starter template.
 
     A pack that does not exist is made, and belongs to you. With --replace, a template that exists is replaced by FILE,
-    whose version must be higher; the entities that were made from it are listed, and stay until falcon template update.
+    whose version must be higher; the entities that were made from it are listed, and stay unchanged until
+    `falcon template update`.
     """
 
     command = "template new"

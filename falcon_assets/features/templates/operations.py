@@ -146,7 +146,7 @@ class WithParameters(OfTemplate):
     """Fields of commands that take parameters."""
 
     parameters: Annotated[dict[str, str], Given(flags=("-p", "--parameter"), metavar="KEY=VALUE")] = Field(
-        default_factory=dict, description="A parameter, several times; lists as 'a,b'. Overrides those of --file."
+        default_factory=dict, description="A parameter; may be repeated; lists as 'a,b'. Overrides --file."
     )
     file: Annotated[Path | None, Given(flags=("-f", "--file"), metavar="FILE")] = Field(
         None, description="A YAML file with parameters."
@@ -192,10 +192,10 @@ class SubmitTemplate(Change, WithParameters):
 
 
 class UpdateFromTemplate(Change, OfTemplate):
-    """Bring the entities that were made from TEMPLATE up to its present version.
+    """Update the entities that were made from TEMPLATE to its present version.
 
-    Each is made anew with the parameters that it records; secrets are those of its present definition. Changes by hand
-    are lost: --dry-run shows them. Entities that the template does not make any more are named, and stay.
+    Each is made again with its recorded parameters, and the secrets of its present definition. Changes by hand are
+    lost: --dry-run shows them. Entities that the template no longer makes are named, and stay.
     """
 
     command = "template update"

@@ -106,8 +106,9 @@ class RerunOptions(BaseModel):
 class RerunInstances(RerunOptions, InstanceChange):
     """Rerun finished instances of NAME: failed, timed out, killed or skipped.
 
-    If NAME is a feed, reruns its replications. --start alone selects that one instance; without --start and --end,
-    --status is required. At most `parallel` instances run at once. An instance that is requested twice runs once.
+    If NAME is a feed, reruns its replications and compactions. --start alone selects that one instance; without --start
+    and --end, --status is required. At most `parallel` instances run at once. An instance that is requested twice runs
+    once.
     """
 
     command = "instance rerun"

@@ -22,14 +22,14 @@ def events() -> None:
     """Show the events that clusters publish to their brokers."""
 
 
-@command_of(TailEvents, "Print each event as a CloudEvent in JSON, one in a line.")
-@click.option("-f", "--follow", is_flag=True, help="Go on with new events, until Ctrl-C.")
+@command_of(TailEvents, "Print each event as a CloudEvent in JSON, one per line.")
+@click.option("-f", "--follow", is_flag=True, help="Continue with new events, until Ctrl-C.")
 def tail(asked: TailEvents, as_json: bool, follow: bool) -> None:
     with open_installation() as installation:
         found = asked.run(installation)
         _print(found, as_json=as_json)
         if not (found.items or follow or as_json):
-            click.echo("no event fits")
+            click.echo("no matching events")
         while follow:
             time.sleep(_SECONDS)  # nobody tells us
             found = asked.model_copy(update={"after": found.last, "limit": _AT_ONCE}).run(installation)

@@ -27,14 +27,14 @@ def _show_share(found: ReportedShare) -> None:
     came = "no records" if found.records is None else f"{found.records:,} records"
     if found.percent is None:
         sent = "" if found.expected is None else f" of {found.expected:,}"
-        click.echo(f"{what}: {came}{sent} came" + ("; how many were sent is not reported" if not sent else ""))
+        click.echo(f"{what}: {came}{sent} came" + ("; the number sent is not reported" if not sent else ""))
     else:
         click.echo(f"{what}: {found.percent:g} % of {found.at_least:g} % ({came} of {found.expected:,})")
 
 
 def _show_watermarks(found: Watermarks) -> None:
     table = Table("feed", "cluster", "complete before")
-    table.add_column("then", overflow="fold")
+    table.add_column("reason", overflow="fold")
     for one in found.items:
         table.add_row(shown(one.feed), one.cluster, format_instant(one.watermark), shown(one.why))
     print_table(table, nothing="the feed is on none of the clusters of this code location")

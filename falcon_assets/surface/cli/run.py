@@ -20,7 +20,7 @@ from falcon_assets.surface.foreground.foreground import ForegroundResult
 from falcon_assets.surface.foreground.foreground_runs import Display
 from falcon_assets.surface.foreground.run import RunReady, abandon
 
-_INTERRUPTED = "Interrupted: what was finished is recorded, the rest runs the next time."
+_INTERRUPTED = "Interrupted: finished instances are recorded, the others run the next time."
 
 
 @command_of(RunReady, "")

@@ -382,7 +382,7 @@ def test_commands_say_how_complete_a_feed_is(
         output = str(found.exception) if isinstance(found.exception, FalconError) else found.output
         assert part in output, output
     assert said("feed", "report", FEED, HOUR, "--records", "7", "--part", "1") == (
-        f"{FEED} 2013-01-01T00:00Z on primary: 7 records came; how many were sent is not reported"
+        f"{FEED} 2013-01-01T00:00Z on primary: 7 records came; the number sent is not reported"
     )
     assert said("feed", "report", FEED, HOUR, "--expected", "8") == (
         f"{FEED} 2013-01-01T00:00Z on primary: 87.5 % of 99.5 % (7 records of 8)"

@@ -354,9 +354,9 @@ def test_queues_and_priorities_do_not_lose_their_meaning_in_silence() -> None:
     both = '<property name="queueName" value="fast"/><property name="jobPriority" value="HIGH"/>'
     text = changed(PROCESS, '<property name="least" value="15"/>', both)
     ((line, queue),) = told(text, "process/properties/property[queueName]")
-    assert (line, "no queue is chosen by it here: write spark.yarn.queue" in queue) == (25, True)
+    assert (line, "selects no queue: write spark.yarn.queue" in queue) == (25, True)
     ((_, priority),) = told(text, "process/properties/property[jobPriority]")
-    assert priority.startswith("it stays, and means nothing here: ")
+    assert priority.startswith("it stays, but has no effect: ")
     assert "spark.yarn.queue" not in data(text)["properties"]
     program = changed(of_spark(), '<property name="least" value="15"/>', both)
     assert data(program)["properties"]["spark.yarn.queue"] == "fast"
@@ -386,13 +386,13 @@ def test_an_interface_of_spark_counts() -> None:
     text = changed(CLUSTER, "</interfaces>", spark)
     assert data(text)["interfaces"]["execute"] == {"endpoint": "local[4]"}
     ((_, message),) = told(text, "interfaces.execute.endpoint")
-    assert message == "line 15 of the XML says it once more, and counts"
+    assert message == "line 15 of the XML gives it again, and is used instead"
 
 
 def test_a_metastore_that_is_asked_by_http() -> None:
     text = changed(CLUSTER, "thrift://hive:9083", "http://hive:48080/templeton/v1")
     assert data(text)["interfaces"]["registry"] == {"endpoint": "http://hive:48080/templeton/v1"}
-    assert any("asked by thrift" in message for _, message in told(text, "cluster/interfaces/interface/@endpoint"))
+    assert any("URL is thrift" in message for _, message in told(text, "cluster/interfaces/interface/@endpoint"))
 
 
 def test_names_that_are_too_long_are_shortened_the_same_way_everywhere() -> None:
@@ -402,12 +402,12 @@ def test_names_that_are_too_long_are_shortened_the_same_way_everywhere() -> None
     name = data(feed)["name"]
     assert len(name) == 39
     assert data(process)["inputs"][0]["feed"] == name
-    assert told(feed, "feed/@name")[0][1].startswith(f"{long!r} is {name!r} here, wherever it is named")
+    assert told(feed, "feed/@name")[0][1].startswith(f"{long!r} is {name!r} here, also in references")
 
 
 def test_the_limit_of_a_lifecycle_counts() -> None:
     (message,) = told(FEED, "clusters[].retention.limit")
-    assert message[1] == "it is days(2), but the feed's lifecycle says days(3) in line 55, which counts, as in Falcon"
+    assert message[1] == "it is days(2), but the feed's lifecycle says days(3) in line 55, which is used, as in Falcon"
 
 
 ARCHIVE = """<archival-stage><deleteFromSource>false</deleteFromSource>
@@ -430,15 +430,15 @@ def test_actions_of_retention_that_are_not_done(action: str) -> None:
     text = changed(OUTPUT, 'action="delete"', f'action="{action}"')
     assert "retention" not in data(text)["clusters"][0]
     ((_, message),) = told(text, "feed/clusters/cluster/retention/@action")
-    assert message.startswith(f"{action!r} is not done here, so nothing is evicted")
+    assert message.startswith(f"{action!r} is not supported, so nothing is evicted")
 
 
 @pytest.mark.parametrize(("end", "is_told"), [("2012-12-31T00:00Z", True), ("2099-12-31T00:00Z", False)])
 def test_what_falcon_kept_for_good_after_the_validity_goes_here(end: str, is_told: bool) -> None:
     text = changed(OUTPUT, "2012-12-31T00:00Z", end)
     said = (
-        f"Falcon's retention ended with the validity, {end}, so instances younger than months(6) then stayed for good; "
-        "here they go as well, each when it is older than that: take retention out to keep them"
+        f"Falcon's retention ended with the validity, {end}, so instances then younger than months(6) stayed for ever; "
+        "here they are evicted, too, when they are older than that: remove retention to keep them"
     )
     assert told(text, "feed/clusters/cluster/retention/@limit") == ([(6, said)] if is_told else [])
 
@@ -450,9 +450,7 @@ def test_half_an_sla_of_a_process() -> None:
     assert data(only_end)["sla"] == {"should_start_in": "hours(3)", "should_end_in": "hours(3)"}
     only_start = changed(only_end, '<sla shouldEndIn="hours(3)"/>', '<sla shouldStartIn="hours(3)"/>')
     assert "sla" not in data(only_start)
-    assert told(only_start, "process/sla") == [
-        (15, "shouldEndIn is not given, and both are wanted here: the SLA is left out")
-    ]
+    assert told(only_start, "process/sla") == [(15, "shouldEndIn is missing and required here: the SLA is left out")]
 
 
 def test_secrets_are_in_no_comment_and_no_warning() -> None:

@@ -86,7 +86,7 @@ def test_more_is_added_and_a_workflow_that_is_there_stays(xml: Path) -> None:
         "workflows/join.py",
     ]
     assert tree(Path("defs"))["workflows/join.py"] == "# mine"
-    assert "workflows/join.py is there already: it stays" in [one.message for one in result.warnings]
+    assert "workflows/join.py exists, and is not replaced" in [one.message for one in result.warnings]
     assert import_xml([xml], Path("defs")).written == 0
 
 
@@ -105,7 +105,7 @@ def test_what_is_defined_otherwise_is_refused(xml: Path) -> None:
     before = tree(Path("defs"))
     written(xml, {"clicks.xml": changed(FEED, "<frequency>hours(1)", "<frequency>minutes(30)")})
     assert refused(xml, into=Path("defs")) == [
-        "xml/clicks.xml:1: name: feed 'clicks' is already defined, otherwise, at defs/feeds/clicks.yaml:2: remove it "
+        "xml/clicks.xml:1: name: feed 'clicks' is already defined differently at defs/feeds/clicks.yaml:2: remove it "
         "there, or import into another folder"
     ]
     assert tree(Path("defs")) == before
@@ -181,7 +181,7 @@ def test_of_a_retry_the_bad_value_alone_is_left_out(
 def test_two_of_one_name(xml: Path) -> None:
     written(xml, {"more/again.xml": OUTPUT})
     assert refused(xml, into=Path("defs")) == [
-        "xml/more/again.xml:1: name: feed 'joined' is in xml/joined.xml already: import one of them"
+        "xml/more/again.xml:1: name: feed 'joined' is also in xml/joined.xml: import one of them"
     ]
 
 
@@ -277,8 +277,8 @@ def test_a_path_without_a_time_is_a_snapshot(xml: Path) -> None:
     assert result.problems == ()
     assert load_entities(Path("defs")).feed("countries").snapshot
     assert [str(one) for one in result.warnings if one.file == "xml/countries.xml"] == [
-        "xml/countries.xml:6: feed/clusters/cluster/retention: a snapshot has its present data only: left out",
-        "xml/countries.xml:9: feed/locations/location/@path: '/countries': a path without a time is a snapshot, which "
-        "is waited for until it was refreshed at or after a time",
+        "xml/countries.xml:6: feed/clusters/cluster/retention: a snapshot feed has only its present data: left out",
+        "xml/countries.xml:9: feed/locations/location/@path: '/countries': a path without a time is a snapshot "
+        "feed, available once it was refreshed at or after a time",
     ]
     assert "limit: days(2)" in Path("defs/feeds/countries.yaml").read_text()

@@ -238,7 +238,7 @@ def test_they_are_shown_in_order_by_what_is_asked_for(world: World) -> None:
     asked = ("--entity", "sums", "--kind", "LANDED", "--cluster", "primary", "--json")
     printed = falcon_here(environ, "events", "tail", *asked).stdout.splitlines()
     assert [json.loads(line)["subject"] for line in printed] == ["2013-01-01T01:00Z", "2013-01-01T02:00Z"]
-    assert falcon_here(environ, "events", "tail", "--cluster", "other").stdout == "no event fits\n"
+    assert falcon_here(environ, "events", "tail", "--cluster", "other").stdout == "no matching events\n"
     with open_installation(world.settings) as installation:
         first = TailEvents(limit=2).run(installation)
         assert TailEvents(after=first.last).run(installation).items == ()
