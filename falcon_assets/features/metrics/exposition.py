@@ -46,7 +46,7 @@ class LedgerCollector(Collector):
         store, now = here.entities, here.settings.now()
         try:
             with in_the_foreground(), here.tables.begin() as connection:
-                return read_samples(connection, store, now)
+                return read_samples(connection, store, now, here.settings.queues)
         except DBAPIError as error:
             raise unreachable(database_url(here.settings), error) from error
 

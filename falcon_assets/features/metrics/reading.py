@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.metadata import version
@@ -17,11 +17,12 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.features.landing.rules import lag
 from falcon_assets.features.metrics import declared
 from falcon_assets.features.metrics.declared import Metric
-from falcon_assets.history.dagster_internals.tables import last_ticks, newest_event
+from falcon_assets.history.dagster_internals.tables import last_ticks, newest_event, unfinished_jobs
 from falcon_assets.history.folding.totals import FEEDS, PROCESSES, Total, breaches, open_breaches, totals
 from falcon_assets.history.overview import folded_up_to
 from falcon_assets.history.tables.row_values import COPIED_BYTES, EVICTED_BYTES
 from falcon_assets.hooks import hooks
+from falcon_assets.instances.coordination.queues import Queues
 from falcon_assets.instances.store.newest_instances import newest_available
 from falcon_assets.instances.store.process_rows import PROCESS_ROWS
 from falcon_assets.instances.views.asked import asked_for
@@ -29,6 +30,7 @@ from falcon_assets.instances.views.due import in_order, unrecorded
 from falcon_assets.instances.views.feed_writers import due_of_feed
 from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.instances.views.waiting_reasons import recorded_reasons
+from falcon_assets.model.queue import Queue
 from falcon_assets.model.sla import SlaLevel
 from falcon_assets.planning.instance_record import FeedState, InstanceState
 
@@ -54,7 +56,7 @@ class Samples:
         own[labels] = own.get(labels, 0) + number
 
 
-def read_samples(connection: Connection, store: EntityStore, now: datetime) -> Samples:
+def read_samples(connection: Connection, store: EntityStore, now: datetime, queues: Mapping[str, Queue]) -> Samples:
     """Reads all metrics; entities that are not declared any more have counters only."""
     samples = Samples()
     samples.put(declared.UP, 1)
@@ -65,7 +67,8 @@ def read_samples(connection: Connection, store: EntityStore, now: datetime) -> S
     for one in totals(connection):
         if one.cluster in store.clusters:
             known.setdefault(one.what, []).append(one)
-    _processes(samples, connection, store, known.get(PROCESSES, ()), now)
+    used = Queues(queues, store, unfinished_jobs(connection) if queues else ())
+    _processes(samples, connection, store, known.get(PROCESSES, ()), now, used)
     _feeds(samples, connection, store, known.get(FEEDS, ()), now)
     for one in known.get(COPIED_BYTES, ()):
         samples.put(declared.REPLICATED, one.number, one.entity, one.cluster)
@@ -86,7 +89,12 @@ def read_samples(connection: Connection, store: EntityStore, now: datetime) -> S
 
 
 def _processes(
-    samples: Samples, connection: Connection, store: EntityStore, known: Iterable[Total], now: datetime
+    samples: Samples,
+    connection: Connection,
+    store: EntityStore,
+    known: Iterable[Total],
+    now: datetime,
+    queues: Queues,
 ) -> None:
     """Counts instances of processes and replications by state and reason, as ``falcon instance summary`` does."""
     query = InstanceQuery(filters=(("state", InstanceState.WAITING.value),), sort="instance", limit=ASKED_WHY)
@@ -107,7 +115,7 @@ def _processes(
             samples.put(declared.INSTANCES, own[state], kinds[key], *key, state.value)
     found = [key for key, _ in islice(in_order(connection, PROCESS_ROWS, asked, query), ASKED_WHY)]
     workloads = {(one.name, one.cluster): one for one in store.workloads}
-    why = recorded_reasons(connection, store, [(workloads[key[:2]], key[2]) for key in found], now)
+    why = recorded_reasons(connection, store, [(workloads[key[:2]], key[2]) for key in found], now, (), queues)
     rest = Counter({key: own[InstanceState.WAITING] for key, own in states.items()})
     for instance in found:
         key = instance[:2]
