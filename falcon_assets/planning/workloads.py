@@ -362,6 +362,13 @@ def feed_of_workload(name: str) -> str:
     return name.partition(" ")[0]
 
 
+def kind_of_workload(name: str) -> str:
+    """Returns ``process``, ``replication`` or ``compaction``."""
+    if (feed := feed_of_workload(name)) == name:
+        return "process"
+    return "compaction" if name == compaction_name(feed) else "replication"
+
+
 def replication_pipeline(target: str) -> str:
     return f"{target}.replication"
 

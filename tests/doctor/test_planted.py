@@ -53,6 +53,7 @@ def test_a_healthy_installation_is_ok_throughout(installed: Installed) -> None:
             "variables",
             "definitions",
             "secrets",
+            "queues",
             "receivers",
             "messaging",
             "memory",

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from falcon_assets.history.events.instance_event import Notice
-from falcon_assets.model.event_kind import OF_FEEDS
 from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.workloads import kind_of_workload
 
 CONTENT_TYPE = "application/cloudevents+json; charset=utf-8"
 TYPES = "org.falcon-assets.instance."
@@ -45,8 +45,7 @@ class CloudEvent:
 
 def cloud_event(notice: Notice) -> CloudEvent:
     one = notice.happening
-    is_copy = notice.kind == "feed" and one.event not in OF_FEEDS
-    kind, instance = "replication" if is_copy else notice.kind, format_instant(one.instance)
+    kind, instance = notice.kind if one.kind == "feed" else kind_of_workload(one.name), format_instant(one.instance)
     source = f"/falcon/{one.cluster}/{kind}/{notice.entity}"
     about = {"event": one.event.value, "kind": kind, "entity": notice.entity, "cluster": one.cluster}
     more = {("run_id" if name == "id" else name): value for name, value in (one.run or {}).items()}

@@ -15,8 +15,11 @@ import pytest
 from sqlalchemy import event
 
 from falcon_assets.doctor.all_checks import examine
+from falcon_assets.features.messaging.cloud_events import cloud_event
 from falcon_assets.features.messaging.operations import TailEvents
+from falcon_assets.history.events.instance_event import InstanceEvent, Notice
 from falcon_assets.history.folding.fold import rebuild
+from falcon_assets.model.event_kind import EventKind
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.settings import Settings
 from tests.dead_sessions import wait_for_dead_sessions
@@ -260,3 +263,14 @@ def test_the_doctor_says_whether_brokers_answer(world: World, service: Subscribe
     assert told() == [("warning", f"cluster 'primary': {there}: it refuses access (403): its events wait")]
     world.declare()
     assert told() == [("ok", "no cluster names a broker")]
+
+
+@pytest.mark.parametrize("event", [EventKind.SUCCEEDED, EventKind.SLA])
+@pytest.mark.parametrize(
+    ("name", "kind"), [("clicks from west", "replication"), ("clicks compaction", "compaction"), ("make", "process")]
+)
+def test_the_kind_is_that_of_the_workload(name: str, kind: str, event: EventKind) -> None:
+    at = datetime(2013, 1, 1, tzinfo=UTC)
+    entity = ("process", "make") if kind == "process" else ("feed", "clicks")
+    found = cloud_event(Notice("all", *entity, InstanceEvent(event, "process", name, "primary", at, at, "1")))
+    assert found.attributes["source"] == f"/falcon/primary/{kind}/{entity[1]}"

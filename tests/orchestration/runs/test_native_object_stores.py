@@ -106,6 +106,6 @@ def test_a_spark_that_shares_folders_goes_there_itself_where_it_has_the_classes(
 def test_one_without_a_connector_is_refused_with_the_jars_that_it_needs(s3: str, tmp_path: Path) -> None:
     with connect_server(tmp_path, "bare") as server:
         cluster, store = landed(s3, foreign(server), tmp_path, "bare")
-        with pytest.raises(WorkflowError, match=r"this Spark has no connector for the object store: give it the jars"):
+        with pytest.raises(WorkflowError, match=r"this Spark has no connector for the object store: add its jars"):
             ran(cluster, store, tmp_path)
         assert not store.fs.exists(store.path("/out"))
