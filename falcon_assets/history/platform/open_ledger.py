@@ -100,6 +100,8 @@ def is_folded(engine: sqlalchemy.Engine) -> bool:
     loading Dagster, which takes longer.
     """
     with engine.connect() as connection:
+        if not has_tables(connection):
+            return False  # it is kept elsewhere: whoever opens Dagster says so
         newest = newest_folded_type(connection, folded_up_to(connection))
         if newest is None:
             return True

@@ -81,6 +81,13 @@ def test_while_sensors_tick_they_are_waited_for(behind: Ledger, seen: str, folds
         assert is_folded(behind.engine)
 
 
+def test_a_database_without_dagsters_tables_is_not_folded(behind: Ledger) -> None:
+    """So Dagster is opened, whose error says where its history is instead."""
+    elsewhere = sqlalchemy.create_engine(behind.engine.url, connect_args={"options": "-c search_path=falcon"})
+    assert not is_folded(elsewhere)
+    elsewhere.dispose()
+
+
 def test_a_history_that_the_ledger_cannot_follow_is_said_to_be_that(settings: Settings) -> None:
     with dg.DagsterInstance.local_temp() as sqlite, pytest.raises(SettingsError, match="not on PostgreSQL") as said:
         open_ledger(settings, sqlite).catch_up()
