@@ -208,5 +208,9 @@ class OldDefinitionError(FalconError):
     """An instance cannot run with the version of the definition that it has."""
 
 
+class HeldOutputError(FalconError):
+    """What was computed is kept aside, unpublished: a feature found it wrong. The same again would be as wrong."""
+
+
 class WorkflowError(FalconError):
     """A user's workflow is missing, malformed, or failed while it ran."""

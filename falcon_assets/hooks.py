@@ -8,13 +8,13 @@ as any hook is called, so it imports what takes long inside its functions. A fol
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import pluggy
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from falcon_assets.history.platform.open_ledger import Ledger
     from falcon_assets.model.cluster import Cluster
     from falcon_assets.model.event_kind import EventKind
+    from falcon_assets.planning.process_instance import OutputPlan
     from falcon_assets.planning.reasons import Reason
     from falcon_assets.planning.reasons_to_keep import ProtectedVersions
     from falcon_assets.planning.workloads import Workload
@@ -67,6 +68,33 @@ class EventReceiver(Protocol):
 
     def send(self, connection: Connection, notices: Sequence[Notice]) -> Sent:
         """Sends them, up to the first that does not come through; what is sent again is known as the same there."""
+
+
+class StagedOutput(NamedTuple):
+    """An output that was computed, and is not published; ``hold`` keeps it aside and returns where it is then."""
+
+    plan: OutputPlan
+    url: str
+    hold: Callable[[], str]
+
+
+class InspectedOutput(Protocol):
+    """What a feature found in an output before it was published."""
+
+    def record(self, version: str, at: datetime) -> Record:
+        """Recorded in the event of the version that it became."""
+
+    def evaluations(self, version: str) -> Iterable[dg.AssetCheckEvaluation]: ...
+
+
+class OutputInspection(Protocol):
+    def __call__(
+        self, process: str, nominal: datetime, staged: Sequence[StagedOutput]
+    ) -> Mapping[str, InspectedOutput]:
+        """Looks at the outputs of an instance; name of an output -> what it found.
+
+        Raises HeldOutputError where none of them is to be published.
+        """
 
 
 class ForegroundStep(Protocol):
@@ -166,6 +194,12 @@ class Hooks(Protocol):
         nominals: Iterable[datetime],
     ) -> Mapping[datetime, str]:
         """Nominal time -> what instances waited for that time out now, as Markdown; no store is asked."""
+
+    @_spec
+    def output_inspection(
+        self, ledger: Ledger, store: EntityStore, cluster: Cluster, settings: Settings
+    ) -> OutputInspection | None:
+        """Looks at outputs of the run before they are published; None: at none that is on the cluster."""
 
     @_spec
     def definitions(self, store: EntityStore, settings: Settings) -> dg.Definitions:

@@ -16,6 +16,7 @@ from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping import run_tags
 from falcon_assets.history.mapping.partition_mappings import mapping_for, self_mapping
 from falcon_assets.history.mapping.partitions import AssetPartitions, partitions_of
+from falcon_assets.hooks import hooks
 from falcon_assets.instances.runs.instance_claims import InstanceClaims
 from falcon_assets.instances.runs.instance_run import InstanceRunner
 from falcon_assets.instances.runs.instance_work import ProcessWork
@@ -152,7 +153,17 @@ class ProcessAssets:
             ledger, run = claims.ledger, context.run
             executor, recorded = getattr(context.resources, spark).executor, recorded_on(ledger.engine, cluster.name)
             watermark = watermarks_on(lambda: ledger.engine, self.store.feeds, cluster.name, self.settings.now)
-            runner = replace(present(), executor=executor, run_id=run.run_id, recorded=recorded, watermark=watermark)
+            inspections = hooks().output_inspection(
+                ledger=ledger, store=self.store, cluster=cluster, settings=self.settings
+            )
+            runner = replace(
+                present(),
+                executor=executor,
+                run_id=run.run_id,
+                recorded=recorded,
+                watermark=watermark,
+                inspections=inspections,
+            )
             versions, number = recorded_versions(ledger, self.recording, process)
             old = OldDefinitions(process.name, cluster.name, self.store, self.settings.home, ledger.engine)
 

@@ -40,12 +40,15 @@ class EventKind(str, Enum):
     INVALID = "INVALID"
     BACKFILLED = "BACKFILLED"
     """Another version came in place of an invalid one."""
+    HELD = "HELD"
+    """What a process computed for it failed a check, and was not published."""
 
 
 OF_FEEDS = frozenset(
     (
         *(EventKind.LANDED, EventKind.REPLICATED, EventKind.RESTORED, EventKind.EVICTED, EventKind.WITHDRAWN),
-        *(EventKind.SHARE_REACHED, EventKind.VALID, EventKind.INVALID, EventKind.BACKFILLED, EventKind.SLA),
+        *(EventKind.SHARE_REACHED, EventKind.VALID, EventKind.INVALID, EventKind.BACKFILLED, EventKind.HELD),
+        EventKind.SLA,
     )
 )
 """Transitions of instances of feeds; SLA is of processes, too."""

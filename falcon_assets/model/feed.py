@@ -256,6 +256,9 @@ class Feed(WithReferences):
     """Spark DDL (``year int, carrier string``); declared means enforced on read."""
     checks: tuple[AnyCheck, ...] = ()
     """What must be true of the data of each version; else it is invalid."""
+    on_error: Literal["publish", "hold"] = "publish"
+    """``hold``: what a process computed is checked before it is published, and kept aside, unpublished, where a check
+    with ``severity: error`` fails; the instance of the process fails then."""
     profile: StrictBool = False
     """true: figures of each column of each version are kept: nulls, distinct values, min, max, mean, quantiles."""
     locations: Locations | None = None
@@ -293,6 +296,11 @@ class Feed(WithReferences):
         """Whether checks of it, or of a member at any depth, are errors where they fail."""
         members = self.rollup.feeds if self.rollup else ()
         return any(one.severity == "error" for one in self.checks) or any(one.can_be_invalid for one in members)
+
+    @property
+    def holds(self) -> bool:
+        """Whether outputs of processes are checked before they are published."""
+        return self.on_error == "hold" and bool(self.checks)
 
     def on(self, cluster: str) -> FeedCluster | None:
         """Returns the entry for that cluster, None where the feed is not on it."""

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Annotated, Any
 
-from falcon_assets.planning.reasons import BeingWritten, StoreAway
+from falcon_assets.planning.reasons import BeingWritten, HeldBack, StoreAway
 
 
 class InstanceState(str, Enum):
@@ -69,6 +69,11 @@ class InstanceRecord:
         """Whether its last attempt ended because a store was away or in use, which is no failure of its own."""
         is_of_store = StoreAway.is_in(self.reason_data) or BeingWritten.is_in(self.reason_data)
         return self.state is InstanceState.WAITING and is_of_store
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether it failed as its output is wrong: as wrong as another attempt would make it."""
+        return self.state is InstanceState.FAILED and HeldBack.is_in(self.reason_data)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -119,6 +119,12 @@ class BeingWritten(Reason, says="{text}"):
     text: str
 
 
+class HeldBack(Reason, says="{text}"):
+    """Its output is kept aside, unpublished; it is not tried again by itself."""
+
+    text: str
+
+
 class NewerIsWritten(
     Reason, says="snapshot {feed} has its instance {newest} already, which an earlier one does not replace"
 ):

@@ -69,7 +69,7 @@ def timeout_text(workload: Process | Workload) -> str:
 
 
 def _is_retried(record: InstanceRecord, retry: Retry) -> bool:
-    if retry.policy == "final" or record.failures > retry.attempts:
+    if retry.policy == "final" or record.failures > retry.attempts or record.is_held_back:
         return False
     return record.state is InstanceState.FAILED or (record.state is InstanceState.TIMED_OUT and retry.on_timeout)
 

@@ -8,6 +8,8 @@ import re
 
 from falcon_assets.storage.cluster_store import ClusterStore
 
+HELD_SECONDS = 7 * 24 * 3600.0
+"""How long an output that is not published is kept aside for people."""
 TO_ARCHIVE = "@archived"
 """Stands for the source of a copy to an archive: no cluster has such a name."""
 
@@ -29,6 +31,11 @@ def unfinished_folder(store: ClusterStore) -> str:
 def unfinished_note(store: ClusterStore, path: str, source: str) -> str:
     """Returns the file that marks an unfinished copy of an instance from a source; it holds ``path``."""
     return f"{unfinished_folder(store)}/{_key(path)}.{source}"
+
+
+def held_folder(store: ClusterStore, key: str = "") -> str:
+    """Returns the folder of outputs that are kept aside, or that of the place with this key."""
+    return f"{store.staging}/held/{key}".rstrip("/")
 
 
 def _key(path: str) -> str:

@@ -116,6 +116,8 @@ class NotificationRecording:
 
 
 def _is_final(one: InstanceEvent, workload: Workload, requests: Mapping[ProcessKey, RerunRequest]) -> bool:
+    if one.run is not None and one.run.get("held_back"):
+        return True
     state = InstanceState(one.event.value)
     record = InstanceRecord(one.instance, state, attempt=one.attempt, failures=one.failures, ended=one.at)
     return is_final(record, workload.retry, requests.get((one.name, one.cluster, one.instance)))

@@ -9,8 +9,10 @@ from datetime import datetime
 from functools import cached_property
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import lit
 
 from falcon_assets.catalog.store import EntityStore
+from falcon_assets.compute.spark.data.dataset import InputData
 from falcon_assets.compute.spark.data.reading import read_input
 from falcon_assets.compute.spark.jvm import in_utc
 from falcon_assets.compute.spark.sessions import apply_settings, isolated
@@ -33,6 +35,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.quality_check import QualityCheck
+from falcon_assets.model.table_uri import TableUri
 from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.timeline import feed_timeline
@@ -104,29 +107,43 @@ class InstanceChecker:
         with ExitStack() as held:
             return self._measuring(held, feed, key, version).measure((), profile=True)
 
+    def check_staged(self, feed: Feed, key: InstanceKey, url: str, path: str) -> InstanceChecked:
+        """Judges what was computed for the instance of ``path``, lies at ``url`` and has no version yet."""
+        with ExitStack() as held:
+            access = self._access(feed)
+            spark = self._session(held, access, feed)
+            data = _staged_frame(spark, feed, self.cluster.name, url, path)
+            found = self._judged(feed, key, self._measuring_of(held, spark, access, feed, key, data))
+        return self._said(key, "", feed.checks, *found)
+
     def _checked(self, feed: Feed, key: InstanceKey, version: str, *, full: bool) -> InstanceChecked:
-        quick = [one for one in feed.checks if one.suite == "quick"]
-        asked = list(feed.checks) if full or not quick else quick
-        last = max((getattr(one, "last", None) or 0 for one in feed.checks), default=0)
-        with self.ledger.engine.connect() as connection:
-            past = rows.past_figures(rows.verdicts_before(connection, *key, last, valid=True))
         kind, path = kind_of(self._stores(feed)), InstancePaths(feed, self.cluster).data(key[2])
         subject = f"{feed.name} {format_instant(key[2])}"
         if not kind.is_available(feed, path):
             raise StorageError(f"{subject}: {kind.why_unavailable(feed, path)[1]}")
         listed = kind.listing(path, feed.availability_flag)
         with ExitStack() as held:
-            measuring = self._measuring(held, feed, key, version)
-            measured = measuring.measure(asked, profile=feed.profile)
-            results = list(judged(asked, measured, key[2], past))
-            if len(asked) < len(feed.checks) and not all(one.passed for one in results):
-                rest = [one for one in feed.checks if one.suite == "full"]
-                results += judged(rest, measuring.measure(rest), key[2], past)
-                asked = list(feed.checks)
+            results, suite, measured = self._judged(feed, key, self._measuring(held, feed, key, version), full=full)
         if kind.listing(path, feed.availability_flag).signature != listed.signature:
             raise OtherVersionError(f"{subject} was replaced while it was checked")
-        suite = "full" if len(asked) == len(feed.checks) else "quick"
         return self._said(key, version, feed.checks, results, suite, measured)
+
+    def _judged(
+        self, feed: Feed, key: InstanceKey, measuring: InstanceMeasuring, *, full: bool = False
+    ) -> tuple[list[QualityResult], str, Measured]:
+        """The results, the suite that was measured, and the figures of the first pass."""
+        quick = [one for one in feed.checks if one.suite == "quick"]
+        asked = list(feed.checks) if full or not quick else quick
+        last = max((getattr(one, "last", None) or 0 for one in feed.checks), default=0)
+        with self.ledger.engine.connect() as connection:
+            past = rows.past_figures(rows.verdicts_before(connection, *key, last, valid=True))
+        measured = measuring.measure(asked, profile=feed.profile)
+        results = list(judged(asked, measured, key[2], past))
+        if len(asked) < len(feed.checks) and not all(one.passed for one in results):
+            rest = [one for one in feed.checks if one.suite == "full"]
+            results += judged(rest, measuring.measure(rest), key[2], past)
+            asked = list(feed.checks)
+        return results, "full" if len(asked) == len(feed.checks) else "quick", measured
 
     def _said(
         self,
@@ -158,23 +175,32 @@ class InstanceChecker:
 
     def _measuring(self, held: ExitStack, feed: Feed, key: InstanceKey, version: str) -> InstanceMeasuring:
         """The data, within ``held``; raises StorageError where it is of another version."""
-        executor = SparkExecutor(self.cluster, lambda: self._store.working, self.settings.home)
-        executor.require_reachable()
-        others = [self.store.feed(name) for check in feed.checks for _, name in check.feeds_read()]
-        access = SparkAccess(executor, self._store, [self._stores(one) for one in (feed, *others)])
+        access = self._access(feed)
         found = self._found(held, access, feed, key[2])
         if found.version.version != version:
             raise OtherVersionError(f"{feed.name} {format_instant(key[2])} is another version by now than {version}")
-        held.enter_context(in_utc())
-        spark = held.enter_context(isolated(executor.session()))
-        apply_settings(spark, access.settings, feed.name)
+        spark = self._session(held, access, feed)
+        return self._measuring_of(held, spark, access, feed, key, _frame(spark, feed, found))
 
+    def _access(self, feed: Feed) -> SparkAccess:
+        executor = SparkExecutor(self.cluster, lambda: self._store.working, self.settings.home)
+        executor.require_reachable()
+        others = [self.store.feed(name) for check in feed.checks for _, name in check.feeds_read()]
+        return SparkAccess(executor, self._store, [self._stores(one) for one in (feed, *others)])
+
+    def _session(self, held: ExitStack, access: SparkAccess, feed: Feed) -> SparkSession:
+        held.enter_context(in_utc())
+        spark = held.enter_context(isolated(access.executor.session()))
+        apply_settings(spark, access.settings, feed.name)
+        return spark
+
+    def _measuring_of(
+        self, held: ExitStack, spark: SparkSession, access: SparkAccess, feed: Feed, key: InstanceKey, data: DataFrame
+    ) -> InstanceMeasuring:
         def other(name: str) -> DataFrame:
             return self._other(held, spark, access, self.store.feed(name), key)
 
-        return InstanceMeasuring(
-            spark, _frame(spark, feed, found), CheckedInstance(feed.name, self.cluster.name, key[2]), other
-        )
+        return InstanceMeasuring(spark, data, CheckedInstance(feed.name, self.cluster.name, key[2]), other)
 
     def _found(self, held: ExitStack, access: SparkAccess, feed: Feed, instance: datetime) -> ReadableInstance:
         path = InstancePaths(feed, self.cluster).data(instance)
@@ -208,3 +234,12 @@ def _frame(spark: SparkSession, feed: Feed, found: ReadableInstance) -> DataFram
         return read_input(spark, read_as_data(feed.name, feed, [found]))
     except WorkflowError as error:
         raise UnreadableDataError(str(error)) from error
+
+
+def _staged_frame(spark: SparkSession, feed: Feed, cluster: str, url: str, path: str) -> DataFrame:
+    """With the keys of a table's partition, which are in its path only."""
+    if feed.table_on(cluster) is None:
+        return read_input(spark, InputData(feed.name, feed, (url,)))
+    of_files = feed.model_copy(update={"schema_": None})
+    keys = {name: lit(value) for name, value in TableUri.parse(path).fixed.items()}
+    return read_input(spark, InputData(feed.name, of_files, (url,))).withColumns(keys)

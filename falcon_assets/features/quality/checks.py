@@ -9,7 +9,7 @@ from datetime import datetime
 import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.features.quality.events import InstanceChecked, InvalidAccepted
+from falcon_assets.features.quality.events import HeldAccepted, InstanceChecked, InvalidAccepted
 from falcon_assets.features.quality.store import VerdictRow, present_version
 from falcon_assets.features.quality.verdict import QualityResult
 from falcon_assets.history.database import parts
@@ -63,6 +63,16 @@ class QualityChecks:
                 )
         about = f"{feed.name} {format_instant(accepted.instance)} is {said}"
         yield observation(key, partition, accepted, description=about)
+
+    def held_accepted(self, feed: Feed, accepted: HeldAccepted) -> dg.AssetObservation:
+        key, partition = (
+            names.asset_key(accepted.cluster, feed.name),
+            self.partition_of(feed, accepted.cluster, accepted.instance),
+        )
+        said = f"what is held of {feed.name} {format_instant(accepted.instance)} is accepted by"
+        return observation(
+            key, partition, accepted, description=f"{said} {accepted.held_accepted_by}: {accepted.reason}"
+        )
 
     def definitions(self) -> Iterator[dg.AssetChecksDefinition]:
         """Yields ops of each cluster, which check the instances of partitions when a user executes a check."""

@@ -25,6 +25,7 @@ def check_checks(definitions: Definitions) -> Iterator[Problem]:
     """Names that two checks have, columns that a declared schema does not have, bounds that do not fit, and feeds."""
     for feed in definitions.feeds.values():
         yield from _same_names(feed)
+        yield from _holding(definitions, feed)
         row = declared_row(feed.entity)
         for number, check in enumerate(feed.entity.checks):
             wrong = list(_unknown_feeds(definitions, feed, check))
@@ -32,6 +33,17 @@ def check_checks(definitions: Definitions) -> Iterator[Problem]:
                 wrong += _unknown_columns(check, row) or _misfits(check, row)
             for path, message in wrong:
                 yield feed.problem(("checks", number, *path), message)
+
+
+def _holding(definitions: Definitions, feed: Declared[Feed]) -> Iterator[Problem]:
+    if feed.entity.on_error != "hold":
+        return
+    if not any(one.severity == "error" for one in feed.entity.checks):
+        yield feed.warning(("on_error",), "nothing is held, as no check has severity: error")
+    elif all(
+        one.feed != feed.entity.name for process in definitions.processes.values() for one in process.entity.outputs
+    ):
+        yield feed.warning(("on_error",), "nothing is held, as no process writes it: what lands is checked afterwards")
 
 
 def declared_row(feed: Feed) -> SparkType | None:

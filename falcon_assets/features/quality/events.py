@@ -56,6 +56,8 @@ class InstanceChecked(Record):
     checked_records: Size = None
     checks: Annotated[tuple[QualityResult, ...], BeforeValidator(_require_json)] = ()
     profile: Annotated[tuple[ColumnProfile, ...] | None, BeforeValidator(_require_json)] = None
+    accepted_when_held: bool = False
+    """It was held before, and a person accepted it."""
 
 
 @dataclass(frozen=True)
@@ -71,3 +73,36 @@ class InvalidAccepted(Record):
     accepted_version: Text
     at: Annotated[Time, keys.AT]
     reason: Annotated[Words, keys.REASON] = ""
+
+
+@dataclass(frozen=True)
+class OutputHeld(Record):
+    """What a process computed for an instance failed its checks, and lies at ``held_at``, unpublished."""
+
+    key = "held_at"
+
+    cluster: Annotated[Text, keys.CLUSTER]
+    feed: Annotated[Text, keys.ASSET]
+    instance: Annotated[Instant, keys.INSTANCE]
+    held_at: Text
+    process: Annotated[Text, keys.PROCESS]
+    at: Annotated[Time, keys.AT]
+    checked_records: Size = None
+    checks: Annotated[tuple[QualityResult, ...], BeforeValidator(_require_json)] = ()
+
+
+@dataclass(frozen=True)
+class HeldAccepted(Record):
+    """A person accepts what is held: the next output that fails no other checks is published."""
+
+    key = "held_accepted_by"
+
+    cluster: Annotated[Text, keys.CLUSTER]
+    feed: Annotated[Text, keys.ASSET]
+    instance: Annotated[Instant, keys.INSTANCE]
+    held_accepted_by: Text
+    at: Annotated[Time, keys.AT]
+    reason: Annotated[Words, keys.REASON] = ""
+
+
+RECORDS = (InstanceChecked, InvalidAccepted, OutputHeld, HeldAccepted)

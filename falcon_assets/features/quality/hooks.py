@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from falcon_assets.catalog.declared import Definitions
     from falcon_assets.catalog.store import EntityStore
     from falcon_assets.errors import Problem
+    from falcon_assets.features.quality.holding import OutputChecks
     from falcon_assets.features.quality.sensors import CheckingPass
     from falcon_assets.history.events.event_log import Logged
     from falcon_assets.history.events.instance_event import InstanceEvent
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def definition_problems(definitions: Definitions, programs: bool) -> list[Problem]:
-    if not any(one.entity.checks for one in definitions.feeds.values()):
+    if not any(one.entity.checks or one.entity.on_error == "hold" for one in definitions.feeds.values()):
         return []
     from falcon_assets.features.quality.definitions import check_checks, check_sql
 
@@ -39,18 +40,18 @@ def definition_problems(definitions: Definitions, programs: bool) -> list[Proble
 
 @hookimpl
 def records() -> Collection[type[Record]]:
-    from falcon_assets.features.quality.events import InstanceChecked, InvalidAccepted
+    from falcon_assets.features.quality.events import RECORDS
 
-    return (InstanceChecked, InvalidAccepted)
+    return RECORDS
 
 
 @hookimpl
 def fold(connection: Connection, facts: Sequence[Logged], happened: Sequence[InstanceEvent]) -> Sequence[InstanceEvent]:
-    from falcon_assets.features.quality.events import InstanceChecked, InvalidAccepted
+    from falcon_assets.features.quality.events import RECORDS
     from falcon_assets.features.quality.store import fold_verdicts
     from falcon_assets.features.quality.transitions import quality_events
 
-    ours = [one for one in facts if isinstance(one.fact, InstanceChecked | InvalidAccepted)]
+    ours = [one for one in facts if isinstance(one.fact, RECORDS)]
     events = [*quality_events(connection, ours, happened)]
     fold_verdicts(connection, ours)
     return events
@@ -88,6 +89,15 @@ def metric_values(
     states = known_states(connection, store, places, now, lambda key: key[:2] in places)
     found = Counter[tuple[str, ...]]((key[1], key[0], known.state.value) for key, known in states.items())
     return {"falcon_feed_instances_not_valid": found}
+
+
+@hookimpl
+def output_inspection(ledger: Ledger, store: EntityStore, cluster: Cluster, settings: Settings) -> OutputChecks | None:
+    if not any(feed.holds and feed.on(cluster.name) for feed in store.feeds.values()):
+        return None
+    from falcon_assets.features.quality.holding import OutputChecks
+
+    return OutputChecks(store, cluster, settings, ledger)
 
 
 @hookimpl

@@ -10,15 +10,17 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from falcon_assets.errors import QueryError, StorageError, UnknownInstanceError, UsageError
-from falcon_assets.features.quality.events import InvalidAccepted
+from falcon_assets.features.quality.events import HeldAccepted, InvalidAccepted
 from falcon_assets.features.quality.profile import ColumnProfile
 from falcon_assets.features.quality.rules import QualityState
 from falcon_assets.features.quality.states import KnownState, known_states
 from falcon_assets.features.quality.store import (
     Attempts,
+    HeldOutput,
     InstanceKey,
     VerdictRow,
     attempts_of,
+    held_output,
     present_version,
     verdict_about,
     verdicts_before,
@@ -54,6 +56,7 @@ class InstanceQuality:
     row: VerdictRow | None
     attempts: Attempts | None = None
     known: KnownState | None = None
+    held: HeldOutput | None = None
 
     @property
     def verdict(self) -> InstanceVerdict:
@@ -83,6 +86,7 @@ class InstanceQuality:
             "checks": [one.as_data() for one in row.checks] if row else [],
             "accepted": {**accepted, "reason": row.accepted_reason} if row and accepted else None,
             "attempts": None if self.attempts is None else self.attempts.as_data(),
+            "held": None if self.held is None else self.held.as_data(),
         }
 
 
@@ -233,6 +237,7 @@ class AcceptInstance(Change):
     """Accept an INSTANCE of FEED although it is invalid, or made from invalid data: a person overrules its checks.
 
     INSTANCE is a time, YYYY-MM-DDTHH:MMZ. Only its present version is accepted; the next one is checked like any other.
+    Where the output of a process is held, that is accepted: a rerun is published, unless it fails other checks.
     """
 
     command = "quality accept"
@@ -248,6 +253,10 @@ class AcceptInstance(Change):
             audit.about([(feed.kind, feed.name)], [key[2]])
             require_change(audit.principal, "accept instances of", [feed])
             found = _quality(installation, key)
+            if found.held is not None:
+                held = self._accept_held(installation, feed, key, found.held, audit.principal.name)
+                audit.result(held is not found.held)
+                return replace(found, held=held)
             version = _version(found)
             if not found.is_invalid:
                 if found.row is None:
@@ -263,6 +272,22 @@ class AcceptInstance(Change):
             _record_acceptance(installation, feed, found.row, accepted)
             audit.result(True)
         return _quality(installation, key)
+
+    def _accept_held(
+        self, installation: Installation, feed: Feed, key: InstanceKey, held: HeldOutput, by: str
+    ) -> HeldOutput:
+        if held.accepted_by is not None:
+            return held
+        now = installation.settings.now()
+        if not self.dry_run:
+            from falcon_assets.features.quality.checks import QualityChecks  # noqa: PLC0415 - it needs Dagster
+
+            event = QualityChecks(installation.entities, installation.settings).held_accepted(
+                feed, HeldAccepted(*key, by, now, self.reason)
+            )
+            installation.ledger.instance.report_runless_asset_event(event)
+            installation.ledger.catch_up()
+        return replace(held, accepted_by=by, accepted_at=now, accepted_reason=self.reason)
 
 
 def _record_acceptance(
@@ -292,7 +317,8 @@ def _quality(installation: Installation, key: InstanceKey) -> InstanceQuality:
         row = None if version is None else verdict_about(connection, key, version)
         tried = None if version is None or row is not None else attempts_of(connection, key, version)
         known = known_states(connection, installation.entities, [key[:2]], installation.settings.now(), key.__eq__)
-    return InstanceQuality(key[1], key[0], key[2], version, row, tried, known.get(key))
+        held = held_output(connection, key)
+    return InstanceQuality(key[1], key[0], key[2], version, row, tried, known.get(key), held)
 
 
 def _version(found: InstanceQuality) -> str:

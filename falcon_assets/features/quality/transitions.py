@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from falcon_assets.features.quality.events import InstanceChecked, InvalidAccepted
+from falcon_assets.features.quality.events import HeldAccepted, InstanceChecked, InvalidAccepted, OutputHeld
 from falcon_assets.features.quality.verdict import InstanceVerdict
 from falcon_assets.history.database import among, parts
 from falcon_assets.history.events.event_log import Logged
@@ -49,12 +49,16 @@ def quality_events(
         if isinstance(one, InstanceEvent):
             yield from _came(one, known)
             continue
+        if isinstance(one, OutputHeld | HeldAccepted):
+            yield from _held(one, event_id)
+            continue
         (key,) = _versions(one)
         before = known.get(key)
         if isinstance(one, InstanceChecked):
             failed = [check for check in one.checks if check.is_error]
             said = "; ".join(f"{check.name}: {check.said}" for check in failed)
-            known[key] = _KnownVerdict(one.verdict, said, before is not None and before.is_accepted)
+            is_accepted = one.accepted_when_held or (before is not None and before.is_accepted)
+            known[key] = _KnownVerdict(one.verdict, said, is_accepted)
         else:  # without a verdict, where it is made from invalid data
             verdict = before.verdict if before else InstanceVerdict.UNCHECKED
             known[key] = _KnownVerdict(verdict, f"accepted by {one.accepted_by}: {one.reason}", is_accepted=True)
@@ -72,12 +76,22 @@ def _came(one: InstanceEvent, known: Mapping[VersionKey, _KnownVerdict]) -> Iter
         yield _event(now.event, keys[0], one.at, one.event_id or 0, now.reason)
 
 
+def _held(one: OutputHeld | HeldAccepted, event_id: int) -> Iterator[InstanceEvent]:
+    if isinstance(one, OutputHeld):
+        said = "; ".join(f"{check.name}: {check.said}" for check in one.checks if check.is_error)
+        run = {"id": None, "process": one.process, "records": one.checked_records, "held_at": one.held_at}
+        about = ("feed", one.feed, one.cluster, one.instance, one.at, str(event_id), said)
+        yield InstanceEvent(EventKind.HELD, *about, event_id=event_id, run=run)
+
+
 def _versions(one: Any) -> list[VersionKey]:
     """That which it is about, then the one that was replaced, if it is known."""
     if isinstance(one, InstanceChecked):
         return [(one.cluster, one.feed, one.instance, one.checked_version)]
     if isinstance(one, InvalidAccepted):
         return [(one.cluster, one.feed, one.instance, one.accepted_version)]
+    if not isinstance(one, InstanceEvent):
+        return []
     found = (one.run or {}).get("version"), (one.run or {}).get("previous_version")
     return [(one.cluster, one.name, one.instance, version) for version in dict.fromkeys(found) if version]
 

@@ -341,4 +341,5 @@ def _run(row: InstanceRecord, run_id: str | None) -> dict[str, str | int | None]
     if row.state is InstanceState.KILLED and row.started is None:
         return None
     started = row.started.isoformat() if row.started and run_id == row.run_id else None
-    return {"id": run_id, "started": started, "attempt": row.attempt, "definition": row.definition}
+    run = {"id": run_id, "started": started, "attempt": row.attempt, "definition": row.definition}
+    return {**run, "held_back": True} if row.is_held_back else run

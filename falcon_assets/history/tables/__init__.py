@@ -49,6 +49,7 @@ from falcon_assets.history.tables.versions import (
     DATA_VERSIONS,
     KEPT_VERSIONS,
     QUALITY_ATTEMPTS,
+    QUALITY_HELD,
     QUALITY_VERDICTS,
     VERSION_COLUMNS,
     VERSION_EDGES,
@@ -85,6 +86,7 @@ __all__ = [
     "PROJECTION",
     "PUSHED",
     "QUALITY_ATTEMPTS",
+    "QUALITY_HELD",
     "QUALITY_VERDICTS",
     "REPORTED_PARTS",
     "RERUNS",
@@ -114,6 +116,7 @@ PROJECTION = (
     PROGRESS,
     TOTALS,
     QUALITY_VERDICTS,
+    QUALITY_HELD,
     REPORTED_PARTS,
     COMPLETENESS,
 )

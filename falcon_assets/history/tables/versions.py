@@ -84,6 +84,23 @@ QUALITY_VERDICTS = Table(
 _STILL_INVALID = text("verdict = 'INVALID' AND accepted_by IS NULL")
 Index("ix_quality_verdicts_invalid", *(QUALITY_VERDICTS.c[name] for name in _KEY), postgresql_where=_STILL_INVALID)
 
+QUALITY_HELD = Table(
+    "quality_held",
+    METADATA,
+    Column("cluster", Text, primary_key=True),
+    Column("feed", Text, primary_key=True),
+    Column("instance", INSTANT, primary_key=True),
+    Column("place", Text, nullable=False, comment="where it lies, unpublished"),
+    Column("process", Text, nullable=False, comment="the process that computed it"),
+    Column("at", INSTANT, nullable=False, comment="on the falcon clock"),
+    Column("records", BigInteger, comment="rows; null: not counted"),
+    Column("checks", JSONB, nullable=False, comment="what each check found, in the order of the definition"),
+    Column("accepted_by", Text, comment="who lets the next output pass; null: nobody"),
+    Column("accepted_at", INSTANT, comment="on the falcon clock"),
+    Column("accepted_reason", Text),
+)
+"""Outputs of processes that failed a check and were not published, until an instance is; folded from Dagster's log."""
+
 QUALITY_ATTEMPTS = Table(
     "quality_attempts",
     METADATA,

@@ -18,6 +18,7 @@ from falcon_assets.compute.spark.data.dataset import InputData, Members, OutputD
 from falcon_assets.compute.spark_executor import SparkExecutor
 from falcon_assets.history.events.feed_instances import KeptVersion
 from falcon_assets.history.events.inputs import Consumption
+from falcon_assets.hooks import InspectedOutput, OutputInspection, StagedOutput, merged
 from falcon_assets.instances.runs.data_usage import FeedPlaces, require_declared
 from falcon_assets.instances.runs.instance_data import InstanceData, Publications, Readings
 from falcon_assets.instances.runs.kept_versions import kept_versions
@@ -57,6 +58,7 @@ class PublishedOutput:
     version: DataVersion
     records: int
     kept: tuple[KeptVersion, ...] | None = None
+    inspected: InspectedOutput | None = None
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,7 @@ class InstanceRunner:
     others: Sequence[StoresOf] = ()
     recorded: Recorded = all_recorded
     watermark: Watermark | None = None
+    inspections: Sequence[OutputInspection] = ()
 
     @classmethod
     def of(
@@ -185,13 +188,28 @@ class InstanceRunner:
             if self.process.strict_lineage:
                 require_declared(used, self.process.name, late_workflow(self.process, ready.late).program)
             self._inputs.require_unchanged(plan, self._subject(plan.nominal), snapshots)
-            outputs = self.publish(plan, publications, result.records)
+            inspected = self._inspected(ready, publications)
+            outputs = self.publish(plan, publications, result.records, inspected)
         seconds = time.monotonic() - started
         late = _read(ready.late or (), inputs)
         return InstanceResult(plan.nominal, inputs, outputs, result.application_id, seconds, used, late, undeclared)
 
+    def _inspected(self, ready: ReadyInstance, publications: Publications) -> Mapping[str, InspectedOutput]:
+        """Raises HeldOutputError where nothing is to be published."""
+        staged = [
+            StagedOutput(
+                one, publications[one.name].staging_url(one.name), partial(publications[one.name].hold, one.name)
+            )
+            for one in (ready.plan.outputs if self.inspections else ())
+        ]
+        return merged(inspect(self.process.name, ready.plan.nominal, staged) for inspect in self.inspections)
+
     def publish(
-        self, plan: ProcessInstance, publications: Publications, records: Mapping[str, int]
+        self,
+        plan: ProcessInstance,
+        publications: Publications,
+        records: Mapping[str, int],
+        inspected: Mapping[str, InspectedOutput] | None = None,
     ) -> tuple[PublishedOutput, ...]:
         current_cancellation().make_final()  # what is half published is published
         return tuple(
@@ -201,6 +219,7 @@ class InstanceRunner:
                 publications[output.name].commit(output.name),
                 records[output.name],
                 kept_versions(self.store_of(output.feed), output.feed, output.instance),
+                (inspected or {}).get(output.name),
             )
             for output in plan.outputs
         )

@@ -31,7 +31,7 @@ from falcon_assets.planning.process_instance import looked_up, said_properties, 
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.planning.workloads import Workload
 
-Event: TypeAlias = dg.AssetMaterialization | dg.AssetObservation
+Event: TypeAlias = dg.AssetMaterialization | dg.AssetObservation | dg.AssetCheckEvaluation
 
 
 class Done(Protocol):

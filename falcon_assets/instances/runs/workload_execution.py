@@ -15,7 +15,14 @@ import dagster as dg
 from falcon_assets.base.cancellation import Cancellation
 from falcon_assets.base.texts import recorded
 from falcon_assets.compute.spark.failures import logged_stack
-from falcon_assets.errors import BeingWrittenError, FalconError, MissingInputsError, RootAwayError, UnreachableError
+from falcon_assets.errors import (
+    BeingWrittenError,
+    FalconError,
+    HeldOutputError,
+    MissingInputsError,
+    RootAwayError,
+    UnreachableError,
+)
 from falcon_assets.history import queries
 from falcon_assets.history.dagster_internals.storage import DATABASE_ERRORS
 from falcon_assets.history.events.process_instances import InstanceChanged
@@ -32,7 +39,7 @@ from falcon_assets.instances.runs.run_locks import LockWaitError, place_lock
 from falcon_assets.instances.store import changed_inputs, reruns
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instance_record import InstanceState, LateChange
-from falcon_assets.planning.reasons import BeingWritten, Reason, StoreAway
+from falcon_assets.planning.reasons import BeingWritten, HeldBack, Reason, StoreAway
 from falcon_assets.planning.workloads import Workload
 from falcon_assets.settings import Settings
 
@@ -309,7 +316,8 @@ class WorkloadRun:
         if not isinstance(error, FalconError):
             # Not foreseen: whoever fixes it needs the traceback, and the other instances need not suffer.
             log.error(f"{name}: {logged_stack(error)}")
-        self._record_state(nominal, InstanceState.FAILED, reason)
+        held = HeldBack(reason) if isinstance(error, HeldOutputError) else None
+        self._record_state(nominal, InstanceState.FAILED, reason, held)
 
     def _record_interruption(self) -> None:
         """Records how the interruption left every instance: those that were published nevertheless are done."""
@@ -323,12 +331,12 @@ class WorkloadRun:
             self._record_state(nominal, InstanceState.WAITING, "its run was interrupted")
 
     def _record_state(
-        self, nominal: datetime, state: InstanceState, reason: str = "", of_store: Reason | None = None
+        self, nominal: datetime, state: InstanceState, reason: str = "", found: Reason | None = None
     ) -> None:
         key = names.workload_keys(self.workload)[0]
         instance = (self.workload.name, self.workload.cluster, nominal)
         definition = self.work.definition(nominal)
-        data = of_store.as_data() if of_store else None
+        data = found.as_data() if found else None
         changed = InstanceChanged(*instance, state, self.clock(), reason, reason_data=data, definition=definition)
         self.context.log_event(changed.event(key, self._partition(nominal)))
 

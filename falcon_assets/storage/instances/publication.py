@@ -13,6 +13,12 @@ class InstancePublication(Protocol):
 
     def staging_url(self, name: str) -> str: ...
 
+    def hold(self, name: str) -> str:
+        """Keeps what was written for output ``name`` aside, unpublished; returns where, for people.
+
+        The next attempt removes it, or a pass of retention a week later; in tables the next one of both a day later.
+        """
+
     def commit(self, name: str) -> DataVersion:
         """Puts output ``name``, complete and with its flag, in place of its old instance.
 

@@ -47,6 +47,14 @@ def _show_quality(found: InstanceQuality) -> None:
     row, tried = found.row, found.attempts
     if row is not None and row.accepted_by is not None:
         console().print(f"accepted by {shown(row.accepted_by)}: {shown(row.accepted_reason or '')}")
+    if (held := found.held) is not None:
+        wrong = ", ".join(sorted(held.failed))
+        console().print(
+            f"an output of {shown(held.process)} is [red]held[/], not published ({shown(wrong)}): {shown(held.place)}"
+        )
+        if held.accepted_by is not None:
+            said = f"{shown(held.accepted_by)}: {shown(held.accepted_reason or '')}"
+            console().print(f"accepted by {said}; the next run publishes it")
     if found.version is None:
         console().print("it is not available")
     elif tried is not None:

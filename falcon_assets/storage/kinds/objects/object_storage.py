@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
 from falcon_assets.errors import StorageError
@@ -13,6 +13,7 @@ from falcon_assets.planning.eviction import StoredLocation, StoredVersion
 from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules
 from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.files.ability import Ability
+from falcon_assets.storage.files.entry import modified_at
 from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.instances.publication import InstancePublication
 from falcon_assets.storage.instances.version_pointer import data_path
@@ -24,9 +25,10 @@ from falcon_assets.storage.kinds.objects.spark_urls import connector_scheme, spa
 from falcon_assets.storage.kinds.objects.staged_input import staged_input
 from falcon_assets.storage.kinds.reading import ReadableInstance
 from falcon_assets.storage.kinds.removing import FileRemoval, Removal
-from falcon_assets.storage.kinds.storage_kind import KEEPS_NONE
+from falcon_assets.storage.kinds.storage_kind import KEEPS_NONE, READERS_SECONDS
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
+from falcon_assets.storage.staging import HELD_SECONDS, held_folder
 
 
 class ObjectRemoval(FileRemoval):
@@ -128,6 +130,13 @@ class ObjectStorage(FileStorage):
 
     def removal(self, flag: str | None) -> Removal:
         return ObjectRemoval(self.store, flag)
+
+    def purge(self, patience: float = READERS_SECONDS) -> None:
+        with suppress(StorageError), driver_explained(self.store.cluster.name, "remove what was kept aside"):
+            found = self.store.fs.find(held_folder(self.store), detail=True)
+            written = {str(name): modified_at(entry) for name, entry in found.items()}
+            until = datetime.now(UTC) - timedelta(seconds=HELD_SECONDS)
+            self.store.files.remove(name for name, at in written.items() if at is not None and at < until)
 
     def is_untouched(self, location: StoredLocation, flag: str | None) -> bool:
         # Without a flag the whole cannot be distinguished from a part.

@@ -7,6 +7,7 @@ point, the next run does all of it again. If the feed keeps versions, see :class
 
 from __future__ import annotations
 
+import posixpath
 import uuid
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
@@ -23,7 +24,7 @@ from falcon_assets.storage.kinds.objects.versioned_output import VersionSwitch
 from falcon_assets.storage.kinds.objects.written import LocalWritten, StoreWritten, Written
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
-from falcon_assets.storage.staging import copies_folder, place_key
+from falcon_assets.storage.staging import copies_folder, held_folder, place_key
 
 
 class ObjectPublication:
@@ -68,6 +69,9 @@ class ObjectPublication:
                     if not is_first:
                         left = set(map(str, self._fs.find(self._folders[name])))  # by a killed run
                         self._remove(left - {owned.path})
+                    if self._outputs[name].holds:
+                        held_before = held_folder(self._store, posixpath.basename(self._folders[name]))
+                        self._remove(self._fs.find(held_before))
                     if switch := self._switches.get(name):
                         switch.prepare(owned.check)
                         held.callback(self._drop_version, name)
@@ -86,6 +90,13 @@ class ObjectPublication:
 
     def staging_url(self, name: str) -> str:
         return self._written.url(name)
+
+    def hold(self, name: str) -> str:
+        target, owned = self._outputs[name], self._owned[name]
+        place = held_folder(self._store, posixpath.basename(self._folders[name]))
+        with driver_explained(self._store.cluster.name, f"keep the output for {target.path} aside"):
+            self._written.bring(name, self._written.files(name), place, owned.check_now_and_then)
+        return str(self._fs.unstrip_protocol(place))
 
     def commit(self, name: str) -> DataVersion:
         """Publishes an output. After a StorageError the old instance is unchanged, or gone until the next run."""

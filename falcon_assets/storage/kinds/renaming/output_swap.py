@@ -31,7 +31,7 @@ from falcon_assets.storage.instances.instance_files import list_instance
 from falcon_assets.storage.kinds.renaming.kept_versions import KeptVersions
 from falcon_assets.storage.kinds.renaming.set_aside import replaced
 from falcon_assets.storage.output_target import OutputTarget
-from falcon_assets.storage.staging import place_key
+from falcon_assets.storage.staging import held_folder, place_key
 
 _REMOVE_ATTEMPTS = 3
 
@@ -53,10 +53,13 @@ class OutputSwap:
         self._number: object = None
         self._sealed: str | None = None
         self.written = f"{self._attempt}/written"
+        self.held = held_folder(store, self.key)
 
     def prepare(self) -> None:
         """Takes over from earlier attempts, and raises now what would make :meth:`publish` fail hours later."""
         self.recover()
+        if self.target.holds:
+            self._files.discard(self.held)
         self._check_place("directory" if self.target.flag else None)
         self._files.make_folder(self._attempt)
         self._files.require_moves(self._attempt, self.final)
@@ -74,6 +77,13 @@ class OutputSwap:
         version = self._completed(f"{sealed}/ready", verified)
         self._swap(sealed, version)
         return version
+
+    def hold(self) -> str:
+        """Moves what was written aside, and returns its place."""
+        sealed, place = self._seal(), f"{self.held}/written"
+        self._files.make_folder(self.held)
+        self._files.move(f"{sealed}/written", place)
+        return place
 
     def publish_kept(self, name: str, version: DataVersion) -> None:
         """Swaps in a kept version, which is removed from the kept ones."""

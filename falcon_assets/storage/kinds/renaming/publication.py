@@ -80,6 +80,11 @@ class RenamePublication:
     def staging_url(self, name: str) -> str:
         return str(self._store.fs.unstrip_protocol(self.staging(name)))
 
+    def hold(self, name: str) -> str:
+        swap = self._swaps[name]
+        with driver_explained(self._cluster, f"keep the output for {swap.target.path} aside"):
+            return str(self._store.fs.unstrip_protocol(swap.hold()))
+
     def commit(self, name: str) -> DataVersion:
         swap = self._swaps[name]
         # Who wrote to the path of a root that went away made its folders anew, in an empty mount point. Where a look is

@@ -22,11 +22,11 @@ from falcon_assets.storage.kinds.renaming.copy_target import MountedCopyTarget, 
 from falcon_assets.storage.kinds.renaming.kept_versions import KeptVersions
 from falcon_assets.storage.kinds.renaming.publication import RenamePublication
 from falcon_assets.storage.kinds.renaming.removal import LockingRemoval, RenameRemoval
-from falcon_assets.storage.kinds.renaming.set_aside import evicted, replaced
+from falcon_assets.storage.kinds.renaming.set_aside import evicted, held, replaced
 from falcon_assets.storage.kinds.storage_kind import KEEPS_NONE, READERS_SECONDS, StorageKind
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
-from falcon_assets.storage.staging import copies_folder
+from falcon_assets.storage.staging import HELD_SECONDS, copies_folder
 
 _OUTPUT = "version"
 
@@ -113,6 +113,7 @@ class RenamingStorage(FileStorage):
 
     def purge(self, patience: float = READERS_SECONDS) -> None:
         evicted(self.store).purge(patience, waits=True)
+        held(self.store).purge(HELD_SECONDS, waits=False)
 
     def is_purged(self) -> bool:
         return evicted(self.store).is_empty

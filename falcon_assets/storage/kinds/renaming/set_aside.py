@@ -5,6 +5,7 @@ within a few hundred rewrites, on a busy machine). So they wait until no reader 
 
     STAGING/replaced/ATTEMPT/old    what publications replaced
     STAGING/evicted/BATCH/N         what retention evicted: apart, so that no publication has to remove it
+    STAGING/held/KEY/written        an output that was found wrong, and is not published: for days, for people
 
 The time of the enclosing folder says since when.
 """
@@ -81,6 +82,10 @@ def _left(entry: Mapping[str, Any], patience: float) -> float:
 
 def replaced(store: ClusterStore) -> SetAside:
     return SetAside(store, "replaced")
+
+
+def held(store: ClusterStore) -> SetAside:
+    return SetAside(store, "held")
 
 
 def evicted(store: ClusterStore) -> SetAside:

@@ -156,6 +156,14 @@ class TablePublication:
     def staging_url(self, name: str) -> str:
         return self._outputs[name].written.url(name)
 
+    def hold(self, name: str) -> str:
+        """Leaves it where it was written, with its note, by which it goes a day later."""
+        output = self._outputs[name]
+        with driver_explained(self._store.cluster.name, f"keep the output for {output.target.path} aside"):
+            output.written.bring(name, output.written.files(name), output.place, lambda: None)
+        self._published.add(name)
+        return output.versions.folder.url(output.place)
+
     def commit(self, name: str) -> DataVersion:
         """Makes what was written for an output the partitions of its instance: see :meth:`.switch_all`.
 
