@@ -84,10 +84,13 @@ class InspectedOutput(Protocol):
     def record(self, version: str, at: datetime) -> Record:
         """Recorded in the event of the version that it became."""
 
-    def evaluations(self, version: str) -> Iterable[dg.AssetCheckEvaluation]: ...
+    def evaluations(self, version: str) -> Iterable[dg.AssetCheckEvaluation]:
+        """Shown by Dagster with that version."""
 
 
 class OutputInspection(Protocol):
+    """Looks at what an instance computed, between computing and publishing."""
+
     def __call__(
         self, process: str, nominal: datetime, staged: Sequence[StagedOutput]
     ) -> Mapping[str, InspectedOutput]:

@@ -112,8 +112,11 @@ class InstanceChecker:
         with ExitStack() as held:
             access = self._access(feed)
             spark = self._session(held, access, feed)
-            data = _staged_frame(spark, feed, self.cluster.name, url, path)
-            found = self._judged(feed, key, self._measuring_of(held, spark, access, feed, key, data))
+            try:
+                data = _staged_frame(spark, feed, self.cluster.name, url, path)
+                found = self._judged(feed, key, self._measuring_of(held, spark, access, feed, key, data))
+            except UnreadableDataError as error:  # nobody else is writing it: it stays so
+                return self._unreadable(key, "", str(error))
         return self._said(key, "", feed.checks, *found)
 
     def _checked(self, feed: Feed, key: InstanceKey, version: str, *, full: bool) -> InstanceChecked:
@@ -230,8 +233,12 @@ class InstanceChecker:
 
 
 def _frame(spark: SparkSession, feed: Feed, found: ReadableInstance) -> DataFrame:
+    return _readable(spark, read_as_data(feed.name, feed, [found]))
+
+
+def _readable(spark: SparkSession, data: InputData) -> DataFrame:
     try:
-        return read_input(spark, read_as_data(feed.name, feed, [found]))
+        return read_input(spark, data)
     except WorkflowError as error:
         raise UnreadableDataError(str(error)) from error
 
@@ -239,7 +246,7 @@ def _frame(spark: SparkSession, feed: Feed, found: ReadableInstance) -> DataFram
 def _staged_frame(spark: SparkSession, feed: Feed, cluster: str, url: str, path: str) -> DataFrame:
     """With the keys of a table's partition, which are in its path only."""
     if feed.table_on(cluster) is None:
-        return read_input(spark, InputData(feed.name, feed, (url,)))
+        return _readable(spark, InputData(feed.name, feed, (url,)))
     of_files = feed.model_copy(update={"schema_": None})
     keys = {name: lit(value) for name, value in TableUri.parse(path).fixed.items()}
-    return read_input(spark, InputData(feed.name, of_files, (url,))).withColumns(keys)
+    return _readable(spark, InputData(feed.name, of_files, (url,))).withColumns(keys)

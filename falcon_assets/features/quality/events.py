@@ -56,6 +56,8 @@ class InstanceChecked(Record):
     checked_records: Size = None
     checks: Annotated[tuple[QualityResult, ...], BeforeValidator(_require_json)] = ()
     profile: Annotated[tuple[ColumnProfile, ...] | None, BeforeValidator(_require_json)] = None
+    checked_staged: bool = False
+    """Before it was published."""
     accepted_when_held: bool = False
     """It was held before, and a person accepted it."""
 

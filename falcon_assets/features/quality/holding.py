@@ -33,7 +33,7 @@ class CheckedOutput:
     found: InstanceChecked
 
     def record(self, version: str, at: datetime) -> InstanceChecked:
-        return replace(self.found, checked_version=version, at=at)
+        return replace(self.found, checked_version=version, at=at, checked_staged=True)
 
     def evaluations(self, version: str) -> Iterator[dg.AssetCheckEvaluation]:
         return self.checks.evaluations(self.feed, replace(self.found, checked_version=version))

@@ -89,7 +89,8 @@ def fold_verdicts(connection: Connection, facts: Sequence[Logged]) -> None:
             connection.execute(
                 statement.on_conflict_do_update(index_elements=QUALITY_VERDICTS.primary_key.columns, set_=others)
             )
-            _published(connection, one.fact)
+            if one.fact.checked_staged:
+                _published(connection, one.fact)
         elif isinstance(one.fact, OutputHeld | HeldAccepted):
             _fold_held(connection, one.fact)
         elif isinstance(one.fact, InvalidAccepted):
