@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 from falcon_assets.features.completeness.operations import report_parts
 from falcon_assets.features.completeness.records import ReportedPart
@@ -21,7 +20,6 @@ from tests.builders import cluster_yaml
 from tests.features.landing.snapshot_tables import run
 from tests.operations.opening import OpenAt
 
-pytestmark = pytest.mark.usefixtures("spark")
 SENT = 20_000
 """Records of each slot, in ten parts of two sources: 99.995 % are all but one."""
 FEEDS = """

@@ -13,27 +13,32 @@ from sqlalchemy import select, text
 from falcon_assets.features.landing.operations import collect_instances
 from falcon_assets.features.quality.verdict import InstanceVerdict
 from falcon_assets.history.tables import QUALITY_ATTEMPTS, QUALITY_VERDICTS
-from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.installation import Installation, open_installation
+from falcon_assets.settings import Settings
 from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.features.quality.shop import BAD, CHECKS, GOOD, anew, at, checking, feed, land, shop, verdict
 from tests.operations.opening import OpenAt
 
 Write = Callable[[dict[str, str]], Path]
-pytestmark = pytest.mark.usefixtures("spark")
+
+
+@pytest.fixture(scope="module")
+def opened_once(settings: Settings) -> Iterator[Installation]:
+    """Opening an installation takes longer than most checks."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("FALCON_CLOCK", "2013-01-01T12:00Z")
+        with open_installation() as opened:
+            yield opened
 
 
 @pytest.fixture
-def open_shop(open_at: OpenAt, write_entities: Write) -> Iterator[Callable[..., Installation]]:
-    opened = []
-
+def open_shop(opened_once: Installation, write_entities: Write) -> Callable[..., Installation]:
     def install(definitions: dict[str, str]) -> Installation:
         write_entities(definitions)
-        opened.append(open_at("2013-01-01T12:00Z"))
-        return anew(opened[-1].__enter__())
+        opened_once.forget_entities()
+        return anew(opened_once)
 
-    yield install
-    for one in opened:
-        one.__exit__(None, None, None)
+    return install
 
 
 def evaluations(installation: Installation, name: str, partition: str) -> list[dg.AssetCheckEvaluation]:
@@ -228,34 +233,36 @@ class KilledError(BaseException):
     """Ends the process, as far as the code that it runs through can see."""
 
 
-@pytest.mark.parametrize("step", range(1, 9))
 def test_a_kill_at_any_step_leaves_what_the_next_pass_completes(
-    open_shop: Callable[..., Installation], step: int, monkeypatch: pytest.MonkeyPatch
+    open_shop: Callable[..., Installation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Before and after each of four evaluations, and the verdict; ``tests/faults`` has real kills."""
     installation = open_shop(shop())
-    land(installation, 1, *BAD)
-    ledger, left = installation.ledger, [step]
-    write = dg.DagsterInstance.report_runless_asset_event
+    ledger, write = installation.ledger, dg.DagsterInstance.report_runless_asset_event
+    for step in range(1, 11):
+        land(installation, step, *BAD)
+        left = [step]
 
-    def write_or_die(instance: dg.DagsterInstance, event: Any) -> None:
-        for after in (False, True):
-            left[0] -= 1
-            if left[0] == 0:
-                raise KilledError
-            if not after:
-                write(instance, event)
+        def write_or_die(instance: dg.DagsterInstance, event: Any, left: list[int] = left) -> None:
+            for after in (False, True):
+                left[0] -= 1
+                if left[0] == 0:
+                    raise KilledError
+                if not after:
+                    write(instance, event)
 
-    monkeypatch.setattr(dg.DagsterInstance, "report_runless_asset_event", write_or_die)
-    with pytest.raises(KilledError):
-        checking(installation).run(ledger)
-    monkeypatch.setattr(dg.DagsterInstance, "report_runless_asset_event", write)
-    with ledger.engine.begin() as connection:
-        connection.execute(QUALITY_ATTEMPTS.update().values(retry_at=text("now() - interval '1 second'")))
-    assert checking(installation).run(ledger) == (1, [])
-    found = verdict(installation, 1)
-    assert found and found.verdict is InstanceVerdict.INVALID
-    for name in ("enough", "not_null_item", "unique_id", "in_range_n"):
-        assert evaluations(installation, name, "2013-01-01T01:00Z"), name
+        with monkeypatch.context() as patch:
+            patch.setattr(dg.DagsterInstance, "report_runless_asset_event", write_or_die)
+            with pytest.raises(KilledError):
+                checking(installation).run(ledger)
+        with ledger.engine.begin() as connection:
+            connection.execute(QUALITY_ATTEMPTS.update().values(retry_at=text("now() - interval '1 second'")))
+        is_recorded = step == 10
+        assert checking(installation).run(ledger) == (0 if is_recorded else 1, []), step
+        found = verdict(installation, step)
+        assert found and found.verdict is InstanceVerdict.INVALID
+        for name in ("enough", "not_null_item", "unique_id", "in_range_n"):
+            assert evaluations(installation, name, f"2013-01-01T{step:02}:00Z"), name
 
 
 def test_two_passes_at_once_check_each_version_once(open_shop: Callable[..., Installation]) -> None:

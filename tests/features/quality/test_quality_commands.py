@@ -20,7 +20,6 @@ from falcon_assets.surface.cli.main import falcon
 from tests.features.quality.shop import BAD, GOOD, anew, checking, land, shop
 from tests.operations.opening import OpenAt
 
-pytestmark = pytest.mark.usefixtures("spark")
 BAD_SHOWN = """\
 sales 2013-01-01T02:00Z on primary: INVALID
 check         | severity | result | found

@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
@@ -19,7 +18,6 @@ from tests.features.landing.snapshot_tables import run, said
 from tests.features.quality.shop import anew
 from tests.operations.opening import OpenAt
 
-pytestmark = pytest.mark.usefixtures("spark")
 HOURS = "clusters: [{name: primary, validity: {start: 2013-01-01T14:00Z, end: 2013-01-01T16:00Z}}]"
 FEEDS = f"""
 ---
