@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -28,9 +28,12 @@ if TYPE_CHECKING:
     from falcon_assets.history.events.event_log import Logged
     from falcon_assets.history.events.instance_event import InstanceEvent, Notice, Sent
     from falcon_assets.history.events.record import Record
+    from falcon_assets.history.folding.subscriptions import Subject
     from falcon_assets.history.platform.open_ledger import Ledger
     from falcon_assets.model.cluster import Cluster
     from falcon_assets.model.event_kind import EventKind
+    from falcon_assets.model.feed import Feed
+    from falcon_assets.model.process import Process
     from falcon_assets.planning.process_instance import OutputPlan
     from falcon_assets.planning.reasons import Reason
     from falcon_assets.planning.reasons_to_keep import ProtectedVersions
@@ -47,27 +50,31 @@ hookimpl = pluggy.HookimplMarker(_FEATURES)
 
 
 class EventReceiver(Protocol):
-    """A program that receives events of instances.
+    """Receives events of instances.
 
     Attributes:
-        name: Of the environment variable that says where it is, or of what declares it.
+        name: Of the environment variable that says where it is, or of what declares it. Empty: it knows receivers by
+            their names, and gets what is for a name that no other has.
         at_once: How many events are sent in one go.
-        clusters: Events of instances on these are kept for it.
-        events: Which of them.
+        pause: Between two messages to one name: events of the meantime form one message, unless one is urgent.
+        wanted: Which events are kept for it.
         never_gives_up: Whether events wait for it for as long as it is there; else for three days.
     """
 
     name: str
     at_once: int
-    clusters: Collection[str]
-    events: Collection[EventKind]
+    pause: timedelta
+    wanted: Mapping[Subject, Collection[EventKind]]
     never_gives_up: bool
 
-    def takes(self, event: InstanceEvent, entity: str) -> bool:
-        """Whether it receives that one, of the feed or process of that name."""
+    def names_for(self, event: InstanceEvent, entity: Feed | Process, is_retried: bool) -> Sequence[str]:
+        """The names by which it receives that one; empty: it does not. ``is_retried``: another attempt follows."""
 
-    def send(self, connection: Connection, notices: Sequence[Notice]) -> Sent:
-        """Sends them, up to the first that does not come through; what is sent again is known as the same there."""
+    def send(self, connection: Connection, key: str, notices: Sequence[Notice]) -> Sent:
+        """Sends those for one name, up to the first that does not come through.
+
+        What is sent again is known as the same there: ``key`` is that of the same notices.
+        """
 
 
 class StagedOutput(NamedTuple):
@@ -103,9 +110,6 @@ class OutputInspection(Protocol):
 class ForegroundStep(Protocol):
     """A step of each round of ``falcon run``, in place of a sensor, which may be off."""
 
-    def begin(self, ledger: Ledger) -> None:
-        """Called once, before the first round."""
-
     def step(self, ledger: Ledger) -> Mapping[str, str]:
         """Does what is due, before instances are started. What could not be done -> why."""
 
@@ -131,10 +135,6 @@ class Hooks(Protocol):
         of that. Those that are returned take their places among them by ``event_id``. Tables that are made of nothing
         else are in ``PROJECTION``, so that a rebuild empties them before.
         """
-
-    @_spec
-    def instances_changed(self, connection: Connection, events: Sequence[InstanceEvent]) -> None:
-        """Called for new events of history, in the transaction that folds them into the ledger."""
 
     @_spec
     def unlogged_events(self, connection: Connection, clusters: Collection[str], limit: int) -> list[InstanceEvent]:
@@ -185,7 +185,7 @@ class Hooks(Protocol):
 
     @_spec
     def event_receivers(self, store: EntityStore, settings: Settings) -> Sequence[EventReceiver]:
-        """Programs that receive events of all instances, whatever entities declare; empty: none is set up."""
+        """Those to whom events of instances are sent, in order and at least once; empty: none is set up."""
 
     @_spec
     def timeout_causes(

@@ -14,8 +14,8 @@ from falcon_assets import AssetSource, OpOptions
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.errors import UsageError
 from falcon_assets.features.landing.collector import Collector
-from falcon_assets.features.notification.sensors import NotificationRecording
 from falcon_assets.features.sla.checks import SlaChecks
+from falcon_assets.instances.outbox.recording import EventRecording
 from falcon_assets.settings import load_settings
 
 _VALID = "validity: {start: 2024-05-01T00:00Z, end: 2025-01-01T00:00Z}"
@@ -189,7 +189,7 @@ def test_sensors_of_a_cluster_leave_alone_what_is_left_out(folder: Path) -> None
     excluded = frozenset({("lab", "orders"), ("lab", "greet")})
     settings, store = load_settings(), load_entities(folder).without(excluded, {"lab", "mirror"})
     assert Collector(store, store.cluster("lab"), settings).feeds == {}
-    assert set(NotificationRecording(store, settings).wanted) == {
+    assert set(EventRecording(store, settings).wanted) == {
         ("feed", "orders", "mirror"),
         ("process", "orders from lab", "mirror"),
     }

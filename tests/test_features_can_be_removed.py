@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from falcon_assets.settings import Settings
 from falcon_assets.surface.registry import registry
+from tests.receivers import lineage_collector, subscriber, web_hook
 
 ROOT = Path(__file__).parent.parent
 SETS = {
@@ -39,6 +41,30 @@ found = definitions_of(load_entities(settings.entity_defs), settings)
 graph = found.resolve_asset_graph()
 print(len(graph.get_all_asset_keys()), *sorted(one.name for one in found.sensors))
 """
+DELIVER = """
+import sys
+import dagster as dg
+from falcon_assets.operations.installation import open_installation
+from falcon_assets.planning.instance_record import InstanceState
+from falcon_assets.settings import load_settings
+from falcon_assets.surface.dagster.code_location import definitions_of
+from tests.features.messaging.world import World, run_facts
+
+with open_installation(load_settings()) as installation:
+    world = World(installation.settings, installation.instance, primary={"endpoint": sys.argv[1]})
+    world.happens(*run_facts(1, state=InstanceState.FAILED))
+    (sensor,) = (one for one in definitions_of(world.store, world.settings).sensors if "notification" in one.name)
+    print(sensor.evaluate_tick(dg.build_sensor_context(instance=world.instance)).skip_message)
+"""
+PUBLISHED = ["started", "landed", "failed"]
+NOTIFIED = ["falcon: FAILED process add-up on primary 2013-01-01T01:00Z"]
+SENT = ["START", "FAIL"]
+DELIVERED = {
+    SETS["notification"]: (PUBLISHED, [], SENT),
+    SETS["messaging"]: ([], NOTIFIED, SENT),
+    SETS["lineage"]: (PUBLISHED, NOTIFIED, []),
+}
+"""What brokers, receivers of notifications and a system of lineage are told without these."""
 HELP = "from falcon_assets.surface.cli.main import main; main()"
 
 
@@ -54,10 +80,15 @@ def without(folder: Path, features: tuple[str, ...]) -> Path:
     return folder
 
 
-def run(folder: Path, home: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    environ = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "FALCON_HOME": str(home)}
+def run(folder: Path, home: Path, *command: str, **told: str) -> subprocess.CompletedProcess[str]:
+    own = {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "FALCON_HOME": str(home)}
     return subprocess.run(
-        [sys.executable, *command], check=False, cwd=folder, env=environ, capture_output=True, text=True
+        [sys.executable, *command],
+        check=False,
+        cwd=folder,
+        env={**os.environ, **own, **told},
+        capture_output=True,
+        text=True,
     )
 
 
@@ -105,6 +136,21 @@ def test_its_commands_are_gone_and_the_others_say_what_they_are_for(
         found = (set(re.findall(r"^  ([a-z-]+)  ", one.stdout, re.MULTILINE)) for one in (whole(*command), less))
         before, after = found
         assert before - after == {one.removeprefix(f"{group} ") for one in gone if one.rpartition(" ")[0] == group}
+
+
+@pytest.mark.parametrize("features", DELIVERED, ids=" ".join, indirect=True)
+def test_events_are_delivered_without(features: tuple[str, ...], folder: Path, settings: Settings) -> None:
+    with subscriber() as service, web_hook() as hook, lineage_collector() as collector:
+        told = {
+            "FALCON_NOTIFICATION_TO": "HOOK",
+            "HOOK": f"json://127.0.0.1:{hook.port}/",
+            "FALCON_OPENLINEAGE_URL": f"http://127.0.0.1:{collector.port}",
+        }
+        ended = run(folder, settings.home, "-c", DELIVER, service.url, **told)
+    assert ended.returncode == 0, ended.stderr
+    published = [one["type"].rpartition(".")[2] for one in service.events]
+    sent = [one["eventType"] for one in collector.events]
+    assert (published, hook.titles, sent) == DELIVERED[features]
 
 
 @pytest.mark.soak

@@ -77,7 +77,7 @@ PARTS = {
         "",
         "platform",
     ],
-    "instances": ["rules", "store", "runs", "coordination", "views", "operations", ""],
+    "instances": ["rules", "store", "outbox", "runs", "coordination", "views", "operations", ""],
     "storage": ["files", "", "instances", "tables", "feed_store", "copying", "kinds", "landing", "eviction"],
     "surface": ["", "dagster", "foreground", "jobs", "cli"],
 }

@@ -13,12 +13,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.features.notification.delivery import Delivery
-from falcon_assets.features.notification.sensors import NotificationRecording
-from falcon_assets.features.openlineage.sensors import LineageSending
 from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.history.tables import CLOCK
+from falcon_assets.instances.outbox.delivery import Delivery
+from falcon_assets.instances.outbox.recording import EventRecording
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.instance_record import InstanceState
@@ -77,14 +76,13 @@ def call(
     ledger = open_ledger(settings, instance)
     instance.wipe()
     empty(ledger.engine, CLOCK)
-    recording = NotificationRecording(load_entities(root), settings)
+    recording = EventRecording(load_entities(root), settings)
     recording.record(ledger, now)
     for name in NAMES:
         failed = InstanceChanged(name, "primary", now, InstanceState.FAILED, now, "[no] space")
         instance.report_runless_asset_event(failed.event(dg.AssetKey(["primary", name]), NOON))
     recording.record(ledger, now)
-    lineage = LineageSending(recording.store, settings)
-    Delivery(recording.clusters, settings.environ, lambda: now, [lineage]).deliver(ledger)
+    Delivery(recording.clusters, lambda: now, recording.receivers).deliver(ledger)
     return lambda *arguments: CliRunner().invoke(notification, arguments)
 
 

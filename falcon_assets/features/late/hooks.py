@@ -39,8 +39,6 @@ def foreground_steps(settings: Settings, workloads: Sequence[Workload]) -> _Late
 class _LateArrival:
     handler: LateArrivalHandler
 
-    def begin(self, ledger: Ledger) -> None: ...
-
     def step(self, ledger: Ledger) -> dict[str, str]:
         try:
             self.handler.decide(ledger)

@@ -19,11 +19,11 @@ from falcon_assets.history.database import lock_in_transaction
 from falcon_assets.history.events.event_log import observation
 from falcon_assets.history.events.instance_event import InstanceEvent
 from falcon_assets.history.events.process_instances import CameTooLate
+from falcon_assets.history.folding.subscriptions import keep_wanted
 from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping.partitions import key_of
 from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.history.tables.row_values import ProcessKey
-from falcon_assets.hooks import hooks
 from falcon_assets.instances.coordination.coordinator import pipelines
 from falcon_assets.instances.store import changed_inputs, reruns
 from falcon_assets.model.event_kind import EventKind
@@ -111,7 +111,7 @@ class LateArrivalHandler:
                 too_late += ((key, change, after) for change, after in verdict.too_late)
             reruns.request(connection, asked)
             events = [_told(key, request) for key, request in asked.items() if key in new]
-            hooks().instances_changed(connection=connection, events=events)
+            keep_wanted(connection, events)
         said = tuple(self._say(ledger.instance, *one, now) for one in _once_each(too_late)[:_SAID_AT_ONCE])
         requested = {key: request.changes for key, request in asked.items()}
         return LateOutlook(requested, said, waiting, min(due, default=None))

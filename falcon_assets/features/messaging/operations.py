@@ -11,8 +11,8 @@ from sqlalchemy import and_, or_, select
 
 from falcon_assets.features.messaging.cloud_events import cloud_event
 from falcon_assets.features.messaging.publishing import RECEIVER
-from falcon_assets.history.events.instance_event import InstanceEvent, Notice
 from falcon_assets.history.tables import NOTIFICATIONS
+from falcon_assets.instances.outbox.store import notice_of
 from falcon_assets.model.access import may_read
 from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.feed import Feed
@@ -84,6 +84,4 @@ class TailEvents(Operation):
 
 
 def _event(row: Any) -> PublishedEvent:
-    about = (EventKind(row.event), row.kind, row.entity, row.cluster, row.instance, row.at, row.key, row.reason)
-    notice = Notice(row.receiver, row.kind, row.entity, InstanceEvent(*about, run=row.run))
-    return PublishedEvent(row.id, row.state, cloud_event(notice).attributes)
+    return PublishedEvent(row.id, row.state, cloud_event(notice_of(row)).attributes)

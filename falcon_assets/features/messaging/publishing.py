@@ -1,9 +1,10 @@
-"""Publication of the transitions on a cluster to its broker, from the outbox of notifications, and its checks."""
+"""Publication of the transitions on a cluster to its broker, and its checks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 from sqlalchemy import Connection
 
@@ -12,9 +13,12 @@ from falcon_assets.errors import Problem
 from falcon_assets.features.messaging.broker import NotPublishedError, broker_of, missing_extra, scheme_of
 from falcon_assets.features.messaging.cloud_events import cloud_event
 from falcon_assets.history.events.instance_event import InstanceEvent, Notice, Sent
+from falcon_assets.history.folding.subscriptions import whole
 from falcon_assets.model.cluster import Cluster, MessagingInterface
 from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.expression import nearest
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.process import Process
 
 RECEIVER = "messaging of "
 """In front of the cluster: the name of its broker as a receiver."""
@@ -24,17 +28,19 @@ class ClusterPublishing:
     """Publishes as an :class:`EventReceiver`; repeated events have the same ids."""
 
     at_once = 200
+    pause = timedelta()
     never_gives_up = True
 
     def __init__(self, cluster: Cluster, messaging: MessagingInterface, environ: Mapping[str, str]) -> None:
-        self._messaging, self._environ = messaging, environ
-        self.name, self.clusters = f"{RECEIVER}{cluster.name}", (cluster.name,)
-        self.events = frozenset(messaging.on or EventKind)
+        self._messaging, self._environ, self._cluster = messaging, environ, cluster.name
+        self.name, self._events = f"{RECEIVER}{cluster.name}", frozenset(messaging.on or EventKind)
+        self.wanted = {whole(cluster.name): self._events}
 
-    def takes(self, event: InstanceEvent, entity: str) -> bool:
-        return event.event in self.events and entity in (self._messaging.entities or (entity,))
+    def names_for(self, event: InstanceEvent, entity: Feed | Process, _is_retried: bool) -> Sequence[str]:
+        is_here = event.cluster == self._cluster and event.event in self._events
+        return (self.name,) if is_here and entity.name in (self._messaging.entities or (entity.name,)) else ()
 
-    def send(self, _connection: Connection, notices: Sequence[Notice]) -> Sent:
+    def send(self, _connection: Connection, _key: str, notices: Sequence[Notice]) -> Sent:
         sent = Sent()
         try:
             broker = broker_of(self._messaging, self._environ)

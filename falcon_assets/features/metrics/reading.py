@@ -23,6 +23,7 @@ from falcon_assets.history.overview import folded_up_to
 from falcon_assets.history.tables.row_values import COPIED_BYTES, EVICTED_BYTES
 from falcon_assets.hooks import hooks
 from falcon_assets.instances.coordination.queues import Queues
+from falcon_assets.instances.outbox.store import waiting_events
 from falcon_assets.instances.store.newest_instances import newest_available
 from falcon_assets.instances.store.process_rows import PROCESS_ROWS
 from falcon_assets.instances.views.asked import asked_for
@@ -75,6 +76,8 @@ def read_samples(connection: Connection, store: EntityStore, now: datetime, queu
     for one in known.get(EVICTED_BYTES, ()):
         samples.put(declared.EVICTED, one.number, one.entity, one.cluster, one.label)
     _sla(samples, connection, store)
+    for receiver, number in waiting_events(connection, store.clusters).items():
+        samples.put(declared.WAITING_EVENTS, number, receiver)
     declared_by_name = {one.name: one for one in declared.METRICS}
     for of_feature in hooks().metric_values(connection=connection, store=store, now=now):
         for name, values in of_feature.items():

@@ -1,1 +1,1 @@
-"""Notification: messages about events of instances, their receivers, and their delivery."""
+"""Notification: messages to people about events of instances, and their receivers."""

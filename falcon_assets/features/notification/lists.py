@@ -9,8 +9,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
-from falcon_assets.features.notification.store import NotificationState
 from falcon_assets.history.tables import NOTIFICATION_RECEIVERS, NOTIFICATIONS
+from falcon_assets.instances.outbox.store import NotificationState
 from falcon_assets.model.instant import Instant
 from falcon_assets.operations.operation import Result
 

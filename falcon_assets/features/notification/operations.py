@@ -11,7 +11,7 @@ from falcon_assets.features.notification import lists as notification_lists
 from falcon_assets.features.notification.delivery import send
 from falcon_assets.features.notification.lists import NotificationRow, listed_notifications
 from falcon_assets.features.notification.rules import Message
-from falcon_assets.features.notification.store import NotificationState
+from falcon_assets.instances.outbox.store import NotificationState
 from falcon_assets.model.access import may_read
 from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.expression import nearest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
@@ -14,7 +14,10 @@ from falcon_assets.features.lineage.recorded_runs import RunEnd, RunRecords
 from falcon_assets.features.lineage.store import versions_of_instance
 from falcon_assets.history.events.data_version import Version
 from falcon_assets.history.events.instance_event import InstanceEvent, Notice, Sent
+from falcon_assets.history.folding.subscriptions import whole
 from falcon_assets.model.event_kind import EventKind
+from falcon_assets.model.feed import Feed
+from falcon_assets.model.process import Process
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.planning.version_columns import VersionStatus
 from falcon_assets.settings import Settings
@@ -32,18 +35,20 @@ class LineageSending:
 
     name = "FALCON_OPENLINEAGE_URL"
     at_once = 50  # who collects lineage takes one event after the other: so many runs are sent again if one fails
+    pause = timedelta()
     of_workloads = frozenset((EventKind.SUCCEEDED, EventKind.FAILED, *_WITHOUT_RUN))
     events = of_workloads | {EventKind.EVICTED, EventKind.RESTORED}
     never_gives_up = False
 
     def __init__(self, store: EntityStore, settings: Settings) -> None:
-        self._store, self._settings, self.clusters = store, settings, tuple(store.clusters)
+        self._store, self._settings = store, settings
+        self.wanted = dict.fromkeys(map(whole, store.clusters), self.events)
 
-    def takes(self, event: InstanceEvent, _entity: str) -> bool:
+    def names_for(self, event: InstanceEvent, _entity: Feed | Process, _is_retried: bool) -> Sequence[str]:
         known = event.event in self.events and event.run is not None
-        return event.event in _WITHOUT_RUN or known
+        return (self.name,) if known or event.event in _WITHOUT_RUN else ()
 
-    def send(self, connection: Connection, notices: Sequence[Notice]) -> Sent:
+    def send(self, connection: Connection, _key: str, notices: Sequence[Notice]) -> Sent:
         from falcon_assets.features.openlineage.sending import (  # noqa: PLC0415 - takes a while
             LineageReceiver,
             NotSentError,

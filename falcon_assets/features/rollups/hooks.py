@@ -58,8 +58,6 @@ def foreground_steps(store: EntityStore, settings: Settings, clusters: Sequence[
 class _Recording:
     passes: Sequence[RollupPass]
 
-    def begin(self, ledger: Ledger) -> None: ...
-
     def step(self, ledger: Ledger) -> dict[str, str]:
         left_out = dict[str, str]()
         for one in self.passes:

@@ -54,8 +54,6 @@ class _Evaluating:
     checks: SlaChecks
     slas: Sequence[SlaEvaluation]
 
-    def begin(self, ledger: Ledger) -> None: ...
-
     def step(self, ledger: Ledger) -> dict[str, str]:
         from falcon_assets.features.sla.sensors import evaluate_all
 

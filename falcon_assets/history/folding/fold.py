@@ -21,6 +21,7 @@ from falcon_assets.history.events.instance_event import InstanceEvent
 from falcon_assets.history.events.process_instances import CameTooLate, InstanceChanged, RunEnded, RunQueued
 from falcon_assets.history.folding.kept_versions import load_kept, store_kept
 from falcon_assets.history.folding.reduce import Rows
+from falcon_assets.history.folding.subscriptions import keep_wanted
 from falcon_assets.history.folding.totals import add_totals, changes, states_in
 from falcon_assets.history.folding.version_rows import load_versions, store_versions
 from falcon_assets.history.tables import CONSUMED, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, PROJECTION, PUSHED
@@ -79,7 +80,7 @@ def _fold_next(connection: Connection, history: History, folded: int = 0) -> int
         happened = [*rows.happened, *_folded_by_features(connection, facts, rows.happened)]
         happened.sort(key=lambda one: one.event_id or 0)
         if new := [one for one in happened if (one.event_id or 0) > folded]:
-            hooks().instances_changed(connection=connection, events=new)
+            keep_wanted(connection, new)
     upsert(connection, FOLD, [{"only": True, "event_id": last}])
     return len(facts)
 

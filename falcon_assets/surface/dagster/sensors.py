@@ -1,8 +1,9 @@
-"""Sensors: a collector per cluster, and a coordinator per pipeline."""
+"""Sensors: a collector per cluster, a coordinator per pipeline, and the delivery of events to their receivers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 
 import dagster as dg
 
@@ -16,6 +17,8 @@ from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.instances.coordination.coordinator import Coordinator, pipelines
 from falcon_assets.instances.coordination.pipeline_lock import pipelines_held
 from falcon_assets.instances.coordination.ticks import INTERVAL_SECONDS, WaitingNews, done, nothing_started, rounds
+from falcon_assets.instances.outbox.delivery import Delivery
+from falcon_assets.instances.outbox.recording import EventRecording
 from falcon_assets.instances.runs.run_definitions import DefinitionRecording
 from falcon_assets.planning.dagster_names import op_name
 from falcon_assets.planning.workloads import Workload
@@ -23,6 +26,8 @@ from falcon_assets.settings import Settings
 
 _COLLECT_SECONDS = 25.0
 """Of the 60 that Dagster gives a tick: the last instance begun within it may be large."""
+
+_DELIVER_SECONDS = 15
 
 _CANNOT_START = """no run is started: each reads the definitions anew, and they were changed and have problems now:
 {}"""
@@ -34,12 +39,18 @@ def sensors(
     jobs: Mapping[str, dg.UnresolvedAssetJobDefinition],
     recording: DefinitionRecording,
 ) -> Iterator[dg.SensorDefinition]:
-    """Returns collectors, and coordinators, which start runs of ``jobs``; they run unless a user stops them."""
+    """Returns collectors, coordinators, which start runs of ``jobs``, and at most one that delivers events.
+
+    They run unless a user stops them.
+    """
     breakers, definitions = Breakers(), WatchedDefinitions(store.root)
     for cluster in store.clusters.values():
         yield _collector(Collector(store, cluster, settings, breakers), settings, recording)
     for pipeline, workloads in pipelines(store.active_workloads).items():
         yield _coordinator(store, pipeline, workloads, settings, jobs, definitions, recording)
+    events = EventRecording(store, settings)
+    if events.wanted:  # named after the first cluster: a code location may have several sets of entities
+        yield _notifications(op_name(min(store.clusters), "notifications"), events, settings)
 
 
 def _collector(collector: Collector, settings: Settings, recording: DefinitionRecording) -> dg.SensorDefinition:
@@ -119,3 +130,28 @@ def _coordinator(
         return requests or dg.SkipReason(nothing_started(outlook))
 
     return evaluate
+
+
+def _notifications(name: str, recording: EventRecording, settings: Settings) -> dg.SensorDefinition:
+    delivery = Delivery(recording.clusters, _real_now, recording.receivers)
+
+    @dg.sensor(
+        name=name,
+        description="Sends notifications of what happens to instances",
+        minimum_interval_seconds=_DELIVER_SECONDS,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+    )
+    def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
+        ledger = open_ledger(settings, context.instance)
+        noted = recording.record(ledger, _real_now())
+        delivered = delivery.deliver(ledger)
+        for one in delivered:
+            (context.log.warning if one.problem or one.refused else context.log.info)(str(one))
+        sent = sum(not one.problem for one in delivered)
+        return dg.SkipReason(f"{count_of(noted, 'event')} noted; {count_of(sent, 'message')} sent")
+
+    return evaluate
+
+
+def _real_now() -> datetime:
+    return datetime.now(UTC)

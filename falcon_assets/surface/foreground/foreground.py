@@ -6,7 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 import dagster as dg
 
@@ -20,6 +20,7 @@ from falcon_assets.history.queries import Name
 from falcon_assets.hooks import ForegroundStep, hooks
 from falcon_assets.instances.coordination.coordinator import Coordinator, Outlook, pipelines
 from falcon_assets.instances.coordination.pipeline_lock import pipelines_held
+from falcon_assets.instances.outbox.recording import EventRecording
 from falcon_assets.instances.runs.dead_runs import free_instances_of_deleted_runs
 from falcon_assets.instances.runs.run_definitions import DefinitionRecording
 from falcon_assets.model.cluster import Cluster
@@ -87,8 +88,8 @@ class Foreground:
             if busy:
                 raise SettingsError(f"another falcon run is working on the pipeline {busy!r}: wait for it")
             DefinitionRecording(self.store.root, self.settings).record(self.ledger)
-            for step in steps:
-                step.begin(self.ledger)
+            # The daemon delivers; where it never ran, events would be lost.
+            EventRecording(self.store, self.settings).begin(self.ledger, datetime.now(UTC))
             self._add_failed(touched, coordinator.dead_runs.end_all(self.ledger))
             free_instances_of_deleted_runs(self.ledger, self.settings.now(), workloads)
             # Once: what lands in the past while this goes on is found the next time.

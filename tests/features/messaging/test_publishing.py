@@ -22,6 +22,7 @@ from falcon_assets.history.folding.fold import rebuild
 from falcon_assets.model.event_kind import EventKind
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.settings import Settings
+from falcon_assets.surface.dagster.code_location import definitions_of
 from tests.dead_sessions import wait_for_dead_sessions
 from tests.features.messaging.world import STORY, World, first_by_instance, kinds, recorded_by_instance, run_facts
 from tests.ledger.histories import history_of
@@ -80,6 +81,20 @@ def test_what_happens_to_instances_is_published_in_the_next_tick_and_once(world:
     assert {headers["Content-Type"] for headers, _ in service.requests} == {
         "application/cloudevents+json; charset=utf-8"
     }
+
+
+def test_the_sensor_is_there_for_it_alone(world: World, service: Subscribed) -> None:
+    def sensors() -> list[dg.SensorDefinition]:
+        found = definitions_of(world.store, world.settings).sensors or ()
+        return [one for one in found if isinstance(one, dg.SensorDefinition) and "notification" in one.name]
+
+    (sensor,) = sensors()
+    world.runs(1)
+    tick = sensor.evaluate_tick(dg.build_sensor_context(instance=world.instance))
+    assert (sensor.name, tick.skip_message) == ("other__notifications", "3 events noted; 1 message sent")
+    assert kinds(service.events) == STORY
+    world.declare()
+    assert sensors() == []
 
 
 def test_what_happens_to_an_entity_from_its_first_moment_is_published(world: World, service: Subscribed) -> None:

@@ -13,14 +13,14 @@ import yaml
 from sqlalchemy import func, select
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.features.notification.delivery import Delivered, Delivery
-from falcon_assets.features.notification.sensors import NotificationRecording
 from falcon_assets.history.events.event_log import Fact, Logged
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.folding.fold import fold
 from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.history.tables import CLOCK, NOTIFICATIONS
+from falcon_assets.instances.outbox.delivery import Delivered, Delivery
+from falcon_assets.instances.outbox.recording import EventRecording
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.settings import Settings
@@ -84,8 +84,8 @@ class World:
     def ledger(self) -> Ledger:
         return open_ledger(self.settings, self.instance)
 
-    def record(self) -> NotificationRecording:
-        recording = NotificationRecording(self.store, self.settings)
+    def record(self) -> EventRecording:
+        recording = EventRecording(self.store, self.settings)
         recording.record(self.ledger, self.passed)
         return recording
 
@@ -93,8 +93,7 @@ class World:
         """A tick of the sensor, after some real time."""
         self.passed += timedelta(**passed)
         recording = self.record()
-        delivery = Delivery(recording.clusters, self.settings.environ, lambda: self.passed, recording.programs)
-        return delivery.deliver(self.ledger)
+        return Delivery(recording.clusters, lambda: self.passed, recording.receivers).deliver(self.ledger)
 
     def happens(self, *facts: tuple[str | None, Fact]) -> None:
         self.logged += [Logged(len(self.logged) + number, fact, run) for number, (run, fact) in enumerate(facts, 1)]
@@ -115,14 +114,16 @@ class World:
             return {row[0]: row[1] for row in rows}
 
 
-def run_facts(hour: int, number: int = 1, cluster: str = "primary") -> list[tuple[str | None, Fact]]:
+def run_facts(
+    hour: int, number: int = 1, cluster: str = "primary", state: InstanceState = InstanceState.SUCCEEDED
+) -> list[tuple[str | None, Fact]]:
     nominal = START + timedelta(hours=hour)
     about, end, run = ("add-up", cluster, nominal), nominal + timedelta(seconds=30), f"run-{hour}-{number}"
     made = FeedInstanceAvailable(
         *(cluster, "sums", nominal, f"v{number}", end, 7, 3), process="add-up", nominal=nominal
     )
     started = InstanceChanged(*about, InstanceState.RUNNING, nominal)
-    return [(run, started), (run, made), (run, InstanceChanged(*about, InstanceState.SUCCEEDED, end))]
+    return [(run, started), (run, made), (run, InstanceChanged(*about, state, end))]
 
 
 def kinds(events: Collection[dict[str, Any]]) -> list[str]:

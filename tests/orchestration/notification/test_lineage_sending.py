@@ -15,8 +15,6 @@ import pytest
 from sqlalchemy import event, func, select, text
 
 from falcon_assets.catalog.store import load_entities
-from falcon_assets.features.notification.delivery import Delivered, Delivery
-from falcon_assets.features.notification.sensors import NotificationRecording
 from falcon_assets.features.openlineage.operations import export_openlineage
 from falcon_assets.features.openlineage.sensors import LineageSending
 from falcon_assets.history.events.event_log import Fact, Logged
@@ -26,6 +24,8 @@ from falcon_assets.history.events.process_instances import InstanceChanged, RunE
 from falcon_assets.history.folding.fold import fold
 from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.history.tables import CLOCK, FOLD, NOTIFICATIONS
+from falcon_assets.instances.outbox.delivery import Delivered, Delivery
+from falcon_assets.instances.outbox.recording import EventRecording
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.planning.instance_record import InstanceState
@@ -80,10 +80,10 @@ class World:
     def tick(self, **passed: float) -> list[Delivered]:
         """A tick of the sensor, after some real time: what it said of lineage."""
         self.passed += timedelta(**passed)
-        recording = NotificationRecording(self.store, self.settings)
+        recording = EventRecording(self.store, self.settings)
         recording.record(self.ledger, self.passed)
         sending = LineageSending(self.store, self.settings)
-        delivery = Delivery(recording.clusters, self.settings.environ, lambda: self.passed, [sending])
+        delivery = Delivery(recording.clusters, lambda: self.passed, [*recording.receivers, sending])
         return [one for one in delivery.deliver(self.ledger) if one.receiver == "FALCON_OPENLINEAGE_URL"]
 
     def happens(self, *facts: tuple[str | None, Fact]) -> None:

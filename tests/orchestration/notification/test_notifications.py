@@ -16,9 +16,6 @@ from sqlalchemy import event, func, select, text
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.features.late.sensors import LateArrivalHandler
-from falcon_assets.features.notification.delivery import Delivered, Delivery
-from falcon_assets.features.notification.sensors import NotificationRecording
-from falcon_assets.features.openlineage.sensors import LineageSending
 from falcon_assets.features.sla.evaluation import SlaEvaluation
 from falcon_assets.history.events.event_log import Logged, observation
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
@@ -27,6 +24,8 @@ from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.folding.fold import fold
 from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.history.tables import CLOCK, NOTIFICATION_EVENTS, NOTIFICATION_RECEIVERS, NOTIFICATIONS
+from falcon_assets.instances.outbox.delivery import Delivered, Delivery
+from falcon_assets.instances.outbox.recording import EventRecording
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.instance_record import InstanceState
@@ -76,7 +75,7 @@ class World:
     def load(self) -> None:
         """As after a load of the code location."""
         self.store = load_entities(self.settings.entity_defs)
-        self.recording = NotificationRecording(self.store, self.settings)
+        self.recording = EventRecording(self.store, self.settings)
 
     def declares(self, name: str, notification: str) -> None:
         text = {"raw": FEED, "hourly": PROCESS}[name]
@@ -94,9 +93,8 @@ class World:
         return self.deliver()
 
     def deliver(self) -> list[Delivered]:
-        lineage = LineageSending(self.store, self.settings)
-        delivery = Delivery(self.recording.clusters, self.settings.environ, lambda: self.passed, [lineage])
-        return delivery.deliver(self.ledger)
+        recording = self.recording
+        return Delivery(recording.clusters, lambda: self.passed, recording.receivers).deliver(self.ledger)
 
     def comes_to(self, hour: int, *states: InstanceState, reason: str = "") -> None:
         nominal = START + timedelta(hours=hour)

@@ -11,16 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from falcon_assets.features.notification.rules import (
-    INTERVAL,
-    URGENT,
-    WaitingReceiver,
-    is_due,
-    message_of,
-    receivers,
-    retry_after,
-)
+from falcon_assets.features.notification.delivery import NotificationSending
+from falcon_assets.features.notification.rules import message_of, receivers
 from falcon_assets.history.events.instance_event import InstanceEvent, Notice
+from falcon_assets.instances.outbox.rules import URGENT, WaitingReceiver, is_due, retry_after
 from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.notification import Notification
 from falcon_assets.planning.instance_record import LATE, InstanceRecord, InstanceState, RerunRequest
@@ -29,6 +23,7 @@ from tests.builders import make_process
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
+PAUSE = NotificationSending.pause
 TELLS_A = Notification.model_validate({"on": ["FAILED"], "to": [{"url": {"env": "A"}}, {"url": {"env": "A"}}]})
 TELLS_B = Notification.model_validate({"to": [{"url": {"env": "B"}}]})
 
@@ -69,8 +64,8 @@ def test_a_simulated_receiver_is_told_everything_once_and_by_the_rules(
             sent_at=sent_at,
             retry_at=retry_at,
         )
-        assert is_due(waiting, now) == naively_due(minute, pending, told, tries)
-        if is_due(waiting, now):
+        assert is_due(waiting, now, PAUSE) == naively_due(minute, pending, told, tries)
+        if is_due(waiting, now, PAUSE):
             tries.append((minute, minute not in down))
             if minute in down:
                 failures += 1
@@ -106,19 +101,19 @@ def naively_due(
 
 def test_a_message_that_was_interrupted_is_sent_again_at_once() -> None:
     waiting = WaitingReceiver("A", START, is_urgent=False, is_interrupted=True, sent_at=START)
-    assert is_due(waiting, START + MINUTE)
+    assert is_due(waiting, START + MINUTE, PAUSE)
 
 
 @pytest.mark.parametrize("field", ["sent_at", "retry_at"])
 def test_a_clock_that_was_set_back_silences_nobody(field: str) -> None:
     waiting = WaitingReceiver("A", START, is_urgent=True, **{field: START + timedelta(days=1)})
-    assert is_due(waiting, START)
+    assert is_due(waiting, START, PAUSE)
 
 
 def test_a_receiver_is_tried_again_within_a_quarter_of_an_hour() -> None:
     waits = [retry_after(failures) / MINUTE for failures in (1, 2, 3, 4, 5, 1_000_000)]
     assert waits == [1, 2, 4, 8, 15, 15]
-    assert INTERVAL == 5 * MINUTE
+    assert PAUSE == 5 * MINUTE
 
 
 @pytest.mark.parametrize(

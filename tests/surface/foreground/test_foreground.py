@@ -13,12 +13,12 @@ from sqlalchemy import select
 from falcon_assets.catalog.store import EntityStore, load_entities
 from falcon_assets.compute.spark.sessions import stop_sessions
 from falcon_assets.entities.status import statuses
-from falcon_assets.features.notification.sensors import NotificationRecording
 from falcon_assets.history.folding.instance_changes import DEATHS
 from falcon_assets.history.mapping import run_tags
 from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.history.tables import SLA_BREACHES
 from falcon_assets.instances.coordination.coordinator import Coordinator
+from falcon_assets.instances.outbox.recording import EventRecording
 from falcon_assets.instances.runs import dead_runs
 from falcon_assets.instances.runs.dead_runs import DeadRuns
 from falcon_assets.model.instant import parse_instant
@@ -131,7 +131,7 @@ def test_it_records_breaches_of_slas_and_tells_dagster(
     (told,) = instance.event_log_storage.get_latest_asset_check_execution_by_key([key]).values()
     assert told.status.value == "FAILED"
     # The first tick of a daemon that has never run tells people of them.
-    assert NotificationRecording(store, settings).record(ledger, datetime.now(UTC)) == 4
+    assert EventRecording(store, settings).record(ledger, datetime.now(UTC)) == 4
 
 
 def test_what_failed_with_a_run_that_was_killed_again_and_again_is_no_success(

@@ -1,110 +1,21 @@
-"""Storage of notifications: events with receivers, the messages, and the state of receivers."""
+"""Storage of the outbox: events with their receivers, the messages, and the state of receivers."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict
-from datetime import datetime, timedelta
+from collections.abc import Collection, Sequence
+from datetime import datetime
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any
 
 from sqlalchemy import Connection, delete, func, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
-from falcon_assets.features.notification.rules import GIVEN_UP_AFTER, KEPT_FOR, URGENT, WaitingReceiver, retry_after
-from falcon_assets.history.database import among, of_row, parts, upsert
+from falcon_assets.history.database import upsert
 from falcon_assets.history.events.instance_event import InstanceEvent, Notice
-from falcon_assets.history.tables import FOLD, NOTIFICATION_EVENTS, NOTIFICATION_RECEIVERS, NOTIFICATIONS, NOTIFIED
+from falcon_assets.history.tables import NOTIFICATION_RECEIVERS, NOTIFICATIONS
+from falcon_assets.instances.outbox.rules import GIVEN_UP_AFTER, KEPT_FOR, URGENT, WaitingReceiver, retry_after
 from falcon_assets.model.event_kind import EventKind
-
-Subject: TypeAlias = tuple[str, str, str]
-"""Kind (``process`` of processes and replications, ``feed``, or ``cluster``: all of its instances), name, cluster."""
-
-_SEEN_EVERY, _STALE_AFTER = timedelta(hours=1), timedelta(days=3)
-_SUBJECT = (NOTIFIED.c.kind, NOTIFIED.c.name, NOTIFIED.c.cluster)
-
-
-def whole(cluster: str) -> Subject:
-    return "cluster", cluster, cluster
-
-
-def note(connection: Connection, happened: Sequence[InstanceEvent]) -> None:
-    declared: dict[Subject, Any] = {}
-    subjects = {(one.kind, one.name, one.cluster) for one in happened}
-    for part in parts(subjects | {whole(one.cluster) for one in happened}):
-        for row in connection.execute(select(NOTIFIED).where(among(_SUBJECT, part))):
-            declared[row.kind, row.name, row.cluster] = row
-    rows = []
-    for one in happened:
-        of_both = (declared.get((one.kind, one.name, one.cluster)), declared.get(whole(one.cluster)))
-        if any(wanted is not None and _is_wanted(one, wanted) for wanted in of_both):
-            rows.append({**asdict(one), "event": one.event.value, "key": one.key})
-    if rows:
-        connection.execute(insert(NOTIFICATION_EVENTS).on_conflict_do_nothing(), rows)
-
-
-def _is_wanted(one: InstanceEvent, wanted: Any) -> bool:
-    is_new = one.event_id is None or one.event_id > wanted.since_event
-    return is_new and one.event.value in wanted.events
-
-
-def listen(
-    connection: Connection,
-    clusters: Collection[str],
-    wanted: Mapping[Subject, Collection[EventKind]],
-    real_now: datetime,
-    now: datetime,
-) -> None:
-    """Keeps the ``wanted`` events of these clusters from now on, no others, and none of the past.
-
-    Subjects not wanted for days start anew: their sensor was off, or they were not declared.
-    """
-    known = {
-        (row.kind, row.name, row.cluster): row
-        for row in connection.execute(select(NOTIFIED).where(NOTIFIED.c.cluster.in_(clusters)))
-    }
-    for part in parts([key for key in known if key not in wanted]):
-        connection.execute(delete(NOTIFIED).where(among(_SUBJECT, part)))
-    folded = connection.execute(select(FOLD.c.event_id)).scalar() or 0
-    rows = []
-    for key, events in wanted.items():
-        row, names = known.get(key), sorted(one.value for one in events)
-        age = abs(real_now - row.seen_at) if row is not None else _STALE_AFTER  # the clock may be set back
-        since_event, since = (folded, now) if row is None or age >= _STALE_AFTER else (row.since_event, row.since)
-        if row is not None and EventKind.SLA.value in set(names) - set(row.events):
-            since = now
-        if row is None or row.events != names or age > _SEEN_EVERY:
-            mine = dict(zip(("kind", "name", "cluster"), key, strict=True))
-            rows.append({**mine, "events": names, "since_event": since_event, "since": since, "seen_at": real_now})
-    upsert(connection, NOTIFIED, rows)
-
-
-def begin_to_listen(
-    connection: Connection, wanted: Mapping[Subject, Collection[EventKind]], real_now: datetime, now: datetime
-) -> None:
-    """As :func:`listen`, only for subjects without a subscription."""
-    folded = connection.execute(select(FOLD.c.event_id)).scalar() or 0
-    since = {"since_event": folded, "since": now, "seen_at": real_now}
-    rows = [
-        {"kind": kind, "name": name, "cluster": cluster, "events": sorted(one.value for one in events), **since}
-        for (kind, name, cluster), events in wanted.items()
-    ]
-    if rows:
-        connection.execute(insert(NOTIFIED).on_conflict_do_nothing(), rows)
-
-
-def take(connection: Connection, clusters: Collection[str], limit: int) -> list[InstanceEvent]:
-    """Removes and returns the oldest events on these clusters."""
-    table = NOTIFICATION_EVENTS.c
-    oldest = select(table.id).where(table.cluster.in_(clusters)).order_by(table.id).limit(limit)
-    gone = delete(NOTIFICATION_EVENTS).where(table.id.in_(oldest.scalar_subquery())).returning(NOTIFICATION_EVENTS)
-    return [_happening(row) for row in sorted(connection.execute(gone), key=lambda row: row.id)]
-
-
-def _happening(row: Any) -> InstanceEvent:
-    return of_row(InstanceEvent, row, event=EventKind(row.event))
-
 
 _TABLE, _RECEIVERS = NOTIFICATIONS.c, NOTIFICATION_RECEIVERS.c
 _IS_OPEN = text("notifications.state IN ('PENDING', 'SENDING')")  # as the index says it
@@ -187,7 +98,7 @@ def begin(connection: Connection, receiver: str, clusters: Collection[str], limi
         values = {"state": NotificationState.SENDING.value, "message": message}
         connection.execute(update(NOTIFICATIONS).values(values).where(_TABLE.id.in_(ids)))
     found = select(NOTIFICATIONS).where(*mine, _TABLE.message == message).order_by(_TABLE.id)
-    return message, [_notice(row) for row in connection.execute(found)]
+    return message, [*map(notice_of, connection.execute(found))]
 
 
 def end(connection: Connection, receiver: str, message: str, problem: str, now: datetime) -> datetime | None:
@@ -229,6 +140,6 @@ def clean_up(connection: Connection, clusters: Collection[str], lasting: Collect
     return given_up
 
 
-def _notice(row: Any) -> Notice:
+def notice_of(row: Any) -> Notice:
     about = (EventKind(row.event), row.kind, row.entity, row.cluster, row.instance, row.at, row.key, row.reason)
     return Notice(row.receiver, row.kind, row.entity, InstanceEvent(*about, run=row.run))

@@ -1,0 +1,1 @@
+"""The outbox: events of instances for their receivers, recorded before they are sent, in order, at least once."""
