@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, Field
@@ -101,7 +102,8 @@ def examine(now: datetime, names: Collection[str] = ()) -> tuple[CheckResult, ..
 
 def _examine(context: CheckContext, names: Collection[str]) -> Iterator[CheckResult]:
     wanted = {name: check for name, check in CHECKS.items() if name in names}
-    for module in {needed for name, needed in _NEEDED if name in wanted}:
+    needed = {module for name, module in _NEEDED if name in wanted}
+    for module in (one for one in needed if find_spec(f"falcon_assets.{one}".rpartition(".")[0])):
         import_module(f"falcon_assets.{module}")
     if "stores" in wanted:
         stores.load_drivers(context)

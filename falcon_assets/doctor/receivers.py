@@ -8,6 +8,7 @@ from functools import partial
 from falcon_assets.catalog.references import known_value
 from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, ok, problem, warning
 from falcon_assets.doctor.side_by_side import side_by_side
+from falcon_assets.hooks import installed
 from falcon_assets.model.cluster import MessagingInterface
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
@@ -35,7 +36,8 @@ def _named(context: CheckContext) -> dict[Reference, str]:
 def judge_receivers(named: Mapping[Reference, str], environ: Mapping[str, str]) -> Iterator[Diagnosis]:
     """Judges the URLs that are available (others are another check's matter). URLs are secrets, and never quoted."""
     urls = {one.label: url for one in named if (url := known_value(one, environ).strip())}
-    declared = {one.label: place for one, place in named.items() if one.label in urls}
+    is_there = "notification" in installed()
+    declared = {one.label: place for one, place in named.items() if is_there and one.label in urls}
     if not declared:
         yield ok("nobody is notified")
         return
