@@ -81,12 +81,13 @@ def without(folder: Path, features: tuple[str, ...]) -> Path:
 
 
 def run(folder: Path, home: Path, *command: str, **told: str) -> subprocess.CompletedProcess[str]:
+    others = {name: value for name, value in os.environ.items() if not name.startswith("FALCON_")}
     own = {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "FALCON_HOME": str(home)}
     return subprocess.run(
         [sys.executable, *command],
         check=False,
         cwd=folder,
-        env={**os.environ, **own, **told},
+        env={**others, **own, **told},
         capture_output=True,
         text=True,
     )
@@ -142,6 +143,8 @@ def test_its_commands_are_gone_and_the_others_say_what_they_are_for(
 def test_events_are_delivered_without(features: tuple[str, ...], folder: Path, settings: Settings) -> None:
     with subscriber() as service, web_hook() as hook, lineage_collector() as collector:
         told = {
+            "FALCON_DATABASE_URL": os.environ["FALCON_DATABASE_URL"],
+            "FALCON_ENTITY_DEFS": str(settings.entity_defs),
             "FALCON_NOTIFICATION_TO": "HOOK",
             "HOOK": f"json://127.0.0.1:{hook.port}/",
             "FALCON_OPENLINEAGE_URL": f"http://127.0.0.1:{collector.port}",
@@ -160,5 +163,6 @@ def test_tests_of_the_core_pass_without(tmp_path: Path) -> None:
     for path in (folder / "tests").rglob("test_*.py"):
         if any(f"falcon_assets.features.{one}" in path.read_text() for one in features):
             path.unlink()  # these are about what is not there
-    result = run(folder, tmp_path / "home", "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *CORE)
+    own = (f"--basetemp={tmp_path / 'made'}", "-p", "no:cacheprovider")  # the folder of others stays as it is
+    result = run(folder, tmp_path / "home", "-m", "pytest", "-q", "-n", "0", *own, *CORE)
     assert result.returncode == 0, result.stdout[-3000:]
