@@ -13,8 +13,8 @@ from typing import Any
 import psutil
 import pytest
 import sqlalchemy
-from falcon_assets.features.notification.store import begin_to_listen, whole
 
+from falcon_assets.history.folding.subscriptions import begin_to_listen, whole
 from falcon_assets.history.platform.postgres import database_url
 from falcon_assets.model.event_kind import EventKind
 from falcon_assets.operations.installation import Installation, open_installation
