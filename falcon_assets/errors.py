@@ -204,6 +204,10 @@ class BeingWrittenError(StorageError):
     """Another run writes the same place just now, or has taken it over: whoever meets it waits."""
 
 
+class DatasourceError(FalconError):
+    """A datasource cannot do what is asked: unreachable, refusing the login, or with other data than declared."""
+
+
 class OldDefinitionError(FalconError):
     """An instance cannot run with the version of the definition that it has."""
 

@@ -57,6 +57,7 @@ BETWEEN_FEATURES = {
     "openlineage": {"lineage"},
     "replay": {"lineage"},
     "templates": {"entities"},
+    "transfers": {"datasources"},
     "triage": {"landing"},
 }
 """Which features know which others."""

@@ -10,13 +10,14 @@ from typing import Generic, TypeVar
 from falcon_assets.catalog.workflow_files import WorkflowPaths, workflow_paths
 from falcon_assets.errors import Position, Problem
 from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.datasource import Datasource
 from falcon_assets.model.entity import Entity
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from falcon_assets.model.secret_values import secret_properties, secrets_of, secrets_of_feed
 from falcon_assets.planning.dependencies import Edge, left_out
 
-EntityT = TypeVar("EntityT", Cluster, Feed, Process)
+EntityT = TypeVar("EntityT", Cluster, Feed, Process, Datasource)
 
 
 class ReadWhenAsked(Mapping[str, EntityT], Generic[EntityT]):
@@ -52,6 +53,8 @@ class Relations:
         writers: Feed -> the processes that write it, on any cluster.
         replicated: Feeds that are copied to a cluster.
         compacted: Feeds that are compacted on some cluster.
+        imported: Feeds that are made from a datasource on some cluster.
+        exported: Feeds that are delivered to a datasource from some cluster.
         rollups: Feeds that are made of others.
         checked: Feeds with checks whose failure makes an instance invalid.
         counted: Feeds that declare their completeness.
@@ -62,6 +65,8 @@ class Relations:
     writers: Mapping[str, Sequence[str]]
     replicated: frozenset[str]
     compacted: frozenset[str]
+    imported: frozenset[str]
+    exported: frozenset[str]
     rollups: frozenset[str]
     checked: frozenset[str]
     counted: frozenset[str]
@@ -83,6 +88,7 @@ class CheckedEntities:
     clusters: Mapping[str, Cluster]
     feeds: Mapping[str, Feed]
     processes: Mapping[str, Process]
+    datasources: Mapping[str, Datasource]
     positions: Mapping[tuple[str, str], Position]
     warnings: tuple[Problem, ...]
     critical: frozenset[str]
@@ -100,6 +106,7 @@ def summed_up(declared: Sequence[tuple[Entity, Position]], warnings: tuple[Probl
         clusters,
         feeds,
         processes,
+        {one.name: one for one in entities if isinstance(one, Datasource)},
         {(one.kind, one.name): position for one, position in declared},
         warnings,
         frozenset(name for name, feed in feeds.items() if feed.lifecycle_status == "critical"),
@@ -119,6 +126,8 @@ def relations(feeds: Collection[Feed], processes: Collection[Process]) -> Relati
             late.add(process.name)
     replicated = (feed.name for feed in feeds if any(one.type == "target" for one in feed.clusters))
     compacted = (feed.name for feed in feeds if feed.compact)
+    imported = (feed.name for feed in feeds if any(one.import_ for one in feed.clusters))
+    exported = (feed.name for feed in feeds if any(one.export for one in feed.clusters))
     rollups = (feed.name for feed in feeds if feed.rollup)
     checked = (feed.name for feed in feeds if any(one.severity == "error" for one in feed.checks))
     counted = (feed.name for feed in feeds if feed.completeness)
@@ -126,6 +135,8 @@ def relations(feeds: Collection[Feed], processes: Collection[Process]) -> Relati
         writers,
         frozenset(replicated),
         frozenset(compacted),
+        frozenset(imported),
+        frozenset(exported),
         frozenset(rollups),
         frozenset(checked),
         frozenset(counted),

@@ -15,11 +15,12 @@ from falcon_assets.catalog.yaml_files.definition_files import definition_files
 from falcon_assets.catalog.yaml_files.documents import Document, Files, KeyPath
 from falcon_assets.errors import Problem
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.model.entity import KINDS
+from falcon_assets.model.datasource import Datasource
+from falcon_assets.model.entity import KINDS, Entity
 from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.model.process import Process
 
-EntityT = TypeVar("EntityT", Cluster, Feed, Process)
+EntityT = TypeVar("EntityT", Cluster, Feed, Process, Datasource)
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class Definitions:
     clusters: dict[str, Declared[Cluster]]
     feeds: dict[str, Declared[Feed]]
     processes: dict[str, Declared[Process]]
+    datasources: dict[str, Declared[Datasource]]
     again: tuple[tuple[Document, Document], ...]
     unparsed: frozenset[tuple[str, str]]
     files_to_come: frozenset[str] = frozenset()
@@ -78,6 +80,7 @@ def parse_documents(root: Path, files: Files) -> tuple[Definitions, list[Problem
     clusters: dict[str, Declared[Cluster]] = {}
     feeds: dict[str, Declared[Feed]] = {}
     processes: dict[str, Declared[Process]] = {}
+    datasources: dict[str, Declared[Datasource]] = {}
     again: list[tuple[Document, Document]] = []
     unparsed = {("", name) for name in files.unread_names}
     for document in files.documents:
@@ -89,15 +92,17 @@ def parse_documents(root: Path, files: Files) -> tuple[Definitions, list[Problem
             first = feeds.setdefault(entity.name, Declared(entity, document)).document
         elif isinstance(entity, Process):
             first = processes.setdefault(entity.name, Declared(entity, document)).document
+        elif isinstance(entity, Datasource):
+            first = datasources.setdefault(entity.name, Declared(entity, document)).document
         else:
             unparsed.add((kind, _name(document)))
             continue
         if first is not document:
             again.append((document, first))
-    return Definitions(root, clusters, feeds, processes, tuple(again), frozenset(unparsed)), problems
+    return Definitions(root, clusters, feeds, processes, datasources, tuple(again), frozenset(unparsed)), problems
 
 
-def _parse(document: Document) -> tuple[str, Cluster | Feed | Process | None, list[Problem]]:
+def _parse(document: Document) -> tuple[str, Entity | None, list[Problem]]:
     legal = tuple(KINDS)
     if not isinstance(document.data, dict):
         return "", None, [document.problem((), f"a document must be a mapping with a kind: {', '.join(legal)}")]

@@ -27,6 +27,7 @@ from falcon_assets.catalog.workflow_files import WorkflowPaths
 from falcon_assets.catalog.yaml_files.definition_files import shown_path
 from falcon_assets.errors import Position, Problem
 from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.datasource import Datasource
 from falcon_assets.model.entity import KINDS
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
@@ -58,6 +59,7 @@ def kept(home: Path, root: Path, key: str) -> CheckedEntities | None:
             ReadWhenAsked(Cluster, texts["cluster"]),
             ReadWhenAsked(Feed, texts["feed"]),
             ReadWhenAsked(Process, texts["process"]),
+            ReadWhenAsked(Datasource, texts["datasource"]),
             {(kind, name): Position(*at) for kind in KINDS for name, _, *at in said["entities"][kind]},
             tuple(
                 Problem(Position(*at), key_path, message, snippet, is_warning=True)
@@ -70,6 +72,8 @@ def kept(home: Path, root: Path, key: str) -> CheckedEntities | None:
                 said["writers"],
                 frozenset(said["replicated"]),
                 frozenset(said["compacted"]),
+                frozenset(said["imported"]),
+                frozenset(said["exported"]),
                 frozenset(said["rollups"]),
                 frozenset(said["checked"]),
                 frozenset(said["counted"]),
@@ -94,6 +98,8 @@ def keep(home: Path, root: Path, key: str, found: CheckedEntities, documents: It
         "writers": found.relations.writers,
         "replicated": sorted(found.relations.replicated),
         "compacted": sorted(found.relations.compacted),
+        "imported": sorted(found.relations.imported),
+        "exported": sorted(found.relations.exported),
         "rollups": sorted(found.relations.rollups),
         "checked": sorted(found.relations.checked),
         "counted": sorted(found.relations.counted),

@@ -15,11 +15,14 @@ from falcon_assets.catalog.kept_entities import kept, key_of
 from falcon_assets.catalog.yaml_files.definition_files import read_contents, shown_path
 from falcon_assets.errors import MissingDefinitionsError, Position, Problem, UnknownEntityError
 from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.datasource import Datasource
+from falcon_assets.model.entity import Entity
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.model.process import Process, ProcessCluster
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.rollups import RolledUp
+from falcon_assets.planning.transfers import ExportWorkload, ImportWorkload, exports_on, import_on
 from falcon_assets.planning.workloads import (
     CompactionWorkload,
     ProcessWorkload,
@@ -53,6 +56,7 @@ class EntityStore:
     clusters: Mapping[str, Cluster]
     feeds: Mapping[str, Feed]
     processes: Mapping[str, Process]
+    datasources: Mapping[str, Datasource]
     positions: Mapping[tuple[str, str], Position]
     everywhere: Mapping[str, Cluster]
     relations: Relations
@@ -61,7 +65,7 @@ class EntityStore:
     excluded: frozenset[tuple[str, str]] = frozenset()
 
     def cluster(self, name: str) -> Cluster:
-        """Raises UnknownEntityError if there is none, naming the nearest; so do the next two."""
+        """Raises UnknownEntityError if there is none, naming the nearest; so do the next three."""
         return _find("cluster", name, self.clusters)
 
     def feed(self, name: str) -> Feed:
@@ -70,20 +74,24 @@ class EntityStore:
     def process(self, name: str) -> Process:
         return _find("process", name, self.processes)
 
-    def position(self, entity: Cluster | Feed | Process) -> Position:
+    def datasource(self, name: str) -> Datasource:
+        return _find("datasource", name, self.datasources)
+
+    def position(self, entity: Entity) -> Position:
         return self.positions[entity.kind, entity.name]
 
-    def producers(self, feed_name: str, cluster_name: str) -> tuple[ProcessWorkload, ...]:
-        """Returns the processes that write the feed on that cluster: one at most, by the checks."""
+    def producers(self, feed_name: str, cluster_name: str) -> tuple[Workload, ...]:
+        """Returns the process or import that makes the feed on that cluster: one at most, by the checks."""
         names = (name for name in self.relations.writers.get(feed_name, ()) if name in self.processes)
-        return tuple(one for one in self.workloads_of(*names) if one.cluster == cluster_name)
+        making = (*self.workloads_of(*names), *self.imports_of(feed_name))
+        return tuple(one for one in making if one.cluster == cluster_name)
 
     def writers(self, feed_name: str, cluster_name: str) -> tuple[Workload, ...]:
-        """Returns the processes and replications that write the feed on that cluster."""
+        """Returns the workloads that write the feed on that cluster."""
         return (*self.producers(feed_name, cluster_name), *self.replications_to(feed_name, cluster_name))
 
     def landing_clock(self, feed: Feed, cluster_name: str, clock: Clock) -> Clock | None:
-        """Returns ``clock`` if the feed lands from outside; None: processes or replications publish it there."""
+        """Returns ``clock`` if the feed lands from outside; None: workloads publish it there."""
         return None if not_from_outside(feed, cluster_name, self.producers(feed.name, cluster_name)) else clock
 
     def rollups_on(self, cluster_name: str) -> list[Feed]:
@@ -119,7 +127,7 @@ class EntityStore:
     @cached_property
     def workloads(self) -> tuple[Workload, ...]:
         copying = (one for found in self.replications.values() for one in found)
-        return (*self.process_workloads, *copying, *self.compactions)
+        return (*self.process_workloads, *self.imports, *copying, *self.compactions, *self.exports)
 
     @cached_property
     def active_workloads(self) -> tuple[Workload, ...]:
@@ -149,7 +157,8 @@ class EntityStore:
             return self.workloads_of(name)
         feed = feed_of_workload(name)
         copying = (one for found in self._replications_of(feed).values() for one in found)
-        return tuple(one for one in (*copying, *self.compactions_of(feed)) if name in (feed, one.name))
+        own = (*self.imports_of(feed), *copying, *self.compactions_of(feed), *self.exports_of(feed))
+        return tuple(one for one in own if name in (feed, one.name))
 
     def workload(self, name: str, cluster_name: str) -> Workload | None:
         found = self.workloads_named(name)
@@ -159,7 +168,8 @@ class EntityStore:
     def late_workloads(self) -> tuple[Workload, ...]:
         """The workloads that may run again for late inputs."""
         late = self.workloads_of(*(name for name in self.processes if name in self.relations.late))
-        return (*late, *(one for found in self.replications.values() for one in found), *self.compactions)
+        copying = (one for found in self.replications.values() for one in found)
+        return (*late, *copying, *self.compactions, *(one for one in self.exports if one.late))
 
     @cached_property
     def compactions(self) -> tuple[CompactionWorkload, ...]:
@@ -173,6 +183,30 @@ class EntityStore:
         feed = self.feeds[feed_name]
         found = (compaction_on(feed, cluster.name) for cluster, _ in self.feed_clusters(feed))
         return tuple(one for one in found if one is not None)
+
+    @cached_property
+    def imports(self) -> tuple[ImportWorkload, ...]:
+        feeds = (name for name in self.feeds if name in self.relations.imported)
+        return tuple(one for name in feeds for one in self.imports_of(name))
+
+    @cached_property
+    def exports(self) -> tuple[ExportWorkload, ...]:
+        feeds = (name for name in self.feeds if name in self.relations.exported)
+        return tuple(one for name in feeds for one in self.exports_of(name))
+
+    def imports_of(self, feed_name: str) -> tuple[ImportWorkload, ...]:
+        """Returns the imports of a feed, one per cluster at most."""
+        if feed_name not in self.relations.imported or feed_name not in self.feeds:
+            return ()
+        feed = self.feeds[feed_name]
+        return tuple(filter(None, (import_on(feed, entry) for _, entry in self.feed_clusters(feed))))
+
+    def exports_of(self, feed_name: str) -> tuple[ExportWorkload, ...]:
+        """Returns the exports of a feed, one per cluster and target."""
+        if feed_name not in self.relations.exported or feed_name not in self.feeds:
+            return ()
+        feed = self.feeds[feed_name]
+        return tuple(one for _, entry in self.feed_clusters(feed) for one in exports_on(feed, entry))
 
     def feed_clusters(self, feed: Feed) -> Iterator[tuple[Cluster, FeedCluster]]:
         """Only the clusters of this store, with the feed's settings for each."""
@@ -262,6 +296,7 @@ def load_entities(root: Path, *, strict: bool = False, programs: bool = False, h
         found.clusters,
         RolledUp(found.feeds, found.relations.rollups) if found.relations.rollups else found.feeds,
         found.processes,
+        found.datasources,
         found.positions,
         found.clusters,
         found.relations,

@@ -52,7 +52,7 @@ def check_queues(context: CheckContext) -> Iterator[Diagnosis]:
     named = [one for one in store.processes.values() if one.queue] if store else []
     refused = 0
     for process in named:
-        if why := admission(str(process.queue), context.settings.queues.get(str(process.queue)), process, 1).denied:
+        if why := admission(str(process.queue), context.settings.queues.get(str(process.queue)), process.acl, 1).denied:
             refused += 1
             yield problem(f"process {process.name!r} {why}", "fix FALCON_QUEUES here and wherever Dagster runs")
     if not refused:

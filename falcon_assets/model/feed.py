@@ -17,6 +17,7 @@ from falcon_assets.model.quality_rules import AnyCheck
 from falcon_assets.model.reference import WithReferences
 from falcon_assets.model.shared import Acl, Properties, Tags, TemplateUse, TimeZoneName, Validity
 from falcon_assets.model.table_uri import TableUri
+from falcon_assets.model.transfer import Exports, Import
 
 FeedFormat = Literal["parquet", "orc", "json", "csv", "text", "xml", "avro", "binaryFile"]
 LifecycleStatus = Literal["initial", "test", "validated", "critical"]
@@ -215,6 +216,11 @@ class FeedCluster(Declaration):
     """Overrides the feed's table."""
     path_timezone: TimeZoneName | None = None
     """Overrides the feed's."""
+    import_: Annotated[Import | None, Field(alias="import")] = None
+    """Makes the instances on this cluster from a datasource; omitted: they land, or a process or replication makes
+    them."""
+    export: Exports | None = None
+    """Delivers the instances on this cluster to datasources: one target, or a list of them."""
 
 
 class Feed(WithReferences):

@@ -109,4 +109,5 @@ def engines() -> tuple[type[Workflow], ...]:
     for module in iter_modules(import_module(_ENGINES).__path__, f"{_ENGINES}."):
         if not module.ispkg:
             import_module(module.name)
-    return tuple(sorted(Workflow.__subclasses__(), key=lambda declared: declared.__module__))
+    found = (one for one in Workflow.__subclasses__() if one.__module__.startswith(f"{_ENGINES}."))
+    return tuple(sorted(found, key=lambda declared: declared.__module__))

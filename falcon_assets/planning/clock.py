@@ -12,6 +12,7 @@ from falcon_assets.model.instant import parse_instant
 _TAG = re.compile(r"([^@ ]+)(?:@([0-9.]+(?:e[+-]?[0-9]+)?)x since ([^@ ]+))?")
 _SPEED = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)x")
 
+_DOOMSDAY = datetime.max.replace(tzinfo=UTC)
 APART = timedelta(minutes=5)
 """By how much the clocks of two machines may differ although neither was set back."""
 
@@ -19,6 +20,14 @@ APART = timedelta(minutes=5)
 def is_set_back(written: datetime, now: datetime) -> bool:
     """Whether the clock was set back since it showed ``written``: nothing may wait until it shows that again."""
     return written > now and written - now > APART
+
+
+def later(moment: datetime, wait: timedelta, times: int = 1) -> datetime:
+    """The last moment of the year 9999 where the result lies beyond it."""
+    try:
+        return moment + wait * times
+    except OverflowError:
+        return _DOOMSDAY
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,14 @@ def compaction_work(feed: str) -> str:
     return f"{feed}__compaction"
 
 
+def import_work(feed: str) -> str:
+    return f"{feed}__import"
+
+
+def export_work(feed: str, target: str) -> str:
+    return f"{feed}__to__{target}"
+
+
 def sla_op_name(cluster: str, number: int) -> str:
     """Longer than the name of a process may be, so that the two never collide."""
     return identifier(f"{cluster}_asset_checks_of_all_service_level_agreements_{number}")

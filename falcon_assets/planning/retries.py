@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from falcon_assets.model.process import Process, Retry
+from falcon_assets.planning.clock import later
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, RerunRequest
 from falcon_assets.planning.workloads import Workload
 
 _SHORTEST_TIMEOUT = timedelta(minutes=30)
-_DOOMSDAY = datetime.max.replace(tzinfo=UTC)
 
 
 def settled(record: InstanceRecord, retry: Retry) -> bool:
@@ -72,14 +72,6 @@ def _is_retried(record: InstanceRecord, retry: Retry) -> bool:
     if retry.policy == "final" or record.failures > retry.attempts or record.is_held_back:
         return False
     return record.state is InstanceState.FAILED or (record.state is InstanceState.TIMED_OUT and retry.on_timeout)
-
-
-def later(moment: datetime, wait: timedelta, times: int = 1) -> datetime:
-    """The last moment of the year 9999 where the result lies beyond it."""
-    try:
-        return moment + wait * times
-    except OverflowError:
-        return _DOOMSDAY
 
 
 def _has_begun(request: RerunRequest, record: InstanceRecord) -> bool:

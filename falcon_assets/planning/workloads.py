@@ -1,4 +1,4 @@
-"""Workloads: processes, replications and compactions, whose instances wait, run, are tried again and are late."""
+"""Workloads: work whose instances wait, run, are tried again and are late, and what names of workloads say."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from falcon_assets.model.expression import InstanceExpression
 from falcon_assets.model.feed import Compaction, Feed, FeedCluster
 from falcon_assets.model.frequency import Frequency, TimeUnit
 from falcon_assets.model.process import Input, LateInput, LateProcess, Output, Process, ProcessSla, Retry
+from falcon_assets.planning.clock import later
 from falcon_assets.planning.dagster_names import compaction_work, job_name, op_name, replication_work
 from falcon_assets.planning.dependencies import own_feeds
 from falcon_assets.planning.expressions import evaluate_time
@@ -62,7 +63,7 @@ class Workload(ABC):
     @property
     @abstractmethod
     def kind(self) -> str:
-        """``process``, ``replication`` or ``compaction``."""
+        """``process``, ``replication``, ``compaction``, ``import`` or ``export``."""
 
     @property
     @abstractmethod
@@ -108,6 +109,14 @@ class Workload(ABC):
     @property
     def job_name(self) -> str:
         return job_name(self.op_name)
+
+    def due(self, nominal: datetime) -> datetime:
+        """When an instance may start, as far as time is concerned."""
+        return later(nominal, self.delay)
+
+    def last_due(self, now: datetime) -> datetime:
+        """The time up to which, itself included, instances are due."""
+        return now - self.delay
 
     @cached_property
     def snapshots(self) -> tuple[Output, ...]:
@@ -324,6 +333,7 @@ class CompactionWorkload(Workload):
 
 COMPACTED = "instance"
 """The input of a compaction."""
+_TO = "to "
 _LONG_AGO = Frequency(30, TimeUnit.DAYS)
 _AS_FILES_COME = LateProcess(
     policy="backoff", delay=Frequency(1, TimeUnit.MINUTES), inputs=(LateInput(input=COMPACTED),)
@@ -358,15 +368,28 @@ def replication_name(feed: str, source: str) -> str:
 
 
 def feed_of_workload(name: str) -> str:
-    """Returns the feed of a replication or compaction; any other name as it is."""
+    """Returns the feed of a workload that a feed declares; the name of a process as it is."""
     return name.partition(" ")[0]
 
 
 def kind_of_workload(name: str) -> str:
-    """Returns ``process``, ``replication`` or ``compaction``."""
-    if (feed := feed_of_workload(name)) == name:
+    """Returns :attr:`Workload.kind` of the workload of that name."""
+    feed, _, rest = name.partition(" ")
+    if not rest:
         return "process"
-    return "compaction" if name == compaction_name(feed) else "replication"
+    if name == compaction_name(feed):
+        return "compaction"
+    if name == import_name(feed):
+        return "import"
+    return "export" if rest.startswith(_TO) else "replication"
+
+
+def import_name(feed: str) -> str:
+    return f"{feed} import"
+
+
+def export_name(feed: str, target: str) -> str:
+    return f"{feed} {_TO}{target}"
 
 
 def replication_pipeline(target: str) -> str:

@@ -10,9 +10,10 @@ from falcon_assets.catalog.validation import unknown_word
 from falcon_assets.catalog.yaml_files.documents import KeyPath, key_path_text
 from falcon_assets.errors import Problem
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.model.feed import Feed
+from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.model.process import Process
 from falcon_assets.planning.dagster_names import compaction_work, job_name, op_name, replication_work
+from falcon_assets.planning.transfers import ExportWorkload, ImportWorkload, exports_on, import_on
 from falcon_assets.planning.workloads import compaction_on, compaction_pipeline, replication_pipeline
 
 
@@ -55,6 +56,10 @@ def _sensors(definitions: Definitions) -> Iterator[_Claim]:
             elif compaction_on(feed.entity, entry.name):
                 name = op_name(compaction_pipeline(entry.name), "coordinator")
                 yield _Claim(name, f"compaction on cluster {entry.name!r}", feed, ("compact",))
+            for transfer, path in _transfers(feed.entity, index, entry):
+                name = op_name(transfer.pipelines[0], "coordinator")
+                where = f"in queue {transfer.queue!r}" if transfer.queue else f"on cluster {entry.name!r}"
+                yield _Claim(name, f"transfers {where}", feed, path)
     for process in definitions.processes.values():
         pipeline = process.entity.pipelines[0]
         yield _Claim(op_name(pipeline, "coordinator"), f"pipeline {pipeline!r}", process, ("pipelines", 0))
@@ -65,13 +70,24 @@ def _jobs(definitions: Definitions) -> Iterator[_Claim]:
         for entry in process.entity.clusters:
             yield from _job(entry.name, process.entity.name, f"process {process.entity.name!r}", process)
     for feed in definitions.feeds.values():
-        for target in feed.entity.clusters:
+        for index, target in enumerate(feed.entity.clusters):
+            for transfer, path in _transfers(feed.entity, index, target):
+                what = f"the {transfer.kind} {transfer.name!r}"
+                for name in (transfer.op_name, transfer.job_name):
+                    yield _Claim(name, what, feed, path)
             if target.type == "target":
                 work = replication_work(feed.entity.name)
                 yield from _job(target.name, work, f"the replication of feed {feed.entity.name!r}", feed)
             elif compaction_on(feed.entity, target.name):
                 work = compaction_work(feed.entity.name)
                 yield from _job(target.name, work, f"the compaction of feed {feed.entity.name!r}", feed)
+
+
+def _transfers(feed: Feed, index: int, entry: FeedCluster) -> Iterator[tuple[ImportWorkload | ExportWorkload, KeyPath]]:
+    if imported := import_on(feed, entry):
+        yield imported, ("clusters", index, "import")
+    for exported in exports_on(feed, entry):
+        yield exported, ("clusters", index, "export")
 
 
 def _assets(definitions: Definitions) -> Iterator[_Claim]:
@@ -82,6 +98,7 @@ def _assets(definitions: Definitions) -> Iterator[_Claim]:
             yield _Claim(f"{there.name}/{feed.entity.name}", f"feed {feed.entity.name!r}", feed, ("name",))
     for feed in definitions.feeds.values():
         yield from _compacted(definitions, feed)
+        yield from _exported(definitions, feed)
     for process in effects:
         for entry in process.entity.clusters:
             what = f"process {process.entity.name!r}, which has no outputs,"
@@ -96,6 +113,16 @@ def _compacted(definitions: Definitions, feed: Declared[Feed]) -> Iterator[_Clai
             asset = f"{entry.name}/{work}"
             yield _Claim(asset, f"feed {work!r}", other, ("name",))
             yield _Claim(asset, f"the compaction of feed {feed.entity.name!r}", feed, ("compact",))
+
+
+def _exported(definitions: Definitions, feed: Declared[Feed]) -> Iterator[_Claim]:
+    for index, entry in enumerate(feed.entity.clusters):
+        for export in exports_on(feed.entity, entry):
+            asset, path = f"{entry.name}/{export.assets[0]}", ("clusters", index, "export")
+            yield _Claim(asset, f"the export {export.name!r}", feed, path)
+            other = definitions.feeds.get(export.assets[0])
+            if other and other.entity.on(entry.name):
+                yield _Claim(asset, f"feed {other.entity.name!r}", other, ("name",))
 
 
 def _job(cluster: str, work: str, what: str, declared: Declared[Feed] | Declared[Process]) -> Iterator[_Claim]:

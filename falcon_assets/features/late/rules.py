@@ -16,10 +16,9 @@ from datetime import datetime, timedelta
 
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import LateProcess
-from falcon_assets.planning.clock import is_set_back
+from falcon_assets.planning.clock import is_set_back, later
 from falcon_assets.planning.instance_record import LateChange
 from falcon_assets.planning.late_inputs import Arrival
-from falcon_assets.planning.retries import later
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from falcon_assets.model.feed import FeedSla
 from falcon_assets.model.process import ProcessSla
 from falcon_assets.model.sla import SlaLevel
-from falcon_assets.planning.retries import later
+from falcon_assets.planning.clock import later
 from falcon_assets.planning.timeline import Timeline
 from falcon_assets.planning.workloads import feed_of_workload
 

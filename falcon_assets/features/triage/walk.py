@@ -33,9 +33,10 @@ from falcon_assets.instances.rules.waiting import (
     ProcessSuspended,
 )
 from falcon_assets.model.feed import Feed
+from falcon_assets.planning.clock import later
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, KnownFeedInstance
 from falcon_assets.planning.reasons import NewerIsWritten, NotScheduled, Reason, TimePending, Undecidable
-from falcon_assets.planning.retries import KnownInstance, later, opens_at, reopened
+from falcon_assets.planning.retries import KnownInstance, opens_at, reopened
 from falcon_assets.planning.rollups import members_of
 from falcon_assets.planning.workloads import Workload, makers
 
@@ -156,7 +157,7 @@ class Search:
         elif state in (InstanceState.KILLED, InstanceState.SKIPPED):
             reason = Stopped(error or f"was {state.value.lower()}")
             fix = None if _is_replaced(record) else fixes.rerun(work, state)
-        elif (due := later(work.nominal, workload.delay)) > self.now:
+        elif (due := workload.due(work.nominal)) > self.now:
             reason = TimePending(due)
         return Finding(state.value, reason, fix, record=record) if reason else (record, workload)
 

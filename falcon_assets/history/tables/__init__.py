@@ -45,6 +45,7 @@ from falcon_assets.history.tables.scheduling import (
     ROLLUP_PROGRESS,
 )
 from falcon_assets.history.tables.sla import SLA_BREACHES, SLA_EVALUATIONS, SLA_PROGRESS, SLA_TOTALS
+from falcon_assets.history.tables.transfers import TRANSFERS
 from falcon_assets.history.tables.versions import (
     DATA_VERSIONS,
     KEPT_VERSIONS,
@@ -97,6 +98,7 @@ __all__ = [
     "SLA_PROGRESS",
     "SLA_TOTALS",
     "TOTALS",
+    "TRANSFERS",
     "VERSION_COLUMNS",
     "VERSION_EDGES",
     "VERSION_LIFECYCLE",
@@ -119,4 +121,5 @@ PROJECTION = (
     QUALITY_HELD,
     REPORTED_PARTS,
     COMPLETENESS,
+    TRANSFERS,
 )

@@ -11,7 +11,7 @@ from falcon_assets.history.mapping import run_tags
 from falcon_assets.instances.rules.queues import Admission, admission, cores_of
 from falcon_assets.model.queue import Queue
 from falcon_assets.planning.instance_record import Launch
-from falcon_assets.planning.workloads import ProcessWorkload, Workload
+from falcon_assets.planning.workloads import Workload
 
 
 class Queues:
@@ -23,34 +23,33 @@ class Queues:
         """``unfinished`` has the job and the tags of each run that has not ended."""
         self._declared, self._store = declared, store
         self._used: dict[str, tuple[int, int]] = {}
-        queued = {one.job_name: one for one in store.process_workloads if one.queue} if declared else {}
+        queued = {one.job_name: one for one in store.workloads if one.queue} if declared else {}
         for job, tags in unfinished if queued else ():
             if workload := queued.get(job):
                 self._add(workload, [run_tags.slots_of(tags, 1)])
 
     def admission(self, workload: Workload) -> Admission | None:
         """What is admitted of a workload now; None: it is in no queue."""
-        if workload.queue is None or not isinstance(workload, ProcessWorkload):
+        if workload.queue is None:
             return None
         name, cores = workload.queue, self._cores(workload)
         jobs_used, cores_used = self._used.get(name, (0, 0))
-        empty = admission(name, self._declared.get(name), workload.entity, cores)
+        empty = admission(name, self._declared.get(name), workload.entity.acl, cores)
         return replace(empty, jobs_used=jobs_used, cores_used=cores_used)
 
     def admit(self, workload: Workload, launches: Iterable[Launch]) -> None:
-        if isinstance(workload, ProcessWorkload):
-            self._add(workload, [one.slots for one in launches])
+        self._add(workload, [one.slots for one in launches])
 
     def priority(self, workload: Workload) -> int:
         queue = self._declared.get(workload.queue or "")
         return queue.priority if queue else 0
 
-    def _add(self, workload: ProcessWorkload, slots: Sequence[int]) -> None:
+    def _add(self, workload: Workload, slots: Sequence[int]) -> None:
         """Runs with so many slots each use the queue of a workload."""
         if workload.queue is not None and slots:
             jobs, cores = self._used.get(workload.queue, (0, 0))
             self._used[workload.queue] = jobs + sum(slots), cores + len(slots) * self._cores(workload)
 
-    def _cores(self, workload: ProcessWorkload) -> int:
+    def _cores(self, workload: Workload) -> int:
         cluster = self._store.everywhere[workload.cluster]
-        return cores_of(workload.entity, cluster, os.cpu_count() or 1)
+        return cores_of(workload, cluster, os.cpu_count() or 1)

@@ -17,7 +17,6 @@ from falcon_assets.instances.store.known_instances import known_instances
 from falcon_assets.model.process import Input
 from falcon_assets.planning.input_windows import consumers
 from falcon_assets.planning.instance_record import InstanceState
-from falcon_assets.planning.retries import later
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.planning.workloads import Workload
 
@@ -72,7 +71,7 @@ def _readers(
         for declared in workload.inputs:
             instances = by_feed.get((workload.reads_on, declared.feed), ())
             for nominal in _nominals(connection, workload, declared, instances):
-                if later(nominal, workload.delay) <= now:
+                if workload.due(nominal) <= now:
                     yield (workload.name, workload.cluster, nominal), workload
 
 

@@ -24,7 +24,7 @@ class Backlog:
         self.waiting: dict[datetime, Reason] = {}
         self._retry = at.workload.retry
         self.is_fifo = at.workload.order == "FIFO"
-        now = at.now - at.workload.delay
+        now = at.workload.last_due(at.now)
         horizon = now if at.until is None else min(now, at.until)
         self.due = at.timeline.indexes(at.timeline.start, horizon).stop
         self.first_open = max(at.first_open, at.timeline.first)

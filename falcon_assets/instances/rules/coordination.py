@@ -31,7 +31,7 @@ from falcon_assets.instances.rules.waiting import (
 from falcon_assets.planning.input_windows import InstanceSet
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, Launch
 from falcon_assets.planning.reasons import Reason
-from falcon_assets.planning.retries import later, reopened
+from falcon_assets.planning.retries import reopened
 
 LONGEST_LAUNCH = 100
 """Most instances of one run."""
@@ -259,7 +259,7 @@ class _Decider:
         index = max(self.backlog.due, at.timeline.first)
         following = {at.timeline.instance(index)} if index < at.timeline.count else set()
         wanted = {T for T in following if at.until is None or at.until >= T}
-        return min(self.alarms | {later(T, at.workload.delay) for T in wanted}, default=None)
+        return min(self.alarms | {at.workload.due(T) for T in wanted}, default=None)
 
     def _note(self, reason: Waiting | None) -> None:
         """A retry that lies ahead is an alarm."""

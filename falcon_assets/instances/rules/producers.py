@@ -86,7 +86,7 @@ def _may_start(producer: Situation, nominal: datetime, record: InstanceRecord | 
     """Whether only missing inputs can hold it back."""
     if producer.since is None or (producer.until is not None and nominal > producer.until):
         return False
-    if nominal + producer.workload.delay > producer.now or not _goes_on(producer, nominal, record):
+    if producer.workload.due(nominal) > producer.now or not _goes_on(producer, nominal, record):
         return False
     if record is None or nominal in producer.requests:
         return True

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 
 from falcon_assets.errors import count_of
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.model.process import Process
 from falcon_assets.model.queue import Queue
+from falcon_assets.model.shared import Acl
 from falcon_assets.planning.reasons import Reason
+from falcon_assets.planning.workloads import ProcessWorkload, Workload
 
 _MOST = 1_000_000
 
@@ -86,21 +87,21 @@ class Admission:
         return None
 
 
-def admission(name: str, queue: Queue | None, process: Process, cores: int) -> Admission:
-    """Returns what an empty queue admits of a process whose runs have so many cores."""
+def admission(name: str, queue: Queue | None, acl: Acl | None, cores: int) -> Admission:
+    """Returns what an empty queue admits of a workload whose runs have so many cores; ``acl`` of its entity."""
     denied: Reason | None = None
     if queue is None:
         denied = QueueUnknown(name)
-    elif not queue.is_for(process.acl):
+    elif not queue.is_for(acl):
         denied = QueueForbidden(name, queue.users)
     return Admission(name, queue or Queue(), denied, 0, 0, cores)
 
 
-def cores_of(process: Process, cluster: Cluster, machine: int) -> int:
-    """How many cores a run of a process has on a cluster; 1 where nothing says it."""
-    if process.workflow.spark == "none":
+def cores_of(workload: Workload, cluster: Cluster, machine: int) -> int:
+    """How many cores a run of a workload has on its cluster; 1 where nothing says it."""
+    if isinstance(workload, ProcessWorkload) and workload.entity.workflow.spark == "none":
         return 1
-    said = {**cluster.properties, **process.properties}
+    said = {**cluster.properties, **workload.entity.properties}
     if here := cluster.interfaces.execute.tasks_at_once(machine):
         return here
     if most := _number(said.get("spark.cores.max")):

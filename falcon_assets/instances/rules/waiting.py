@@ -14,7 +14,7 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.clock import is_set_back
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.reasons import Reason
-from falcon_assets.planning.retries import gives_up_at, later, opens_at, timeout_text
+from falcon_assets.planning.retries import gives_up_at, opens_at, timeout_text
 
 _NAMED = 3
 """Missing inputs in a reason."""
@@ -255,7 +255,7 @@ GIVEN_UP: tuple[type[GivenUp], ...] = (InputEvicted, InputsTimedOut)
 def gives_up(at: Situation, nominal: datetime, record: InstanceRecord | None) -> datetime:
     """When the timeout for inputs is over, not counting pauses in which no process looked."""
     asked = at.requests[nominal].requested_at if nominal in at.requests else nominal
-    due = later(nominal, at.workload.delay)
+    due = at.workload.due(nominal)
     again = _opens(at, record) or _waits_again(at, record) or nominal
     return gives_up_at(at.looks.first_since(max(due, at.since or nominal, again, asked)), at.workload)
 

@@ -18,6 +18,7 @@ from falcon_assets.compute.spark.data.dataset import InputData, Members, OutputD
 from falcon_assets.compute.spark_executor import SparkExecutor
 from falcon_assets.history.events.feed_instances import KeptVersion
 from falcon_assets.history.events.inputs import Consumption
+from falcon_assets.history.events.record import Record
 from falcon_assets.hooks import InspectedOutput, OutputInspection, StagedOutput, merged
 from falcon_assets.instances.runs.data_usage import FeedPlaces, require_declared
 from falcon_assets.instances.runs.instance_data import InstanceData, Publications, Readings
@@ -67,7 +68,7 @@ class InstanceResult:
 
     ``inputs`` are the instances of each window, oldest first. ``usage`` is what was really read and written,
     ``undeclared`` the feed instances in it without a declaration. ``late`` has the changes for which it was rerun, up
-    to the versions that it read.
+    to the versions that it read. ``facts`` are recorded with its success.
     """
 
     nominal: datetime
@@ -78,6 +79,7 @@ class InstanceResult:
     usage: Usage
     late: tuple[LateChange, ...] = ()
     undeclared: tuple[Consumption, ...] = ()
+    facts: tuple[Record, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -192,7 +194,8 @@ class InstanceRunner:
             outputs = self.publish(plan, publications, result.records, inspected)
         seconds = time.monotonic() - started
         late = _read(ready.late or (), inputs)
-        return InstanceResult(plan.nominal, inputs, outputs, result.application_id, seconds, used, late, undeclared)
+        spark = result.application_id
+        return InstanceResult(plan.nominal, inputs, outputs, spark, seconds, used, late, undeclared, result.facts)
 
     def _inspected(self, ready: ReadyInstance, publications: Publications) -> Mapping[str, InspectedOutput]:
         """Raises HeldOutputError where nothing is to be published."""

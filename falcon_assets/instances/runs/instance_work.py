@@ -13,6 +13,7 @@ import dagster as dg
 from falcon_assets.base.texts import keep_secret
 from falcon_assets.compute.executor import Executor
 from falcon_assets.errors import StorageError
+from falcon_assets.history.mapping.asset_keys import workload_keys
 from falcon_assets.history.mapping.partitions import key_of
 from falcon_assets.history.platform.open_ledger import Ledger
 from falcon_assets.instances.rules.replaced_outputs import replaced_by
@@ -165,6 +166,7 @@ class _Computed:
         return self.result.nominal
 
     def events(self, partition: str, at: datetime, definition: int | None) -> Iterator[Event]:
-        process, cluster = self.runner.process.name, self.runner.cluster.name
-        earlier = self.work.earlier(self.nominal)
-        return materializations(self.result, process, cluster, partition, at, definition, earlier)
+        workload, earlier = self.work.workload, self.work.earlier(self.nominal)
+        effect = workload_keys(workload)[0]
+        name, cluster = workload.name, workload.cluster
+        return materializations(self.result, name, cluster, partition, at, definition, earlier, effect)

@@ -28,8 +28,9 @@ def materializations(
     at: datetime,
     definition: int | None,
     earlier: Mapping[FeedInstance, str | None] | None = None,
+    effect: dg.AssetKey | None = None,
 ) -> Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation]:
-    """One event per output (without any, one for the effect), on its own partition, with all that decisions need.
+    """One event per output (without any, one for the ``effect``), on its own partition, with all that decisions need.
 
     The last records the success of the process instance. Before it are those of ``earlier`` snapshot instances with the
     same data, with their partitions.
@@ -73,11 +74,13 @@ def materializations(
             if feed == one.feed:
                 same = replace(one, instance=instance)
                 yield materialization(names.asset_key(cluster, feed), own or partition, same)
-    keys = [names.asset_key(cluster, one.feed) for one in published] or [names.asset_key(cluster, process)]
+    keys = [names.asset_key(cluster, one.feed) for one in published] or [effect or names.asset_key(cluster, process)]
     found = [[one.inspected.record(one.version.version, at)] if one.inspected else [] for one in result.outputs]
     for key, one, more in zip(keys, published[:-1], found, strict=False):
         yield materialization(key, partition, one, *more, captured, work)
     for output in result.outputs:
         if output.inspected is not None:
             yield from output.inspected.evaluations(output.version.version)
-    yield materialization(keys[-1], partition, *published[-1:], *(found or [[]])[-1], succeeded, captured, work)
+    yield materialization(
+        keys[-1], partition, *published[-1:], *(found or [[]])[-1], succeeded, *result.facts, captured, work
+    )

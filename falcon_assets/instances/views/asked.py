@@ -38,7 +38,7 @@ def _of_workloads(connection: Connection, store: EntityStore, query: InstanceQue
     for one in chosen:
         span = _span(query, one.name, one.cluster, now)
         open_from = settled[one.cluster].get(progress_key(one), one.timeline.start)
-        due = span.last if query.alone else now - one.delay
+        due = span.last if query.alone else one.last_due(now)
         found.append(Asked(one.kind, one.timeline, span, open_from, due, InstanceState.WAITING))
     return found
 

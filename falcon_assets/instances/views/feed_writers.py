@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.model.feed import Feed
@@ -24,7 +24,7 @@ def due_of_feed(store: EntityStore, feed: Feed, cluster: str, now: datetime) -> 
         delay = max(one.delay for one in replications)
         return replicated_timeline(feed, cluster) or timeline, now - delay
     for producer in store.producers(feed.name, cluster):
-        nominal = producer.timeline.at_or_before(now)
+        nominal = producer.timeline.at_or_before(producer.last_due(now))
         if nominal == producer.timeline.last:
             break
         if nominal is None:
@@ -48,5 +48,4 @@ def writers_of(store: EntityStore, feed: Feed, cluster: str, instance: datetime)
 
 def due_at(store: EntityStore, feed: Feed, cluster: str, instance: datetime) -> datetime:
     writers = writers_of(store, feed, cluster, instance)
-    delay = max((workload.delay for workload, _ in writers), default=timedelta())
-    return max(instance, (writers[0][1] if writers else instance) + delay)
+    return max([instance, *(workload.due(nominal) for workload, nominal in writers)])

@@ -24,7 +24,7 @@ from falcon_assets.instances.store.instance_pages import Key
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.instance_record import RerunRequest
 from falcon_assets.planning.reasons import LaunchPending, NotScheduled, Reason, RerunRequested, TimePending, Undecidable
-from falcon_assets.planning.retries import later, reopened
+from falcon_assets.planning.retries import reopened
 from falcon_assets.planning.workloads import Workload
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _reason(at: Situation, nominal: datetime, now: datetime, *, is_scheduled: bo
     taken = next((found for rule in TAKEN if (found := rule.find(at, nominal, record))), None)
     if taken:
         return taken
-    due = later(nominal, at.workload.delay)
+    due = at.workload.due(nominal)
     if due > now:
         return TimePending(due)
     if not is_scheduled:

@@ -25,8 +25,8 @@ class AssetSource:
     """The entities that an asset is made of.
 
     Attributes:
-        feed: None: the asset stands for the effect of a process without outputs. Of a compaction, its feed.
-        process: The process that makes it; None: it is replicated, compacted, or lands from outside.
+        feed: None: the asset stands for the effect of a process without outputs. Of a compaction or export, its feed.
+        process: The process that makes it; None: another workload does, or it lands from outside.
     """
 
     cluster: Cluster
@@ -74,13 +74,13 @@ class AssetOptions:
 
 def _translating(translation: Translation, store: EntityStore) -> Callable[[dg.AssetSpec], dg.AssetSpec]:
     effects = {(one.cluster, one.name): one.entity for one in store.process_workloads if not one.outputs}
-    compacted = {(one.cluster, one.assets[0]): one.entity.name for one in store.compactions}
+    beside = {(one.cluster, one.assets[0]): one.entity.name for one in (*store.compactions, *store.exports)}
 
     def translated(spec: dg.AssetSpec) -> dg.AssetSpec:
         cluster, name = spec.key.path
-        makers = store.producers(name, cluster)
-        process = makers[0].entity if makers else effects.get((cluster, name))
-        feed = None if (cluster, name) in effects else store.feeds[compacted.get((cluster, name), name)]
+        makers = (one.entity for one in store.producers(name, cluster))
+        process = next((one for one in makers if isinstance(one, Process)), effects.get((cluster, name)))
+        feed = None if (cluster, name) in effects else store.feeds[beside.get((cluster, name), name)]
         found = translation(spec, AssetSource(store.clusters[cluster], feed, process))
         for attribute, what in _FIXED.items():
             if getattr(found, attribute) != getattr(spec, attribute):

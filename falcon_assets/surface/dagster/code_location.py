@@ -10,6 +10,7 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.features.compaction.assets import CompactionAssets
 from falcon_assets.features.replication.assets import ReplicationAssets
 from falcon_assets.features.replication.run import Copying
+from falcon_assets.features.transfers.assets import TransferAssets
 from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping.partition_mappings import rollup_deps
 from falcon_assets.history.mapping.partitions import AssetPartitions
@@ -47,11 +48,14 @@ def definitions_of(
     computed = ProcessAssets(store, settings, partitions, recording, options.op)
     copied = ReplicationAssets(store, settings, partitions, recording, options.op, copying)
     compacted = CompactionAssets(store, settings, partitions, recording, options.op)
+    transferred = TransferAssets(store, settings, partitions, recording, options.op)
     all_assets: list[dg.AssetsDefinition | dg.AssetSpec] = [
         *_external_feeds(store, partitions),
         *map(computed.build, store.process_workloads),
         *map(copied.build, filter(None, store.replications.values())),
         *map(compacted.build, store.compactions),
+        *map(transferred.build, store.imports),
+        *map(transferred.build, store.exports),
     ]
     resources = spark_resources(store.clusters.values(), settings.home, settings.environ)
     store, assets = options.applied(store, all_assets, resources)

@@ -57,7 +57,7 @@ def test_queues_admit_what_fits_and_no_more(
     queue, process = Queue(jobs=jobs, cores=cores), make_process()
     used_jobs = used_cores = 0
     for ready, parallel, needs in those:
-        admitted = replace(admission("q", queue, process, needs), jobs_used=used_jobs, cores_used=used_cores)
+        admitted = replace(admission("q", queue, process.acl, needs), jobs_used=used_jobs, cores_used=used_cores)
         decision = decide(situation(ready, parallel, admitted))
         free, expected, left = parallel, [], len(ready)
         for length in stretches(ready):
@@ -86,7 +86,7 @@ def at_hour(number: int) -> datetime:
 
 
 def test_a_run_that_needs_more_than_all_cores_runs_alone() -> None:
-    alone = admission("q", Queue(cores=2), make_process(), 8)
+    alone = admission("q", Queue(cores=2), make_process().acl, 8)
     assert (alone.runs, alone.with_more(1, 1).runs) == (1, 0)
     assert str(alone.with_more(1, 1).refusal) == (
         "waits for the queue q: 8 of 2 cores are in use, and it needs 8 cores"
@@ -94,7 +94,7 @@ def test_a_run_that_needs_more_than_all_cores_runs_alone() -> None:
 
 
 def test_nothing_is_refused_where_there_is_room() -> None:
-    assert admission("q", Queue(jobs=1, cores=1), make_process(), 1).refusal is None
+    assert admission("q", Queue(jobs=1, cores=1), make_process().acl, 1).refusal is None
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_nothing_is_refused_where_there_is_room() -> None:
     ids=["nobody's", "of a user", "of another"],
 )
 def test_only_processes_of_its_users_may_use_a_queue(acl: dict[str, str] | None, may: bool) -> None:
-    found = admission("q", Queue(users=("ann", "bob")), make_process(**({"acl": acl} if acl else {})), 1)
+    found = admission("q", Queue(users=("ann", "bob")), make_process(**({"acl": acl} if acl else {})).acl, 1)
     assert found.refusal == (None if may else QueueForbidden("q", ("ann", "bob")))
     assert (found.jobs > 0, found.runs > 0) == (may, may)
     if not may:
@@ -111,7 +111,7 @@ def test_only_processes_of_its_users_may_use_a_queue(acl: dict[str, str] | None,
 
 
 def test_a_queue_that_is_not_there_admits_nothing_and_says_so() -> None:
-    found = admission("q", None, make_process(), 1)
+    found = admission("q", None, make_process().acl, 1)
     assert (found.jobs, found.refusal) == (0, QueueUnknown("q"))
     assert str(found.refusal) == "waits for the queue q, which FALCON_QUEUES does not have"
 
@@ -132,4 +132,4 @@ def test_a_queue_that_is_not_there_admits_nothing_and_says_so() -> None:
 def test_cores_of_a_run(execute: str, properties: dict[str, str], cores: int) -> None:
     interfaces = {"write": {"endpoint": "data"}, "execute": {"endpoint": execute}}
     process = make_process(properties=properties)
-    assert cores_of(process, make_cluster(interfaces=interfaces, properties={}), 16) == cores
+    assert cores_of(workload_of(process), make_cluster(interfaces=interfaces, properties={}), 16) == cores

@@ -15,6 +15,7 @@ from typing import NoReturn
 from falcon_assets.base.texts import keep_secret
 from falcon_assets.compute.executor import Executor
 from falcon_assets.compute.spark.data.dataset import InputData, OutputData
+from falcon_assets.history.events.record import Record
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.secret_values import secret_properties, secrets_of, secrets_of_feed
 from falcon_assets.model.workflow import Workflow
@@ -125,8 +126,14 @@ class WorkflowTask:
 
 @dataclass(frozen=True)
 class WorkflowResult:
-    """The result of a workflow; ``application_id`` "": it started no Spark, or ``spark.eventLog.dir`` is elsewhere."""
+    """The result of a workflow.
+
+    Attributes:
+        application_id: "": it started no Spark, or ``spark.eventLog.dir`` is elsewhere.
+        facts: Recorded with the success of the instance.
+    """
 
     records: Mapping[str, int]
     application_id: str
     captured: Captured = field(default_factory=lambda: Captured(problem="its engine does not capture it"))
+    facts: tuple[Record, ...] = ()

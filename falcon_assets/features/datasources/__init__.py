@@ -1,0 +1,1 @@
+"""Datasources: what can be reached there, and how its data is read and written."""

@@ -1,0 +1,196 @@
+"""What a type of datasources says and does; ``types`` has a module for each."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
+
+from falcon_assets.features.datasources.access import Access
+from falcon_assets.model.transfer import Export, Import
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_TYPES = "falcon_assets.features.datasources.types"
+
+
+class SourceColumn(NamedTuple):
+    """A column of a source, and how it travels.
+
+    Attributes:
+        source_type: As the source calls it.
+        spark_type: In a feed, as Spark DDL.
+        arrives_as: The Spark DDL type of what tasks deliver.
+        expression: Spark SQL that makes the column of the feed from it; empty: it is that.
+    """
+
+    name: str
+    source_type: str
+    spark_type: str
+    arrives_as: str
+    expression: str = ""
+
+
+class DatasetColumn(NamedTuple):
+    """A column, as ``falcon datasource test`` shows it."""
+
+    name: str
+    source_type: str
+    spark_type: str
+    is_nullable: bool
+
+
+class Dataset(NamedTuple):
+    """A table, resource, file or topic of a datasource; ``columns`` empty: they are known only when it is read."""
+
+    name: str
+    columns: tuple[DatasetColumn, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReadRequest:
+    """What an instance of a feed needs of a source.
+
+    Attributes:
+        start: The nominal time of the instance; ``end``: that of the next one.
+        low: The high watermark of the instance before, as its type wrote it; None: there is none.
+        upto: The high watermark that it had when it was read before, where a later instance went on from there.
+        parts: In how many parts it is to be read, at most.
+    """
+
+    declared: Import
+    start: datetime
+    end: datetime
+    low: str | None
+    upto: str | None
+    parts: int
+
+
+class ReadPart(Protocol):
+    """A part of a source that a task of Spark reads, from any machine; it can be pickled, and read again."""
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yields rows with all columns, as they arrive; raises DatasourceError."""
+
+
+class Reading(Protocol):
+    """A consistent view of a source, while it is open: all parts see the same moment.
+
+    Attributes:
+        columns: Those that are taken, in order.
+        parts: Together they are all rows, each once; empty: there are none.
+        low: From where changes are read; None: from the beginning, or the extract knows no changes.
+        high: Up to where they are read, from where the next instance goes on; None: the extract knows no changes.
+    """
+
+    @property
+    def columns(self) -> Sequence[SourceColumn]: ...
+    @property
+    def parts(self) -> Sequence[ReadPart]: ...
+    @property
+    def low(self) -> str | None: ...
+    @property
+    def high(self) -> str | None: ...
+
+
+@dataclass(frozen=True)
+class WriteRequest:
+    """What an instance of a feed delivers to a target.
+
+    Attributes:
+        start: The nominal time of the instance.
+        columns: Name and Spark DDL type of those that are delivered, in order.
+        execution: Identifies the delivery: what was written with it is not written again by another attempt.
+        feed: Name of the feed, ``cluster`` the one that it is read on.
+    """
+
+    declared: Export
+    feed: str
+    cluster: str
+    start: datetime
+    columns: Sequence[tuple[str, str]]
+    execution: str
+    parts: int
+
+
+class WritePart(Protocol):
+    """Loads rows beside the target, in a task of Spark; it can be pickled, and repeated: what it wrote is replaced."""
+
+    def load(self, number: int, batches: Iterator[pa.RecordBatch]) -> int:
+        """Returns how many rows part ``number`` has; raises DatasourceError."""
+
+
+class Writing(Protocol):
+    """A delivery, while it is open.
+
+    Attributes:
+        delivered: How many rows it had, where the same ``execution`` was delivered before; None: it was not.
+        part: What the tasks do.
+    """
+
+    @property
+    def delivered(self) -> int | None: ...
+    @property
+    def part(self) -> WritePart: ...
+
+    def expression(self, name: str, spark_type: str) -> str:
+        """Spark SQL that makes what tasks load from a column of the feed; the name, where it is that."""
+
+    def commit(self, rows: Mapping[int, int]) -> int:
+        """Makes all parts (number -> rows) visible at once, and that they are delivered; returns how many rows."""
+
+
+class DatasourceType(ABC):
+    """A type of datasources.
+
+    Attributes:
+        name: As ``type`` of a datasource says it.
+        endpoint: The form of its endpoints, for people.
+        package: What has to be installed for its driver, in the words of pip; empty: nothing.
+        reads: What an import may name: ``table``, ``query``, ``path``, ``topic``.
+        loads: What an export may do: ``insert``, ``upsert``, ``replace_partition``, ``replace``.
+    """
+
+    name: ClassVar[str]
+    endpoint: ClassVar[str]
+    package: ClassVar[str] = ""
+    reads: ClassVar[Collection[str]] = ()
+    loads: ClassVar[Collection[str]] = ()
+
+    @abstractmethod
+    def endpoint_problem(self, endpoint: str) -> str | None:
+        """What is wrong with an endpoint, and how it is written; None: nothing."""
+
+    @abstractmethod
+    def require_reachable(self, access: Access) -> None:
+        """Raises DatasourceError, within seconds, where nothing answers, or the login is refused."""
+
+    @abstractmethod
+    def datasets(self, access: Access, table: str | None = None) -> Iterator[Dataset]:
+        """Yields what can be read there, or that one only; raises DatasourceError."""
+
+    def open_reading(self, access: Access, request: ReadRequest) -> AbstractContextManager[Reading]:
+        """Raises DatasourceError where it cannot be read like that."""
+        raise NotImplementedError(self.name)
+
+    def open_writing(self, access: Access, request: WriteRequest) -> AbstractContextManager[Writing]:
+        """Raises DatasourceError where it cannot be written like that."""
+        raise NotImplementedError(self.name)
+
+
+@cache
+def datasource_types() -> Mapping[str, DatasourceType]:
+    """Returns the types by name: one for each module of their package."""
+    found: dict[str, DatasourceType] = {}
+    for module in iter_modules(import_module(_TYPES).__path__, f"{_TYPES}."):
+        for one in vars(import_module(module.name)).values():
+            if isinstance(one, type) and issubclass(one, DatasourceType) and one.__module__.startswith(module.name):
+                found[one.name] = one()
+    return found

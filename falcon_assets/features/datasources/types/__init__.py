@@ -1,0 +1,1 @@
+"""Types of datasources, a module or package for each: a new one is a new type."""

@@ -1,0 +1,114 @@
+"""Imports and exports as Dagster assets: an import makes its feed, an export an asset of its own, for its effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import dagster as dg
+
+from falcon_assets.catalog.store import EntityStore
+from falcon_assets.entities.definition_versions import EntityVersions
+from falcon_assets.features.transfers.exporting import Exporting
+from falcon_assets.features.transfers.importing import Importing
+from falcon_assets.features.transfers.store import Watermarks, watermarks_around
+from falcon_assets.features.transfers.work import Moving, process_of
+from falcon_assets.history.mapping import asset_keys as names
+from falcon_assets.history.mapping.partition_mappings import mapping_for
+from falcon_assets.history.mapping.partitions import AssetPartitions, partitions_of
+from falcon_assets.history.platform.open_ledger import Ledger
+from falcon_assets.hooks import hooks
+from falcon_assets.instances.assets import OpOptions, feed_spec
+from falcon_assets.instances.runs.instance_claims import InstanceClaims
+from falcon_assets.instances.runs.instance_run import InstanceRunner
+from falcon_assets.instances.runs.instance_work import ProcessWork
+from falcon_assets.instances.runs.run_definitions import DefinitionRecording, RunDefinitions, recorded_versions
+from falcon_assets.instances.runs.workload_execution import run_workload
+from falcon_assets.instances.spark_resource import resource_key
+from falcon_assets.instances.store.known_instances import recorded_on
+from falcon_assets.planning.transfers import ExportWorkload, ImportWorkload
+from falcon_assets.settings import Settings
+
+
+@dataclass(frozen=True)
+class TransferAssets:
+    """Builds the assets of imports and exports."""
+
+    store: EntityStore
+    settings: Settings
+    partitions: AssetPartitions
+    recording: DefinitionRecording
+    op: OpOptions
+
+    def build(self, workload: ImportWorkload | ExportWorkload) -> dg.AssetsDefinition:
+        """Builds an asset whose run transfers instances; each is computed, recorded and fails on its own."""
+        feed, cluster = workload.entity, self.store.clusters[workload.cluster]
+        spark = resource_key(cluster)
+
+        def work(context: dg.AssetExecutionContext, claims: InstanceClaims) -> ProcessWork:
+            ledger = claims.ledger
+            moving = self._moving(workload, ledger)
+            runner = replace(
+                InstanceRunner.of(process_of(workload, moving), cluster, self.store, self.settings),
+                executor=getattr(context.resources, spark).executor,
+                run_id=context.run.run_id,
+                recorded=recorded_on(ledger.engine, cluster.name),
+                inspections=hooks().output_inspection(
+                    ledger=ledger, store=self.store, cluster=cluster, settings=self.settings
+                ),
+            )
+            _, version = recorded_versions(ledger, self.recording, feed)
+            same: Callable[[int], InstanceRunner] = lambda _: runner  # noqa: E731 - of a feed only the present one
+            definitions = RunDefinitions(runner, version, EntityVersions(), True, same, context.log.info)
+            return ProcessWork(definitions, workload, ledger, self.settings.environ)
+
+        @dg.multi_asset(
+            name=workload.op_name,
+            specs=[self._spec(workload)],
+            description=workload.description,
+            backfill_policy=dg.BackfillPolicy.single_run(),
+            required_resource_keys={spark},
+            **self.op.arguments({"falcon/feed": feed.name, "falcon/cluster": cluster.name}),
+        )
+        def transfer(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
+            run_workload(context, workload, self.settings, work)
+            # As in process assets: the events are recorded already, instance by instance.
+            yield from ()
+
+        return transfer
+
+    def _moving(self, workload: ImportWorkload | ExportWorkload, ledger: Ledger) -> Moving:
+        environ, datasource = self.settings.environ, self.store.datasource(workload.datasource)
+        if isinstance(workload, ExportWorkload):
+            return Exporting(workload, datasource, environ, self.settings.now)
+
+        def watermarks(nominal: datetime) -> Watermarks:
+            ledger.catch_up()
+            with ledger.engine.connect() as connection:
+                return watermarks_around(connection, workload.name, workload.cluster, nominal)
+
+        return Importing(workload, datasource, environ, watermarks, self.settings.now)
+
+    def _spec(self, workload: ImportWorkload | ExportWorkload) -> dg.AssetSpec:
+        feed, cluster = workload.entity, self.store.clusters[workload.cluster]
+        datasource = self.store.datasource(workload.datasource)
+        shown = {"falcon/datasource": datasource.name, "falcon/datasource_type": datasource.type}
+        if isinstance(workload, ImportWorkload):
+            source = {**shown, "falcon/source": workload.declared.source.what}
+            line = workload.partitions.timeline
+            return feed_spec(feed, cluster, line, kinds=(datasource.type,), metadata=source, skippable=True)
+        upstream = self.partitions.of_feed(feed, cluster.name)
+        mapping = mapping_for(workload.inputs[0], workload.timezone, workload.partitions, upstream)
+        return dg.AssetSpec(
+            key=names.workload_keys(workload)[0],
+            description=workload.description,
+            group_name=names.group_name(feed.groups),
+            tags=names.tags({**feed.tags, "falcon/cluster": cluster.name, "falcon/colo": cluster.colo}),
+            owners=names.owners(feed.acl),
+            kinds={cluster.name, datasource.type},
+            partitions_def=partitions_of(workload.timeline),
+            metadata={**shown, "falcon/target": workload.declared.target.table},
+            deps=[dg.AssetDep(names.asset_key(cluster.name, feed.name), partition_mapping=mapping)],
+            skippable=True,
+        )

@@ -1,0 +1,30 @@
+"""Hooks of imports and exports: their records, and the fold."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+from falcon_assets.hooks import hookimpl
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from falcon_assets.history.events.event_log import Logged
+    from falcon_assets.history.events.instance_event import InstanceEvent
+    from falcon_assets.history.events.record import Record
+
+
+@hookimpl
+def records() -> Collection[type[Record]]:
+    from falcon_assets.features.transfers.records import Transferred
+
+    return (Transferred,)
+
+
+@hookimpl
+def fold(connection: Connection, facts: Sequence[Logged]) -> Sequence[InstanceEvent]:
+    from falcon_assets.features.transfers.store import fold_transfers
+
+    fold_transfers(connection, facts)
+    return ()

@@ -1,0 +1,40 @@
+"""What is recorded of imports and exports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from falcon_assets.history.events import record as keys
+from falcon_assets.history.events.record import Record, Size, Text, Time
+from falcon_assets.model.instant import Instant
+
+
+@dataclass(frozen=True)
+class Transferred(Record):
+    """What an instance took from a datasource, or delivered to it; recorded with its success.
+
+    Attributes:
+        process: Name of the workload.
+        transferred: The kind of the workload.
+        dataset: The table, query, path or topic.
+        low_watermark: From where changes were read, as the type of the datasource writes it.
+        high_watermark: Up to where, from where the next instance goes on.
+        execution: Identifies the delivery at the target.
+        source_columns: Name and type of the columns that the source had.
+    """
+
+    key = "transferred"
+
+    process: Annotated[Text, keys.PROCESS]
+    cluster: Annotated[Text, keys.CLUSTER]
+    nominal: Annotated[Instant, keys.NOMINAL]
+    at: Annotated[Time, keys.AT]
+    transferred: Literal["import", "export"]
+    datasource: Text
+    dataset: Text
+    rows: Size = None
+    low_watermark: Text | None = None
+    high_watermark: Text | None = None
+    execution: Text | None = None
+    source_columns: tuple[tuple[Text, Text], ...] = ()

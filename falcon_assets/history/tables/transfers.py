@@ -1,0 +1,27 @@
+"""Tables of imports and exports: projections of Dagster's history."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Table, Text
+from sqlalchemy.dialects.postgresql import JSONB
+
+from falcon_assets.history.tables.ledger_schema import INSTANT, METADATA
+
+TRANSFERS = Table(
+    "transfers",
+    METADATA,
+    Column("process", Text, primary_key=True, comment="the import or export"),
+    Column("cluster", Text, primary_key=True),
+    Column("nominal", INSTANT, primary_key=True),
+    Column("kind", Text, nullable=False, comment="import or export"),
+    Column("datasource", Text, nullable=False),
+    Column("dataset", Text, nullable=False, comment="the table, query, path or topic"),
+    Column("at", INSTANT, nullable=False, comment="on the falcon clock"),
+    Column("rows", BigInteger, comment="null: not counted"),
+    Column("low_watermark", Text, comment="from where changes were read; null: from the beginning, or all was read"),
+    Column("high_watermark", Text, comment="up to where, from where the next instance goes on; null: all was read"),
+    Column("execution", Text, comment="identifies the delivery at the target"),
+    Column("source_columns", JSONB, nullable=False, comment="name and type of the columns of the source"),
+    Column("event_id", BigInteger, nullable=False),
+)
+"""The last success of each instance of an import or export."""
