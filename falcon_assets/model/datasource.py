@@ -60,7 +60,7 @@ class DatasourceInterfaces(Declaration):
         return self
 
 
-class Throttle(Declaration):
+class DatasourceThrottle(Declaration):
     """How much may be asked of a datasource, by all workers of a run together."""
 
     connections: Annotated[int, Field(ge=1, le=1000, strict=True)] = 4
@@ -90,7 +90,7 @@ class Datasource(WithReferences):
     """Options of its driver, by its type; secrets as ``{env: NAME}`` or ``{encrypted: ...}``."""
     colo: NonEmpty = "default"
     """Where it is, as ``colo`` of a cluster."""
-    throttle: Throttle = Throttle()
+    throttle: DatasourceThrottle = DatasourceThrottle()
     """How much may be asked of it; omitted: four connections at once."""
     acl: Acl | None = None
     """The owner of the datasource, and permissions."""

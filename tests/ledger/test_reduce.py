@@ -671,6 +671,7 @@ def expected_content(rows: Rows, cursor: int | None) -> dict[str, list[tuple[obj
         "totals": expected_totals(rows),
         "completeness": [],
         "reported_parts": [],
+        "transfers": [],
         "quality_held": [],
         "quality_verdicts": [],  # of a feature, from facts of its own
     }

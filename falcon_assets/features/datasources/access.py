@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from falcon_assets.catalog.references import value_of
 from falcon_assets.errors import DatasourceError
-from falcon_assets.model.datasource import Datasource, Throttle
+from falcon_assets.model.datasource import Datasource, DatasourceThrottle
 from falcon_assets.model.reference import Reference
 
 
@@ -22,7 +22,7 @@ class Access:
     name: str
     type: str
     endpoint: str
-    throttle: Throttle
+    throttle: DatasourceThrottle
     user: str | None = None
     password: str | None = field(default=None, repr=False)
     token: str | None = field(default=None, repr=False)

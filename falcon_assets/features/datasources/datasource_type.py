@@ -80,7 +80,7 @@ class ReadPart(Protocol):
         """Yields rows with all columns, as they arrive; raises DatasourceError."""
 
 
-class Reading(Protocol):
+class SourceReading(Protocol):
     """A consistent view of a source, while it is open: all parts see the same moment.
 
     Attributes:
@@ -127,7 +127,7 @@ class WritePart(Protocol):
         """Returns how many rows part ``number`` has; raises DatasourceError."""
 
 
-class Writing(Protocol):
+class TargetWriting(Protocol):
     """A delivery, while it is open.
 
     Attributes:
@@ -176,11 +176,11 @@ class DatasourceType(ABC):
     def datasets(self, access: Access, table: str | None = None) -> Iterator[Dataset]:
         """Yields what can be read there, or that one only; raises DatasourceError."""
 
-    def open_reading(self, access: Access, request: ReadRequest) -> AbstractContextManager[Reading]:
+    def open_reading(self, access: Access, request: ReadRequest) -> AbstractContextManager[SourceReading]:
         """Raises DatasourceError where it cannot be read like that."""
         raise NotImplementedError(self.name)
 
-    def open_writing(self, access: Access, request: WriteRequest) -> AbstractContextManager[Writing]:
+    def open_writing(self, access: Access, request: WriteRequest) -> AbstractContextManager[TargetWriting]:
         """Raises DatasourceError where it cannot be written like that."""
         raise NotImplementedError(self.name)
 

@@ -12,7 +12,7 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.definition_versions import EntityVersions
 from falcon_assets.features.transfers.exporting import Exporting
 from falcon_assets.features.transfers.importing import Importing
-from falcon_assets.features.transfers.store import Watermarks, watermarks_around
+from falcon_assets.features.transfers.store import ChangesRead, watermarks_around
 from falcon_assets.features.transfers.work import Moving, process_of
 from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping.partition_mappings import mapping_for
@@ -83,7 +83,7 @@ class TransferAssets:
         if isinstance(workload, ExportWorkload):
             return Exporting(workload, datasource, environ, self.settings.now)
 
-        def watermarks(nominal: datetime) -> Watermarks:
+        def watermarks(nominal: datetime) -> ChangesRead:
             ledger.catch_up()
             with ledger.engine.connect() as connection:
                 return watermarks_around(connection, workload.name, workload.cluster, nominal)

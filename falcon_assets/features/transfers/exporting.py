@@ -16,7 +16,7 @@ from falcon_assets.compute.engines.computing.session import compute_in_session
 from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask
 from falcon_assets.errors import DatasourceError
 from falcon_assets.features.datasources.access import access_to
-from falcon_assets.features.datasources.datasource_type import WritePart, WriteRequest, Writing, datasource_types
+from falcon_assets.features.datasources.datasource_type import TargetWriting, WritePart, WriteRequest, datasource_types
 from falcon_assets.features.transfers.records import Transferred
 from falcon_assets.model.datasource import Datasource
 from falcon_assets.planning.transfers import EXPORTED, ExportWorkload
@@ -85,7 +85,7 @@ class Exporting:
         )
 
 
-def write_parts(frame: DataFrame, writing: Writing, parts: int) -> int:
+def write_parts(frame: DataFrame, writing: TargetWriting, parts: int) -> int:
     """Loads all parts, each by a task, and commits them; returns how many rows there are."""
     spread = frame.select(*(sf.expr(writing.expression(one.name, one.dataType.simpleString())) for one in frame.schema))
     loaded = spread.coalesce(parts).mapInArrow(partial(_load, writing.part), "part int, rows bigint").collect()

@@ -15,14 +15,14 @@ from falcon_assets.compute.engines.computing.session import compute_in_session
 from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask
 from falcon_assets.features.datasources.access import access_to
 from falcon_assets.features.datasources.datasource_type import (
-    Reading,
     ReadPart,
     ReadRequest,
     SourceColumn,
+    SourceReading,
     datasource_types,
 )
 from falcon_assets.features.transfers.records import Transferred
-from falcon_assets.features.transfers.store import Watermarks
+from falcon_assets.features.transfers.store import ChangesRead
 from falcon_assets.model.datasource import Datasource
 from falcon_assets.planning.transfers import IMPORTED, ImportWorkload
 
@@ -43,7 +43,7 @@ class Importing:
     workload: ImportWorkload
     datasource: Datasource
     environ: Mapping[str, str]
-    watermarks: Callable[[datetime], Watermarks]
+    watermarks: Callable[[datetime], ChangesRead]
     now: Callable[[], datetime]
 
     def __call__(self, task: WorkflowTask) -> WorkflowResult:
@@ -56,10 +56,10 @@ class Importing:
         declared, line = self.workload.declared, self.workload.timeline
         end = line.instance(line.index_at_or_before(task.nominal) + 1)
         parts = min(declared.parallel, self.datasource.throttle.connections)
-        known = self.watermarks(task.nominal) if declared.incremental else Watermarks(None, None)
+        known = self.watermarks(task.nominal) if declared.incremental else ChangesRead(None, None)
         return ReadRequest(declared, task.nominal, end, known.low, known.upto, parts)
 
-    def _told(self, task: WorkflowTask, reading: Reading, rows: int) -> Transferred:
+    def _told(self, task: WorkflowTask, reading: SourceReading, rows: int) -> Transferred:
         return Transferred(
             self.workload.name,
             self.workload.cluster,
@@ -75,7 +75,7 @@ class Importing:
         )
 
 
-def read_parts(spark: SparkSession, reading: Reading) -> DataFrame:
+def read_parts(spark: SparkSession, reading: SourceReading) -> DataFrame:
     """Returns all parts, lazily: each is read by a task."""
     parts, columns = tuple(reading.parts), tuple(reading.columns)
     arriving = ", ".join(f"`{_escaped(one.name)}` {one.arrives_as}" for one in columns)

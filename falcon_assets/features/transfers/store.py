@@ -27,7 +27,7 @@ def fold_transfers(connection: Connection, facts: Sequence[Logged]) -> None:
 
 
 @dataclass(frozen=True)
-class Watermarks:
+class ChangesRead:
     """How far the imports of changes around an instance have come.
 
     Attributes:
@@ -39,7 +39,7 @@ class Watermarks:
     upto: str | None
 
 
-def watermarks_around(connection: Connection, process: str, cluster: str, nominal: datetime) -> Watermarks:
+def watermarks_around(connection: Connection, process: str, cluster: str, nominal: datetime) -> ChangesRead:
     """Returns the watermarks for an instance of an import."""
     table = TRANSFERS.c
     own = (table.process == process, table.cluster == cluster, table.high_watermark.is_not(None))
@@ -47,4 +47,4 @@ def watermarks_around(connection: Connection, process: str, cluster: str, nomina
     later = select(func.count()).select_from(TRANSFERS).where(*own, table.nominal > nominal)
     before = select(table.high_watermark).where(*own, table.nominal == nominal)
     is_fixed = bool(connection.scalar(later))
-    return Watermarks(connection.scalar(low), connection.scalar(before) if is_fixed else None)
+    return ChangesRead(connection.scalar(low), connection.scalar(before) if is_fixed else None)
