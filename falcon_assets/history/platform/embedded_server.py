@@ -223,13 +223,18 @@ class EmbeddedServer(PostgresServer):
         return False
 
     def _disown(self, file: Path) -> None:
-        """Replaces the process id in a lock file of PostgreSQL's if it is no server's any more.
+        """Replaces the process id in a lock file of PostgreSQL's if it is no server's any more; removes an empty one.
 
         PostgreSQL would not start as long as that process lives, or is a zombie. It needs the rest of the file to check
-        whether the shared memory is free.
+        whether the shared memory is free. A server that was killed before it wrote its lock file leaves it empty, and
+        none starts with such a file.
         """
         with suppress(OSError, ValueError):
-            number, rest = file.read_text().split("\n", 1)
+            said = file.read_text()
+            if not said and not self._has_processes():
+                file.unlink()
+                return
+            number, rest = said.split("\n", 1)
             if not _is_server(int(number)):
                 self._wrote(file, f"{_NOBODY}\n{rest}")
 

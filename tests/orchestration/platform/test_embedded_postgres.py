@@ -220,6 +220,26 @@ def test_one_that_is_killed_while_it_starts_is_started_again(tmp_path: Path, mon
         server.leave()
 
 
+@pytest.mark.parametrize("name", ["postmaster.pid", ".s.PGSQL.5432.lock"])
+def test_one_that_was_killed_before_it_wrote_its_lock_file(tmp_path: Path, name: str) -> None:
+    server = EmbeddedServer(tmp_path / "postgres", None)
+    server.start()
+    folder = folder_of(server.url()) if name.startswith(".") else server.pgdata
+    server.leave()
+    ended(tmp_path)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    (folder / name).touch(mode=0o600)
+    if server.system_user:
+        os.chown(folder, server._owner.pw_uid, server._owner.pw_gid)
+        os.chown(folder / name, server._owner.pw_uid, server._owner.pw_gid)
+    again = EmbeddedServer(tmp_path / "postgres", None)
+    again.start()
+    try:
+        assert answer(again.url()) == 42
+    finally:
+        again.leave()
+
+
 def test_one_that_cannot_start_says_why(tmp_path: Path) -> None:
     with used(tmp_path):
         pass
