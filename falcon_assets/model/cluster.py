@@ -128,6 +128,8 @@ class ClusterLocations(Declaration):
     """Where outputs are written before they are published; must be on the file system of the data."""
     working: LegalFolder = "/.falcon/working"
     """Scratch space of workflows and their logs."""
+    flows: LegalFolder = "/flows"
+    """Where data of flows lies that they name no place for, a folder for each."""
 
     @model_validator(mode="after")
     def _apart(self) -> ClusterLocations:

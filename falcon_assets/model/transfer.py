@@ -112,11 +112,9 @@ class _Policy(Declaration):
     """A queue of the location (``FALCON_QUEUES``); omitted: only ``at_once`` limits them."""
 
 
-class Import(_Policy):
-    """How instances are made from a datasource."""
+class ImportOptions(_Policy):
+    """How a datasource is read."""
 
-    source: SourceData
-    """What is read."""
     extract: Extract = "full"
     """``full``: all of it, as it is then; ``incremental``: what changed since the instance before; ``log-offsets``: of
     a topic, the messages between the nominal times of the instance and of the next one."""
@@ -139,6 +137,13 @@ class Import(_Policy):
     def incremental(self) -> Incremental | None:
         """None: it does not depend on the instance before."""
         return self.extract.incremental if isinstance(self.extract, IncrementalExtract) else None
+
+
+class Import(ImportOptions):
+    """How instances are made from a datasource."""
+
+    source: SourceData
+    """What is read."""
 
     @model_validator(mode="after")
     def _fits(self) -> Import:
@@ -169,11 +174,9 @@ class UpsertLoad(Declaration):
     """Rows of the target with the same key are replaced."""
 
 
-class Export(_Policy):
-    """How instances are delivered to a datasource."""
+class ExportOptions(_Policy):
+    """How a datasource is written."""
 
-    target: TargetData
-    """Where it is written."""
     load: Literal["insert", "replace_partition", "replace"] | UpsertLoad = "insert"
     """``insert``: rows are added, and a rerun of an instance replaces those that it added; ``upsert``: rows replace
     those with the same key; ``replace_partition``: an instance replaces the rows of its period, by ``partition``;
@@ -185,6 +188,13 @@ class Export(_Policy):
     """Which columns; omitted: all."""
     parallel: Annotated[int, Field(ge=1, le=1000, strict=True)] = 4
     """How many tasks write at once; not more than the datasource's ``throttle.connections``."""
+
+
+class Export(ExportOptions):
+    """How instances are delivered to a datasource."""
+
+    target: TargetData
+    """Where it is written."""
 
 
 def _listed(value: Any) -> Any:

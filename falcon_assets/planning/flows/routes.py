@@ -122,7 +122,7 @@ class _Search:
             found = self._from_source(sum(bits[:MOST]), found.cost) or found
         for bit in bits[MOST:]:
             found = found and self._joined(found, bit)
-        return found and FlowRoute(tuple(self._hops(self._source, found.exports, found.below)))
+        return found and FlowRoute(tuple(self._hops(self._source, self._source, found.exports, found.below)))
 
     def _from_source(self, wanted: int, limit: int) -> _Spread | None:
         if self._source.is_cluster:
@@ -256,7 +256,10 @@ class _Search:
             assert isinstance(group, _Exports)
             yield group
 
-    def _hops(self, place: FlowPlace, exports: tuple[int, ...], below: tuple[_Node, ...]) -> Iterator[Hop]:
+    def _hops(
+        self, place: FlowPlace, first: FlowPlace, exports: tuple[int, ...], below: tuple[_Node, ...]
+    ) -> Iterator[Hop]:
+        """``first``: what copies are made of, the first cluster above that reads as this one; it costs the same."""
         for group in self._exports_of(exports):
             step = self._topology.out_of(place.name, group.kind)
             assert step
@@ -265,8 +268,9 @@ class _Search:
             to = self._topology.places["cluster", node.cluster]
             step = self._topology.into(node.cluster, place.reads or "")
             assert step
-            yield Hop("replication" if place.is_cluster else "import", place.key, to.key, step)
-            yield from self._hops(to, node.exports, node.below)
+            yield Hop("replication" if place.is_cluster else "import", first.key, to.key, step)
+            alike = first if first.is_cluster and first.reads == to.reads else to
+            yield from self._hops(to, alike, node.exports, node.below)
 
 
 def _bits(wanted: int) -> Iterator[int]:
