@@ -58,7 +58,8 @@ class _Transfer(Workload):
 class ImportWorkload(_Transfer):
     """The import of a feed on a cluster: it makes each instance from a datasource.
 
-    An instance of changes starts when its period is over; one of a topic or of a query of a period likewise.
+    An instance starts when its period is over where it is about a period: changes, messages of a topic, a query, files
+    of a time; else, at its nominal time.
     """
 
     kind = "import"
@@ -85,7 +86,8 @@ class ImportWorkload(_Transfer):
     @property
     def _has_period(self) -> bool:
         """Whether an instance is about the time up to the next one, which has to be over."""
-        return self.declared.extract != "full" or self.declared.source.query is not None
+        source = self.declared.source
+        return self.declared.extract != "full" or source.query is not None or "${" in (source.path or "")
 
     def due(self, nominal: datetime) -> datetime:
         if not self._has_period:

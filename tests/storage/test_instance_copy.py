@@ -225,9 +225,9 @@ def test_a_source_that_changes_meanwhile_is_not_published(copies: CopySandbox, c
         with pytest.raises(StorageError) as raised:
             copy.finish(TaskSummary.of(reports))
     assert str(raised.value) == f"cluster 'backup': cannot copy {PATH} from 'primary': " + (
-        f"{PATH} on cluster 'primary' is not there, or not complete"
+        f"{PATH} on 'primary' is not there, or not complete"
         if change == "no flag any more"
-        else f"{PATH} on cluster 'primary' changed while it was copied; the next attempt copies what changed"
+        else f"{PATH} on 'primary' changed while it was copied; the next attempt copies what changed"
     )
     with pytest.raises(StorageError, match="raw-flights on backup: the part of source 'primary' is not copied yet"):
         copies.publish()

@@ -12,6 +12,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
+from fsspec import AbstractFileSystem
+
 from falcon_assets.features.datasources.access import Access
 from falcon_assets.model.transfer import Export, Import
 
@@ -177,6 +179,13 @@ class DatasourceType(ABC):
     @abstractmethod
     def datasets(self, access: Access, table: str | None = None) -> Iterator[Dataset]:
         """Yields what can be read there, or that one only; raises DatasourceError."""
+
+    def file_system(self, access: Access) -> tuple[AbstractFileSystem, str]:
+        """The file system of a file server, which can be pickled, and the folder on it that is the root.
+
+        Raises DatasourceError where it cannot be reached.
+        """
+        raise NotImplementedError(self.name)
 
     def open_reading(self, access: Access, request: ReadRequest) -> AbstractContextManager[SourceReading]:
         """Raises DatasourceError where it cannot be read like that."""

@@ -9,8 +9,11 @@ from datetime import datetime
 import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
+from falcon_assets.compute.executor import Executor
 from falcon_assets.entities.definition_versions import EntityVersions
+from falcon_assets.features.datasources.access import access_to
 from falcon_assets.features.transfers.exporting import Exporting
+from falcon_assets.features.transfers.file_import import FileImport
 from falcon_assets.features.transfers.importing import Importing
 from falcon_assets.features.transfers.store import ChangesRead, watermarks_around
 from falcon_assets.features.transfers.work import Moving, process_of
@@ -22,13 +25,15 @@ from falcon_assets.hooks import hooks
 from falcon_assets.instances.assets import OpOptions, feed_spec
 from falcon_assets.instances.runs.instance_claims import InstanceClaims
 from falcon_assets.instances.runs.instance_run import InstanceRunner
-from falcon_assets.instances.runs.instance_work import ProcessWork
+from falcon_assets.instances.runs.instance_work import InstanceWork, ProcessWork
 from falcon_assets.instances.runs.run_definitions import DefinitionRecording, RunDefinitions, recorded_versions
 from falcon_assets.instances.runs.workload_execution import run_workload
 from falcon_assets.instances.spark_resource import resource_key
 from falcon_assets.instances.store.known_instances import recorded_on
+from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.planning.transfers import ExportWorkload, ImportWorkload
 from falcon_assets.settings import Settings
+from falcon_assets.storage.feed_store import store_of
 
 
 @dataclass(frozen=True)
@@ -46,19 +51,22 @@ class TransferAssets:
         feed, cluster = workload.entity, self.store.clusters[workload.cluster]
         spark = resource_key(cluster)
 
-        def work(context: dg.AssetExecutionContext, claims: InstanceClaims) -> ProcessWork:
+        def work(context: dg.AssetExecutionContext, claims: InstanceClaims) -> InstanceWork:
             ledger = claims.ledger
+            executor = getattr(context.resources, spark).executor
+            _, version = recorded_versions(ledger, self.recording, feed)
+            if isinstance(workload, ImportWorkload) and workload.declared.source.path:
+                return self._files(workload, executor, claims, version)
             moving = self._moving(workload, ledger)
             runner = replace(
                 InstanceRunner.of(process_of(workload, moving), cluster, self.store, self.settings),
-                executor=getattr(context.resources, spark).executor,
+                executor=executor,
                 run_id=context.run.run_id,
                 recorded=recorded_on(ledger.engine, cluster.name),
                 inspections=hooks().output_inspection(
                     ledger=ledger, store=self.store, cluster=cluster, settings=self.settings
                 ),
             )
-            _, version = recorded_versions(ledger, self.recording, feed)
             same: Callable[[int], InstanceRunner] = lambda _: runner  # noqa: E731 - of a feed only the present one
             definitions = RunDefinitions(runner, version, EntityVersions(), True, same, context.log.info)
             return ProcessWork(definitions, workload, ledger, self.settings.environ)
@@ -77,6 +85,14 @@ class TransferAssets:
             yield from ()
 
         return transfer
+
+    def _files(
+        self, workload: ImportWorkload, executor: Executor, claims: InstanceClaims, version: int | None
+    ) -> FileImport:
+        settings, cluster = self.settings, self.store.clusters[workload.cluster]
+        access = access_to(self.store.datasource(workload.datasource), settings.environ, write=False)
+        store = store_of(workload.entity, cluster, settings.home, settings.environ, roots=roots_of(settings))
+        return FileImport(workload, access, store, executor, claims, settings.now, version)
 
     def _moving(self, workload: ImportWorkload | ExportWorkload, ledger: Ledger) -> Moving:
         environ, datasource = self.settings.environ, self.store.datasource(workload.datasource)

@@ -128,7 +128,7 @@ class InstanceCopy:
             raise StorageError(f"{self._where}: its tasks ended early; the next attempt goes on with it")
         if self._source_files() != self._found:
             raise StorageError(
-                f"{self._where}: {self._path} on cluster {self._from!r} changed while it was copied; the next attempt "
+                f"{self._where}: {self._path} on {self._from!r} changed while it was copied; the next attempt "
                 "copies what changed"
             )
         changed = outcomes["copied"] + outcomes["resumed"] + len(self.plan.delete)
@@ -185,7 +185,7 @@ class InstanceCopy:
     def _source_files(self) -> SourceFiles:
         found = self._source.source_files(self._path, self._target.output.flag, self._target.rules.left_out)
         if found is None:
-            raise StorageError(f"{self._where}: {self._path} on cluster {self._from!r} is not there, or not complete")
+            raise StorageError(f"{self._where}: {self._path} on {self._from!r} is not there, or not complete")
         return found._replace(files={name: file for name, file in found.files.items() if self._holds(name)})
 
     def _check_stores(self) -> None:

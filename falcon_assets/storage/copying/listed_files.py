@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
+from fsspec import AbstractFileSystem
+
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_plan import ListedFile
 from falcon_assets.storage.errors import explained
+from falcon_assets.storage.files.file_access import FileAccess
 from falcon_assets.storage.instances.data_files import is_hidden
 from falcon_assets.storage.instances.instance_files import files_of
 
@@ -25,9 +28,25 @@ class SourceFiles(NamedTuple):
         return self.elsewhere.get(name) or (f"{self.base}/{name}" if name else self.base)
 
 
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+class SourceStore(Protocol):
+    """Where copies read: the store of a cluster, or a datasource; ``cluster`` has its name."""
+
+    @property
+    def cluster(self) -> _Named: ...
+    @property
+    def fs(self) -> AbstractFileSystem: ...
+    @property
+    def files(self) -> FileAccess: ...
+
+
 class CopySource(Protocol):
     @property
-    def store(self) -> ClusterStore: ...
+    def store(self) -> SourceStore: ...
 
     def source_files(self, path: str, flag: str | None, left_out: Callable[[str], bool]) -> SourceFiles | None:
         """Lists the instance at ``path``, fresh from the store; None: it is not there, or not complete."""
