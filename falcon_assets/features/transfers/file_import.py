@@ -69,7 +69,7 @@ class _Server:
 
 
 @dataclass(frozen=True)
-class ServerFiles:
+class FilesOnServer:
     """The files at a path of a server: a folder, one file, or all that fit a pattern."""
 
     store: _Server
@@ -111,9 +111,9 @@ class FileImport:
     version: int | None
 
     @cached_property
-    def source(self) -> ServerFiles:
+    def source(self) -> FilesOnServer:
         fs, root = datasource_types()[self.access.type].file_system(self.access)
-        return ServerFiles(_Server(_Datasource(self.access.name), fs, root))
+        return FilesOnServer(_Server(_Datasource(self.access.name), fs, root))
 
     def prepare(self, nominal: datetime, late: tuple[LateChange, ...] | None, evicted: Evicted) -> Prepared:
         if self.source.source_files(self.path(nominal), None, is_hidden) is None:
