@@ -36,6 +36,12 @@ def on(cluster: str, **more: Any) -> dict[str, Any]:
     return {"name": cluster, "validity": VALIDITY, **more}
 
 
+def datasource_yaml(name: str = "shop", **overrides: Any) -> str:
+    """A document with a PostgreSQL that nobody reaches, to read and to write."""
+    interfaces = {"write": {"endpoint": "postgresql://127.0.0.1:9/shop", "credential": {"user": "falcon"}}}
+    return _document({"kind": "datasource", "name": name, "type": "postgresql", "interfaces": interfaces}, **overrides)
+
+
 def feed_yaml(name: str, *clusters: dict[str, Any], **overrides: Any) -> str:
     """A document with an hourly feed on ``primary``, or on these clusters, in folders of its name."""
     data = f"/{name}/${{YEAR}}-${{MONTH}}-${{DAY}}/${{HOUR}}"

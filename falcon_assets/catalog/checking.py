@@ -34,9 +34,9 @@ def read_checked(root: Path, *, strict: bool, programs: bool, home: Path | None)
         problems = [replace(problem, is_warning=problem.is_doubt) for problem in problems]
     if not all(problem.is_warning for problem in problems):
         raise InvalidDefinitionsError(problems)
-    if not (definitions.clusters or definitions.feeds or definitions.processes or definitions.datasources):
+    declared = [*definitions.all()]
+    if not declared:
         raise MissingDefinitionsError(f"there is no entity definition (*.yaml, *.yml) in the folder {shown_path(root)}")
-    declared = [*definitions.clusters.values(), *definitions.datasources.values(), *definitions.clustered()]
     found = summed_up([(one.entity, one.document.position()) for one in declared], sorted_problems(problems))
     if home is not None:
         keep(home, root, key_of(root, files.contents), found, [one.document.data for one in declared])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from pydantic import ValidationError
+from yaml.nodes import SequenceNode
 
 from falcon_assets.catalog.validation import unknown_word, validation_problems
 from falcon_assets.catalog.yaml_files.definition_files import definition_files
@@ -19,6 +20,7 @@ from falcon_assets.model.datasource import Datasource
 from falcon_assets.model.entity import KINDS, Entity
 from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.model.process import Process
+from falcon_assets.model.transfer import Export, Import
 
 EntityT = TypeVar("EntityT", Cluster, Feed, Process, Datasource)
 
@@ -58,6 +60,11 @@ class Definitions:
         """Whether there may be such an entity that could not be parsed: other checks then report nothing about it."""
         return (kind, name) in self.unparsed or ("", name) in self.unparsed
 
+    def all(self) -> Iterator[Declared[Cluster] | Declared[Datasource] | Declared[Feed] | Declared[Process]]:
+        yield from self.clusters.values()
+        yield from self.datasources.values()
+        yield from self.clustered()
+
     def clustered(self) -> Iterator[Declared[Feed] | Declared[Process]]:
         yield from self.feeds.values()
         yield from self.processes.values()
@@ -66,6 +73,17 @@ class Definitions:
         for index, entry in enumerate(feed.entity.clusters):
             if entry.name in self.clusters:
                 yield index, entry, self.clusters[entry.name].entity
+
+
+def transfers_of(feed: Declared[Feed]) -> Iterator[tuple[KeyPath, Import | Export]]:
+    """Yields the imports and exports of a feed, with their keys."""
+    for index, entry in enumerate(feed.entity.clusters):
+        if entry.import_:
+            yield ("clusters", index, "import"), entry.import_
+        path: KeyPath = ("clusters", index, "export")
+        is_listed = isinstance(feed.document.node(path), SequenceNode)
+        for number, export in enumerate(entry.export or ()):
+            yield (*path, number) if is_listed else path, export
 
 
 def cluster_names(entity: Feed | Process) -> list[str]:

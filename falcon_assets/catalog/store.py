@@ -65,7 +65,7 @@ class EntityStore:
     excluded: frozenset[tuple[str, str]] = frozenset()
 
     def cluster(self, name: str) -> Cluster:
-        """Raises UnknownEntityError if there is none, naming the nearest; so do the next three."""
+        """Raises UnknownEntityError if there is none, naming the nearest; so do those of other kinds."""
         return _find("cluster", name, self.clusters)
 
     def feed(self, name: str) -> Feed:
@@ -76,6 +76,19 @@ class EntityStore:
 
     def datasource(self, name: str) -> Datasource:
         return _find("datasource", name, self.datasources)
+
+    @property
+    def by_kind(self) -> Mapping[str, Mapping[str, Entity]]:
+        """All entities, by kind and by name."""
+        return {
+            "cluster": self.clusters,
+            "datasource": self.datasources,
+            "feed": self.feeds,
+            "process": self.processes,
+        }
+
+    def named(self, kind: str, name: str) -> Entity:
+        return _find(kind, name, self.by_kind[kind])
 
     def position(self, entity: Entity) -> Position:
         return self.positions[entity.kind, entity.name]

@@ -11,10 +11,10 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, ok, problem, warning
 from falcon_assets.errors import FalconError, InvalidDefinitionsError, MissingDefinitionsError, SecretError, count_of
 from falcon_assets.instances.rules.queues import admission
-from falcon_assets.model.cluster import Cluster
-from falcon_assets.model.feed import Feed
+from falcon_assets.model.entity import Entity, counted
 from falcon_assets.model.process import Process
 from falcon_assets.model.reference import EncryptedValue, EnvironmentValue, references_in
+from falcon_assets.planning.transfers import ExportWorkload, ImportWorkload
 from falcon_assets.settings import VARIABLES
 
 _ALIKE = 0.8
@@ -30,12 +30,7 @@ def check_definitions(context: CheckContext) -> Iterator[Diagnosis]:
     except FalconError as error:
         yield problem(str(error), "fix FALCON_COLO or the definitions")
     else:
-        counts = (
-            (found.clusters, "cluster", None),
-            (found.feeds, "feed", None),
-            (found.processes, "process", "processes"),
-        )
-        yield ok(", ".join(count_of(len(those), noun, plural) for those, noun, plural in counts))
+        yield ok(counted({kind: len(those) for kind, those in found.by_kind.items()}))
 
 
 def check_secrets(context: CheckContext) -> Iterator[Diagnosis]:
@@ -47,16 +42,24 @@ def check_secrets(context: CheckContext) -> Iterator[Diagnosis]:
 
 
 def check_queues(context: CheckContext) -> Iterator[Diagnosis]:
-    """Whether the queues are there that processes name, and are for their owners."""
+    """Whether the queues are there that processes, imports and exports name, and are for their owners."""
     store = context.entities_if_sound()
-    named = [one for one in store.processes.values() if one.queue] if store else []
+    working: list[Process | ImportWorkload | ExportWorkload] = []
+    if store:
+        working = [*store.processes.values(), *store.imports, *store.exports]
+    named = [(one, one.queue) for one in working if one.queue]
     refused = 0
-    for process in named:
-        if why := admission(str(process.queue), context.settings.queues.get(str(process.queue)), process.acl, 1).denied:
+    for one, queue in named:
+        acl = one.acl if isinstance(one, Process) else one.entity.acl
+        if why := admission(queue, context.settings.queues.get(queue), acl, 1).denied:
             refused += 1
-            yield problem(f"process {process.name!r} {why}", "fix FALCON_QUEUES here and wherever Dagster runs")
+            yield problem(f"{one.kind} {one.name!r} {why}", "fix FALCON_QUEUES here and wherever Dagster runs")
     if not refused:
-        yield ok(f"{count_of(len(named), 'process is', 'processes are')} in queues")
+        processes = [one for one, _ in named if isinstance(one, Process)]
+        counts = [count_of(len(processes), "process", "processes")]
+        if transfers := len(named) - len(processes):
+            counts.append(count_of(transfers, "transfer"))
+        yield ok(f"{' and '.join(counts)} {'is' if len(named) == 1 else 'are'} in queues")
 
 
 def check_variables(context: CheckContext) -> Iterator[Diagnosis]:
@@ -82,10 +85,10 @@ def named_variables(store: EntityStore) -> dict[str, list[str]]:
     return dict(found)
 
 
-def _entities(store: EntityStore) -> list[Cluster | Feed | Process]:
+def _entities(store: EntityStore) -> list[Entity]:
     reading = {one.reads_on for one in store.workloads}
     clusters = {**{name: store.everywhere[name] for name in sorted(reading)}, **store.clusters}
-    return [*clusters.values(), *store.feeds.values(), *store.processes.values()]
+    return [one for those in {**store.by_kind, "cluster": clusters}.values() for one in those.values()]
 
 
 def judge_secrets(named: Mapping[str, list[str]], environ: Mapping[str, str]) -> Iterator[Diagnosis]:

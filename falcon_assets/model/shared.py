@@ -1,4 +1,4 @@
-"""Parts that clusters, feeds and processes have in common."""
+"""Parts that entities of several kinds have in common."""
 
 from __future__ import annotations
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.catalog.yaml_files.definition_files import is_definition_file
 from falcon_assets.errors import InvalidDefinitionsError, Problem
-from falcon_assets.model.cluster import Cluster
-from falcon_assets.model.entity import KINDS
-from falcon_assets.model.feed import Feed
-from falcon_assets.model.process import Process
+from falcon_assets.model.entity import KINDS, Entity, Kind
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Given, Operation, Result
 
@@ -63,8 +60,7 @@ class ValidateDefinitions(Operation):
             store = load_entities(self._folder(installation), strict=self.strict, programs=True)
         except InvalidDefinitionsError as error:
             return Validation({}, error.problems)
-        there = {"cluster": store.clusters, "feed": store.feeds, "process": store.processes}
-        return Validation({kind: len(those) for kind, those in there.items()}, store.warnings)
+        return Validation({kind: len(those) for kind, those in store.by_kind.items()}, store.warnings)
 
     def _folder(self, installation: Installation) -> Path:
         """The folder of the definitions that ``place`` names, or belongs to."""
@@ -96,13 +92,13 @@ class PrintSchema(Operation):
     """  # noqa: D301 - click knows the character
 
     command = "schema"
-    kind: Annotated[Literal["cluster", "feed", "process"] | None, Given("[cluster|feed|process]")] = None
+    kind: Annotated[Kind | None, Given(f"[{'|'.join(KINDS)}]")] = None
 
     def run(self, installation: Installation) -> dict[str, Any]:
         """Returns the JSON Schema (draft 2020-12) of one document; of any kind: discriminated by ``kind``."""
-        any_kind = Annotated[Cluster | Feed | Process, Field(discriminator="kind")]
+        any_kind = Annotated[Entity, Field(discriminator="kind")]
         schema = TypeAdapter[Any](KINDS[self.kind] if self.kind else any_kind).json_schema()
-        title = f"Definition of a {self.kind}" if self.kind else "Definition of a cluster, a feed or a process"
+        title = f"Definition of a {self.kind}" if self.kind else "Definition of an entity"
         described: dict[str, Any] = _markdown({**schema, "title": title})
         return {"$schema": "https://json-schema.org/draft/2020-12/schema", **described}
 

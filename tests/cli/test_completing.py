@@ -33,7 +33,7 @@ RUNS = ("process", "feed")
         "instance rerun make": None,
         "instance rerun make --start": None,
         "instance rerun make --cluster": ("cluster",),
-        "entity touch make": ("cluster", "feed", "process"),
+        "entity touch make": ("cluster", "datasource", "feed", "process"),
         "admin root adopt": ("cluster",),
         "run --process": ("process",),
         "instance": None,

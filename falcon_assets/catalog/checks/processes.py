@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from falcon_assets.catalog.declared import Definitions
+from falcon_assets.catalog.declared import Definitions, transfers_of
 from falcon_assets.catalog.workflow_files import file_problem, lib_problem, workflows
 from falcon_assets.catalog.yaml_files.definition_files import shown_path
 from falcon_assets.catalog.yaml_files.documents import KeyPath
@@ -22,7 +22,7 @@ from falcon_assets.planning.rollups import leaves_of, member_input
 
 
 def check_queues(definitions: Definitions) -> Iterator[Problem]:
-    """Processes of one queue in several pipelines: one coordinator admits what a queue lets run."""
+    """Queues of several pipelines, or of processes and transfers: one coordinator admits what a queue lets run."""
     first: dict[str, Process] = {}
     for process in definitions.processes.values():
         if queue := process.entity.queue:
@@ -30,6 +30,12 @@ def check_queues(definitions: Definitions) -> Iterator[Problem]:
             if other.pipelines[0] != process.entity.pipelines[0]:
                 where = f"pipeline {other.pipelines[0]!r} (process {other.name!r})"
                 yield process.problem(("queue",), f"queue {queue!r} is used in {where}: a queue is for one pipeline")
+    for feed in definitions.feeds.values():
+        for path, transfer in transfers_of(feed):
+            if transfer.queue in first:
+                where = f"pipeline {first[transfer.queue].pipelines[0]!r} (process {first[transfer.queue].name!r})"
+                message = f"queue {transfer.queue!r} is used in {where}: imports and exports need one of their own"
+                yield feed.problem((*path, "queue"), message)
 
 
 def check_variables(definitions: Definitions) -> Iterator[Problem]:

@@ -35,6 +35,7 @@ from falcon_assets.operations.audit import Audit, audited
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.reload import reload_code_locations
 
+_SCHEDULED = ("feed", "process")
 _INSTEAD = "--dry-run says what would change"
 
 
@@ -92,7 +93,7 @@ def submit_and_schedule(installation: Installation, request: Request) -> Operati
         require_changeable(installation.settings, _INSTEAD)
         engine = installation.ledger.engine  # where it cannot be reached, nothing is submitted either
         submitted = _changed(audit, request, _submission)
-        found = [(one.kind, one.name) for one in submitted.entities if one.kind != "cluster"]
+        found = [(one.kind, one.name) for one in submitted.entities if one.kind in _SCHEDULED]
         with engine.begin() as connection:
             states = apply_to_all(connection, installation, Command.SCHEDULE, named_entities(installation, found))
             result = replace(submitted, statuses=states)
@@ -185,7 +186,7 @@ def _owned(stored: Stored, plan: Plan, operation: str) -> list[StoredEntity]:
 
 
 def _changes(one: EntityChange, operation: str) -> bool:
-    return one.action != "unchanged" or (operation == "submit-and-schedule" and one.kind != "cluster")
+    return one.action != "unchanged" or (operation == "submit-and-schedule" and one.kind in _SCHEDULED)
 
 
 def _record(installation: Installation, now: datetime, recorder: Recorder) -> None:

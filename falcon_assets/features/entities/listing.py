@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any
 
 from falcon_assets.base.texts import STARS
 from falcon_assets.base.texts import hidden as without_secrets
@@ -15,8 +15,8 @@ from falcon_assets.errors import UnknownEntityError
 from falcon_assets.features.entities.results import EntityState
 from falcon_assets.features.entities.status import entity_states
 from falcon_assets.model.access import may_read
-from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.entity import KINDS
+from falcon_assets.model.entity import Entity as AnyEntity
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
@@ -54,16 +54,13 @@ def _properties(value: Any) -> Any:
     return {key: STARS if is_secret(str(key)) and item is not None else hidden(item) for key, item in value.items()}
 
 
-AnyEntity: TypeAlias = "Cluster | Feed | Process"
-
-
 @dataclass(frozen=True)
 class Entity(Result):
     """An entity and its status.
 
     Attributes:
-        status: SUBMITTED, RUNNING or SUSPENDED; a cluster is always SUBMITTED.
-        since: On the falcon clock; None for a cluster.
+        status: SUBMITTED, RUNNING or SUSPENDED; a cluster or datasource is always SUBMITTED.
+        since: On the falcon clock; None for a cluster or datasource.
         commanded: Whether a command set the status, not ``schedule:`` in the definition.
     """
 
@@ -83,7 +80,7 @@ class Entity(Result):
 
     @property
     def clusters(self) -> tuple[str, ...]:
-        return () if isinstance(self.declared, Cluster) else tuple(one.name for one in self.declared.clusters)
+        return tuple(one.name for one in self.declared.clusters) if isinstance(self.declared, Feed | Process) else ()
 
     @property
     def pipelines(self) -> tuple[str, ...]:
@@ -118,7 +115,7 @@ FIELDS: Fields[Entity] = {
 
 
 def list_entities(installation: Installation, query: Query | None = None, text: str | None = None) -> Page[Entity]:
-    """Lists entities of this colo that the user may read: clusters, feeds, processes, each in the order of definition.
+    """Lists entities of this colo that the user may read: kind by kind, each in the order of definition.
 
     ``query`` filters by :data:`FIELDS`; ``text`` is searched in name, description and tags, ignoring case.
 
@@ -146,30 +143,27 @@ def show_entity(installation: Installation, name: str, kind: str | None = None) 
     """
     declared = any_named(installation.entities, name, kind)
     require_readable(installation, "show", [declared])
-    if isinstance(declared, Cluster):
+    if not isinstance(declared, Feed | Process):
         return Entity(declared)
     found = entity_states(installation, declared.kind)
     return _entity(declared, next(one for one in found if one.name == name))
 
 
 def declared_entities(entities: EntityStore) -> list[AnyEntity]:
-    return [*entities.clusters.values(), *entities.feeds.values(), *entities.processes.values()]
+    return [one for those in entities.by_kind.values() for one in those.values()]
 
 
 def any_named(entities: EntityStore, name: str, kind: str | None = None) -> AnyEntity:
     """Finds an entity of any kind; UnknownEntityError where there is none, or several and ``kind`` is not given."""
     if kind is not None:
-        if kind == "cluster":
-            return entities.cluster(name)
-        return entities.feed(name) if kind == "feed" else entities.process(name)
-    kinds_of_names: list[Mapping[str, AnyEntity]] = [entities.clusters, entities.feeds, entities.processes]
-    found = [those[name] for those in kinds_of_names if name in those]
+        return entities.named(kind, name)
+    found = [those[name] for those in entities.by_kind.values() if name in those]
     if len(found) > 1:
         kinds = " and ".join(f"a {one.kind}" for one in found)
         raise UnknownEntityError(f"there is {kinds} {name!r}: say which one with --kind")
     if not found:
-        close = nearest(name, [one for those in kinds_of_names for one in those])
-        raise UnknownEntityError(f"there is no cluster, feed or process {name!r}{close}")
+        close = nearest(name, [one for those in entities.by_kind.values() for one in those])
+        raise UnknownEntityError(f"there is no entity {name!r}{close}")
     return found[0]
 
 

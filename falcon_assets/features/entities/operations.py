@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from falcon_assets.errors import UsageError
 from falcon_assets.features.entities.changing import delete, submit, submit_and_schedule, touch, update
-from falcon_assets.features.entities.questions import Kind, OfOneEntity, Scheduled
+from falcon_assets.features.entities.questions import OfOneEntity, Scheduled
 from falcon_assets.features.entities.results import OperationResult, Request
 from falcon_assets.features.entities.status import resume_entities, schedule_entities, suspend_entities
 from falcon_assets.features.entities.versions import (
@@ -18,6 +18,7 @@ from falcon_assets.features.entities.versions import (
     entity_history,
     restore_entity,
 )
+from falcon_assets.model.entity import Kind
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Change, Given
 from falcon_assets.operations.request_origin import ORIGIN

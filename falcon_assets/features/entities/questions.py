@@ -11,11 +11,11 @@ from falcon_assets.features.entities.listing import FIELDS, Entity, list_entitie
 from falcon_assets.features.entities.lookup import FIELDS as LOOKUP_FIELDS
 from falcon_assets.features.entities.lookup import PathOwner, lookup
 from falcon_assets.features.entities.summary import EntitySummary, summarize_entities
+from falcon_assets.model.entity import Kind
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Given, Operation
 from falcon_assets.operations.paging import ListOperation, Page
 
-Kind: TypeAlias = Literal["cluster", "feed", "process"]
 Scheduled: TypeAlias = Literal["feed", "process"]
 
 
@@ -29,7 +29,7 @@ class OfOneEntity(Operation):
 class ShowEntity(OfOneEntity):
     """Print the stored definition of NAME, with its comments.
 
-    Values of storage options are masked.
+    Values of storage options, credentials and options of drivers are masked.
     """
 
     command = "entity show"
@@ -41,7 +41,7 @@ class ShowEntity(OfOneEntity):
 class ShowEntityStatus(ShowEntity):
     """Show whether NAME is SUBMITTED, RUNNING or SUSPENDED.
 
-    RUNNING entities run by themselves. A cluster is always SUBMITTED.
+    RUNNING entities run by themselves. A cluster or datasource is always SUBMITTED.
     """
 
     command = "entity status"
@@ -57,7 +57,7 @@ class EntityDependencies(OfOneEntity):
 
 
 class ListEntities(ListOperation):
-    """List clusters, feeds and processes with their status.
+    """List clusters, datasources, feeds and processes with their status.
 
     Shows which of them are scheduled, since when, and whether a command or the definition says so. Filters on one field
     match any of their values; filters on different fields must all match: --filter status=RUNNING --filter

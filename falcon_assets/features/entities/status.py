@@ -90,6 +90,8 @@ def named_entity(entities: EntityStore, name: str, kind: str | None = None) -> F
     if len(found) > 1:
         raise UnknownEntityError(f"there is a feed and a process {name!r}: say which one with --kind")
     if not found:
+        if other := next((kind for kind, those in entities.by_kind.items() if name in those), None):
+            raise UnknownEntityError(f"{name!r} is a {other}: only feeds and processes are scheduled")
         close = nearest(name, [one.name for one in declared])
         raise UnknownEntityError(f"there is no feed or process {name!r}{close}")
     return found[0]

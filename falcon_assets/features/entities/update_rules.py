@@ -54,15 +54,25 @@ def require_allowed(installation: Installation, updates: Sequence[Update]) -> No
 
 
 def require_queues(who: Principal, queues: Mapping[str, Queue], stored: Stored, written: Sequence[Document]) -> None:
-    """Raises DeniedError where somebody puts a process into a queue that is for others; what is there may stay."""
+    """Raises DeniedError where somebody puts work into a queue that is for others; what is there may stay."""
     for document in written:
-        name, before = document.data.get("queue"), stored.by_key.get((document.data["kind"], document.data["name"]))
-        queue = queues.get(name) if isinstance(name, str) else None
-        is_there = before is not None and before.data.get("queue") == name
-        if queue is None or is_there or who.is_superuser or not queue.users or who.name in queue.users:
-            continue
-        where = f"process {document.data['name']!r} into the queue {name!r}"
-        raise DeniedError(f"{who.name} may not put {where}, which is for {', '.join(queue.users)}")
+        kind, name = document.data["kind"], document.data["name"]
+        before = stored.by_key.get((kind, name))
+        for entered in _queues(document.data) - _queues(before.data if before else {}):
+            queue = queues.get(entered)
+            if queue is not None and not (who.is_superuser or not queue.users or who.name in queue.users):
+                where = f"{kind} {name!r} into the queue {entered!r}"
+                raise DeniedError(f"{who.name} may not put {where}, which is for {', '.join(queue.users)}")
+
+
+def _queues(data: Mapping[str, Any]) -> set[str]:
+    """The queues of a process, or of a feed's imports and exports."""
+    found = [data.get("queue")]
+    for entry in filter(lambda one: isinstance(one, dict), data.get("clusters") or ()):
+        exports = entry.get("export") or ()
+        transfers = [entry.get("import"), *(exports if isinstance(exports, list) else [exports])]
+        found += [one.get("queue") for one in transfers if isinstance(one, dict)]
+    return {one for one in found if isinstance(one, str)}
 
 
 def _require_empty(connection: Connection, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
@@ -93,7 +103,7 @@ def _other_names(before: Any, after: Any) -> Iterator[tuple[Key, str]]:
 
 
 def _renamed(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    if before["kind"] == "cluster":
+    if "frequency" not in before:
         return
     if before["kind"] == "feed":
         old, new = _path_zones(before), _path_zones(after)

@@ -18,8 +18,7 @@ def definition_problems(definitions: Definitions, programs: bool) -> list[Proble
         return []
     from falcon_assets.catalog.encryption import Sealed
 
-    kinds = (definitions.clusters, definitions.feeds, definitions.processes)
-    documents = [declared.document for kind in kinds for declared in kind.values()]
+    documents = [declared.document for declared in definitions.all()]
     return [
         document.problem(path, "is not what falcon secrets encrypt prints")
         for document in documents

@@ -15,7 +15,7 @@ from click.shell_completion import (
 
 from falcon_assets.errors import FalconError
 
-_ANY = ("cluster", "feed", "process")
+_ANY = ("cluster", "datasource", "feed", "process")
 _RUNS = ("process", "feed")
 TAKES: Mapping[str, tuple[str, ...]] = {
     "explain": ("process",),

@@ -26,7 +26,7 @@ COMMANDS = {
     "explain": "Show inputs, outputs and parameters of a process instance.",
     "try": "Compute a process instance as a trial run; publish nothing.",
     "run": "Run all due instances in this process, until nothing more is ready.",
-    "entity": "Manage clusters, feeds and processes: submit, update, schedule and more.",
+    "entity": "Manage clusters, datasources, feeds and processes: submit, update, schedule and more.",
     "instance": "List, rerun, kill, suspend and resume instances; find out why one is missing.",
     "feed": "Report how complete instances of a feed are; show up to when it is complete.",
     "sla": "List instances that breach their SLA, or are about to.",
@@ -110,7 +110,7 @@ class LazyGroup(FullHelpGroup):
 )
 @click.pass_context
 def falcon(context: click.Context, actor: str | None) -> None:
-    """Declare clusters, feeds and processes; manage them and their instances."""
+    """Declare clusters, datasources, feeds and processes; manage them and their instances."""
     context.with_resource(requests_from("cli", actor=actor))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from falcon_assets.errors import InvalidDefinitionsError, count_of, listed_problems
+from falcon_assets.model.entity import counted
 from falcon_assets.operations.definitions import ValidateDefinitions, Validation
 from falcon_assets.surface.cli.declared import command
 
@@ -15,11 +16,8 @@ def _show(found: Validation) -> None:
         return
     for line in listed_problems(found.problems):
         click.echo(line)
-    number = found.entities
-    counts = (count_of(number["cluster"], "cluster"), count_of(number["feed"], "feed"))
-    processes = count_of(number["process"], "process", "processes")
     warnings = f", {count_of(len(found.problems), 'warning')}" if found.problems else ""
-    click.echo(f"{', '.join(counts)}, {processes}: no problems{warnings}")
+    click.echo(f"{counted(found.entities)}: no problems{warnings}")
 
 
 validate = command(ValidateDefinitions, _show)

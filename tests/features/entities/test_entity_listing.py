@@ -12,8 +12,9 @@ from falcon_assets.errors import QueryError, UnknownEntityError
 from falcon_assets.features.entities import dependencies
 from falcon_assets.features.entities.dependencies import Need, entity_dependencies, needs_of
 from falcon_assets.features.entities.given import stored_definition
-from falcon_assets.features.entities.listing import AnyEntity, Entity, list_entities, show_entity
+from falcon_assets.features.entities.listing import Entity, list_entities, show_entity
 from falcon_assets.features.entities.lookup import lookup
+from falcon_assets.model.entity import Entity as AnyEntity
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.paging import Query
 from tests.builders import make_cluster, make_feed, make_process
@@ -139,7 +140,7 @@ def test_data_of_an_entity(installation: Installation) -> None:
 
 
 def test_what_is_not_there(installation: Installation) -> None:
-    with pytest.raises(UnknownEntityError, match=r"there is no cluster, feed or process 'rw' \(did you mean 'raw'\?\)"):
+    with pytest.raises(UnknownEntityError, match=r"there is no entity 'rw' \(did you mean 'raw'\?\)"):
         show_entity(installation, "rw")
 
 
@@ -163,7 +164,8 @@ def test_definitions_are_gone_through_once(monkeypatch: pytest.MonkeyPatch) -> N
     reading = {name: {"name": "rows", "feed": name, "start": "now(0,0)", "end": "now(0,0)"} for name in feeds}
     processes = {f"p{name}": make_process(name=f"p{name}", inputs=[one], outputs=[]) for name, one in reading.items()}
     clusters = {cluster.name: cluster}
-    store = EntityStore(Path(), clusters, feeds, processes, {}, clusters, relations(feeds.values(), processes.values()))
+    related = relations(feeds.values(), processes.values())
+    store = EntityStore(Path(), clusters, feeds, processes, {}, {}, clusters, related)
 
     def counted(entity: AnyEntity) -> Iterator[Need]:
         asked.append(entity.name)

@@ -109,7 +109,11 @@ WRONG = {
         "there is a feed and a process 'both': say which one with --kind",
     ),
     "a typing error": (suspend_entities, request("raww"), "there is no feed or process 'raww' (did you mean 'raw'?)"),
-    "a cluster": (suspend_entities, request("primary"), "there is no feed or process 'primary'"),
+    "a cluster": (
+        suspend_entities,
+        request("primary"),
+        "'primary' is a cluster: only feeds and processes are scheduled",
+    ),
     "not of that kind": (suspend_entities, request("raw", kind="process"), "there is no process 'raw'; there is: both"),
 }
 

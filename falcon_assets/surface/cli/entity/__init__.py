@@ -1,4 +1,4 @@
-"""``falcon entity``: clusters, feeds and processes, one file for what reads and one for each kind of change."""
+"""``falcon entity``: all kinds of entities, one file for what reads and one for each kind of change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MODULES = {
 
 @click.group(cls=LazyGroup, package=__package__, modules=MODULES)
 def entity() -> None:
-    """Manage clusters, feeds and processes: submit, update, schedule and more.
+    """Manage clusters, datasources, feeds and processes: submit, update, schedule and more.
 
     A new feed or process is SUBMITTED, or RUNNING if its definition has `schedule: true`. Commands change the status.
     """
