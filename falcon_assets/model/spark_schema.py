@@ -201,3 +201,25 @@ def column_types(text: str) -> list[tuple[str, str]]:
         depth += (word in "<(") - (word in ">)")
         starts = word == "," and not depth
     return found
+
+
+def column_definitions(text: str) -> list[tuple[str, str]]:
+    """Returns the columns of a legal schema, with their whole types: ``decimal(10,2)``, ``array<string>``."""
+    found, depth, name, words, is_type = list[tuple[str, str]](), 0, "", list[str](), False
+    for word in [*_tokens(text), ","]:
+        if word == "," and not depth:
+            found.append((name[1:-1].replace("``", "`") if name.startswith("`") else name, "".join(words)))
+            name, words = "", []
+            continue
+        if not name:
+            name, is_type = word, True
+            continue
+        is_type = is_type and (depth > 0 or not words or word.lower() not in _OPTIONS_OF_COLUMNS)
+        if is_type and not (word == ":" and not words):
+            are_apart = words and words[-1][-1].isalnum() and word[0].isalnum()
+            words.append(f" {word}" if are_apart else word)
+        depth += (word in "<(") - (word in ">)")
+    return found
+
+
+_OPTIONS_OF_COLUMNS = frozenset({"not", "null", "comment", "default", "collate", "generated"})

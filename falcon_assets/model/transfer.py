@@ -145,6 +145,11 @@ class Import(ImportOptions):
     source: SourceData
     """What is read."""
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether an instance begins where the one before ended."""
+        return self.incremental is not None or self.extract == "log-offsets"
+
     @model_validator(mode="after")
     def _fits(self) -> Import:
         if self.merge == "snapshot" and self.extract != "full":

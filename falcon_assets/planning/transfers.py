@@ -76,8 +76,8 @@ class ImportWorkload(_Transfer):
             outputs=(Output(name=IMPORTED, feed=feed.name, instance=_HERE),),
             delay=declared.delay.length if declared.delay else timedelta(),
             timeout=None,
-            parallel=1 if feed.snapshot or declared.incremental else declared.at_once,
-            order="FIFO" if declared.incremental else declared.order,
+            parallel=1 if feed.snapshot or declared.goes_on else declared.at_once,
+            order="FIFO" if declared.goes_on else declared.order,
             retry=declared.retry,
             late=None,
         )

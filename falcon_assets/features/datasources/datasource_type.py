@@ -65,6 +65,7 @@ class ReadRequest:
         low: The high watermark of the instance before, as its type wrote it; None: there is none.
         upto: The high watermark that it had when it was read before, where a later instance went on from there.
         parts: In how many parts it is to be read, at most.
+        schema: Of the feed, as Spark DDL; None: it declares none.
     """
 
     declared: Import
@@ -73,6 +74,7 @@ class ReadRequest:
     low: str | None
     upto: str | None
     parts: int
+    schema: str | None = None
 
 
 class ReadPart(Protocol):

@@ -56,8 +56,8 @@ class Importing:
         declared, line = self.workload.declared, self.workload.timeline
         end = line.instance(line.index_at_or_before(task.nominal) + 1)
         parts = min(declared.parallel, self.datasource.throttle.connections)
-        known = self.watermarks(task.nominal) if declared.incremental else ChangesRead(None, None)
-        return ReadRequest(declared, task.nominal, end, known.low, known.upto, parts)
+        known = self.watermarks(task.nominal) if declared.goes_on else ChangesRead(None, None)
+        return ReadRequest(declared, task.nominal, end, known.low, known.upto, parts, self.workload.entity.schema_)
 
     def _told(self, task: WorkflowTask, reading: SourceReading, rows: int) -> Transferred:
         return Transferred(
