@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _ENDPOINT = re.compile(r"kafka://([^\s/@,:]+:\d+(?:,[^\s/@,:]+:\d+)*)")
 _SECONDS = 10
 _SILENCE_SECONDS = 60
+_GATHER_SECONDS = 0.5
 _BATCH = 10_000
 _RESET = "auto.offset.reset"
 _COLUMNS = (
@@ -116,10 +118,12 @@ class TopicPart:
         schema = pa.schema([(name, _arrow_types()[name]) for name in self.columns])
         with _consumer(self.access) as consumer:
             consumer.assign([TopicPartition(self.topic, self.partition, self.first)])
-            at_end = False
+            at_end, heard = False, time.monotonic()
             while not at_end:
-                found = consumer.consume(_BATCH, timeout=_SILENCE_SECONDS)
-                if not found:
+                found = consumer.consume(_BATCH, timeout=_GATHER_SECONDS)  # it waits so long for a whole batch
+                if found:
+                    heard = time.monotonic()
+                elif time.monotonic() - heard > _SILENCE_SECONDS:
                     raise DatasourceError(
                         f"datasource {self.access.name!r}: partition {self.partition} of {self.topic!r} sent nothing "
                         f"for {_SILENCE_SECONDS} seconds, before offset {self.end}"
