@@ -191,6 +191,13 @@ class Rollup(Declaration):
         return self
 
 
+class CopyThrottle(Declaration):
+    """How fast instances are copied to a cluster."""
+
+    bytes_per_second: Annotated[int, Field(ge=1, strict=True)]
+    """By all tasks and all instances of a run together."""
+
+
 class FeedCluster(Declaration):
     """Keys of a feed for one cluster."""
 
@@ -208,6 +215,8 @@ class FeedCluster(Declaration):
     """Which sub-partition belongs to this cluster, for replication; may hold ``${cluster.colo}`` and ``*``."""
     delay: Frequency | None = None
     """How long replication waits after the nominal time."""
+    throttle: CopyThrottle | None = None
+    """How fast replication copies to this cluster, a target; omitted: as fast as it can."""
     sla: FeedSla | None = None
     """Overrides the feed's."""
     locations: Locations | None = None

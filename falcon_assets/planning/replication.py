@@ -34,6 +34,8 @@ class ReplicationOptions:
     """Tasks of one copy; 20 is distcp's default."""
     map_bandwidth: float | None = None
     """Mebibytes per second of each task; None: no limit."""
+    bandwidth: float | None = None
+    """Mebibytes per second of all tasks together; None: no limit."""
     overwrite: bool = False
     ignore_errors: bool = False
     """Publishes instances although some files could not be copied."""
@@ -50,6 +52,11 @@ class ReplicationOptions:
         return tuple(
             name for name, (field, _) in _KNOWN.items() if name.startswith("preserve") and getattr(self, field)
         )
+
+    def rate(self, tasks: int) -> float | None:
+        """Mebibytes per second of each of so many tasks; None: no limit."""
+        share = self.bandwidth / tasks if self.bandwidth and tasks else None
+        return min((one for one in (self.map_bandwidth, share) if one is not None), default=None)
 
     def properties(self) -> dict[str, str]:
         found = {name: getattr(self, field) for name, (field, _) in _KNOWN.items()}

@@ -339,6 +339,12 @@ CASES = {
             "each source needs its own"
         ],
     ),
+    "throttle_of_a_source": (
+        "feeds.yaml",
+        "    type: source\n",
+        "    type: source\n    throttle: {bytes_per_second: 1000}\n",
+        ["feeds.yaml:11: clusters[0].throttle: is for clusters that are replicated to: type: target"],
+    ),
     "target_without_source": (
         "feeds.yaml",
         "    type: source\n",

@@ -92,6 +92,14 @@ def test_a_failure_of_spark_is_said_in_a_sentence(local_cluster: Cluster, workin
             copy_instance(SparkExecutor(local_cluster, lambda: working), copy)
 
 
+@pytest.mark.parametrize("each", [None, 0.5, 100.0])
+def test_a_bandwidth_is_shared_by_all_tasks(copies: CopySandbox, each: float | None) -> None:
+    copies.write(some_files(101))
+    with copies.copying(ReplicationOptions(bandwidth=2.0, map_bandwidth=each, max_maps=2)) as copy:
+        assert len(copy.plan.tasks) == 2
+        assert copy.job.rate == min(1.0, each or 1.0)
+
+
 @pytest.mark.parametrize(("rate", "size"), [(4.0, 2 << 20), (0.5, 300_000)], ids=["one file", "many small files"])
 def test_map_bandwidth_is_kept(copies: CopySandbox, monkeypatch: pytest.MonkeyPatch, rate: float, size: int) -> None:
     # Two tasks' worth of bytes at the rate of one: each task has a rate of its own.

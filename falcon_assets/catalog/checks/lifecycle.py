@@ -61,6 +61,10 @@ def check_replication(definitions: Definitions) -> Iterator[Problem]:
                     rule = f"needs a partition expression, as there are {len(sources)} source clusters"
                     yield feed.problem(("clusters", index, "partition"), f"source cluster {entry.name!r} {rule}")
             yield from _same_partition(definitions, feed)
+        for index, entry in entries:
+            if entry.throttle is not None and entry.type != "target":
+                rule = "is for clusters that are replicated to: type: target"
+                yield feed.problem(("clusters", index, "throttle"), rule, at_key=True)
         for index, _ in targets:
             yield from _never_met(feed, index, [entry.name for _, entry in sources])
 

@@ -30,12 +30,13 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.instance_record import InstanceState, LateChange
-from falcon_assets.planning.replication import Contribution, replication_options, sources_of
+from falcon_assets.planning.replication import Contribution, ReplicationOptions, replication_options, sources_of
 from falcon_assets.planning.workloads import ReplicationWorkload, replication_name
 from falcon_assets.settings import os_user
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_target import publish_if_complete
 from falcon_assets.storage.copying.copy_task import CopyProgress
+from falcon_assets.storage.copying.file_copy import MEBIBYTE
 from falcon_assets.storage.copying.instance_copy import CopyResult, InstanceCopy
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion
@@ -62,6 +63,16 @@ class Route:
     @property
     def part(self) -> Contribution:
         return next(part for part in self.parts if part.source == self.replication.reads_on)
+
+    @property
+    def options(self) -> ReplicationOptions:
+        """With the share of an instance in the bandwidth, where several are copied at once."""
+        options = replication_options(self.feed.properties)
+        entry = self.feed.on(self.replication.cluster)
+        if entry is None or entry.throttle is None:
+            return options
+        shared = entry.throttle.bytes_per_second / MEBIBYTE / self.replication.parallel
+        return replace(options, bandwidth=shared)
 
     def source_path(self, instance: datetime) -> str:
         return InstancePaths(self.feed, self.source.cluster).data(instance)
@@ -128,11 +139,10 @@ class _Copy:
     def run(self) -> Done:
         route = self.work.route
         path, output = route.source_path(self.nominal), route.output(self.nominal)
-        options = replication_options(route.feed.properties)
         to, own = kind_of(route.target), route.part.source
         with self._alone():
             target = to.copy_target(output, own)
-            with InstanceCopy(kind_of(route.source), path, target, route.part.holds, options) as copy:
+            with InstanceCopy(kind_of(route.source), path, target, route.part.holds, route.options) as copy:
                 # Between the first listing and the last, which have to be the same: it is what is copied. Replaced
                 # before the first, the new data would be recorded as the old.
                 read = kind_of(route.source).version(path, route.feed.availability_flag)

@@ -140,8 +140,8 @@ class FileImport:
     def options(self) -> ReplicationOptions:
         throttle = self.access.throttle
         tasks = min(self.workload.declared.parallel, throttle.connections)
-        rate = throttle.bytes_per_second and throttle.bytes_per_second / MEBIBYTE / tasks / self.workload.parallel
-        return ReplicationOptions(max_maps=tasks, map_bandwidth=rate)
+        shared = throttle.bytes_per_second and throttle.bytes_per_second / MEBIBYTE / self.workload.parallel
+        return ReplicationOptions(max_maps=tasks, bandwidth=shared)
 
 
 @dataclass(frozen=True)

@@ -99,7 +99,7 @@ class InstanceCopy:
             file_copy=target.file_copy,
             record_log=target.record_log,
             requests=max(source.store.files.requests, target.store.files.requests),
-            rate=options.map_bandwidth,
+            rate=options.rate(len(self.plan.tasks)),
             by_size=options.skip_checksum,
             attributes=Attributes(
                 options.preserve_permission, options.preserve_times, options.preserve_user, options.preserve_group
