@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -109,25 +109,39 @@ class WriteRequest:
     """What an instance of a feed delivers to a target.
 
     Attributes:
-        start: The nominal time of the instance.
+        feed: Name of the feed, ``cluster`` the one that it is read on.
+        start: The nominal time of the instance; ``end``: that of the next one.
+        timezone: Of the feed, for dates.
+        version: Of the data that is delivered.
         columns: Name and Spark DDL type of those that are delivered, in order.
         execution: Identifies the delivery: what was written with it is not written again by another attempt.
-        feed: Name of the feed, ``cluster`` the one that it is read on.
+        rows_per_second: The share of a part; None: any number.
     """
 
     declared: Export
     feed: str
     cluster: str
     start: datetime
+    end: datetime
+    timezone: str
+    version: str
     columns: Sequence[tuple[str, str]]
     execution: str
-    parts: int
+    rows_per_second: float | None = None
+
+
+class LoadedPart(NamedTuple):
+    """A part that a task has loaded; ``attempt`` tells it from what other attempts at the same part have left."""
+
+    number: int
+    attempt: int
+    rows: int
 
 
 class WritePart(Protocol):
-    """Loads rows beside the target, in a task of Spark; it can be pickled, and repeated: what it wrote is replaced."""
+    """Loads rows beside the target, in a task of Spark, of which there may be several attempts; it can be pickled."""
 
-    def load(self, number: int, batches: Iterator[pa.RecordBatch]) -> int:
+    def load(self, number: int, attempt: int, batches: Iterator[pa.RecordBatch]) -> int:
         """Returns how many rows part ``number`` has; raises DatasourceError."""
 
 
@@ -147,8 +161,11 @@ class TargetWriting(Protocol):
     def expression(self, name: str, spark_type: str) -> str:
         """Spark SQL that makes what tasks load from a column of the feed; the name, where it is that."""
 
-    def commit(self, rows: Mapping[int, int]) -> int:
-        """Makes all parts (number -> rows) visible at once, and that they are delivered; returns how many rows."""
+    def commit(self, loaded: Sequence[LoadedPart], last: Callable[[], None]) -> int:
+        """Makes these parts visible at once, and that they are delivered; returns how many rows.
+
+        ``last`` is called before that is final, and raises where it must not be. Raises DatasourceError.
+        """
 
 
 class DatasourceType(ABC):

@@ -15,7 +15,7 @@ from falcon_assets.features.datasources.access import access_to
 from falcon_assets.features.transfers.exporting import Exporting
 from falcon_assets.features.transfers.file_import import FileImport
 from falcon_assets.features.transfers.importing import Importing
-from falcon_assets.features.transfers.store import ChangesRead, watermarks_around
+from falcon_assets.features.transfers.store import ChangesRead, last_execution, watermarks_around
 from falcon_assets.features.transfers.work import Moving, process_of
 from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping.partition_mappings import mapping_for
@@ -97,7 +97,13 @@ class TransferAssets:
     def _moving(self, workload: ImportWorkload | ExportWorkload, ledger: Ledger) -> Moving:
         environ, datasource = self.settings.environ, self.store.datasource(workload.datasource)
         if isinstance(workload, ExportWorkload):
-            return Exporting(workload, datasource, environ, self.settings.now)
+
+            def before(nominal: datetime) -> str | None:
+                ledger.catch_up()
+                with ledger.engine.connect() as connection:
+                    return last_execution(connection, workload.name, workload.cluster, nominal)
+
+            return Exporting(workload, datasource, environ, before, self.settings.now)
 
         def watermarks(nominal: datetime) -> ChangesRead:
             ledger.catch_up()

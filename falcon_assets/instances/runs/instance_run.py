@@ -185,11 +185,12 @@ class InstanceRunner:
                 for one in plan.inputs
             }
             urls = {name: publication.staging_url(name) for name, publication in publications.items()}
-            result = self.compute(ready, data.settings, read, urls)
+            unchanged = partial(self._inputs.require_unchanged, plan, self._subject(plan.nominal), snapshots)
+            result = self.compute(ready, data.settings, read, urls, unchanged)
             used, undeclared = self.used(plan, read, urls, result)
             if self.process.strict_lineage:
                 require_declared(used, self.process.name, late_workflow(self.process, ready.late).program)
-            self._inputs.require_unchanged(plan, self._subject(plan.nominal), snapshots)
+            unchanged()
             inspected = self._inspected(ready, publications)
             outputs = self.publish(plan, publications, result.records, inspected)
         seconds = time.monotonic() - started
@@ -262,11 +263,17 @@ class InstanceRunner:
         )
 
     def compute(
-        self, ready: ReadyInstance, settings: Mapping[str, str], read: Readings, urls: Mapping[str, str]
+        self,
+        ready: ReadyInstance,
+        settings: Mapping[str, str],
+        read: Readings,
+        urls: Mapping[str, str],
+        unchanged: Callable[[], None] = lambda: None,
     ) -> WorkflowResult:
         """Runs the workflow without publishing; raises CancelledError and WorkflowError.
 
         ``settings`` are for access to object stores; ``urls`` are those of the outputs, where nothing is yet.
+        ``unchanged`` raises StorageError where an input was refreshed since it was read.
         """
         plan, workflow = ready.plan, late_workflow(self.process, ready.late)
         return run_workflow(
@@ -286,6 +293,7 @@ class InstanceRunner:
                 settings={**settings, **spark_settings(self.process, plan.properties)},
                 working=self.store.working,
                 run_id=self.run_id,
+                unchanged=unchanged,
             )
         )
 
@@ -312,7 +320,8 @@ def read_as_data(name: str, feed: Feed, read: Sequence[ReadableInstance], partit
     of_tables = tuple(one for instance in read for one in instance.partitions)
     places = (place for one in of_tables for place in one.partition.places)
     urls, counted = (*(folder.url for folder in folders), *places), tuple(folder.files for folder in folders)
-    return InputData(name, feed, urls, partition, counted, of_tables)
+    versions = tuple(instance.version.version for instance in read)
+    return InputData(name, feed, urls, partition, counted, of_tables, versions=versions)
 
 
 def _read(late: tuple[LateChange, ...], inputs: Mapping[str, tuple[Consumption, ...]]) -> tuple[LateChange, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -85,6 +85,7 @@ class WorkflowTask:
         timezone: The process's zone, in which expressions in arguments are evaluated.
         user: The value of ``user()`` in them.
         settings: Spark properties of the process, which override those of the cluster.
+        unchanged: Raises StorageError where an input was refreshed since it was read; for effects without output.
     """
 
     process: str
@@ -100,6 +101,7 @@ class WorkflowTask:
     timezone: str = "UTC"
     user: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
+    unchanged: Callable[[], None] = field(default=lambda: None)
     instance: Instance = field(init=False)
 
     @property

@@ -38,6 +38,7 @@ class InputData:
         partition: Only these sub-partitions of each instance, outermost first, ``*`` for any (``*/US``).
         counted: The files of each instance, in the order of ``urls``, that Spark has to read; empty: not counted.
         partitions: Of a table, the partitions of the instances; ``urls`` are their folders or files then.
+        versions: The data versions of the instances, oldest first.
     """
 
     name: str
@@ -47,6 +48,7 @@ class InputData:
     counted: tuple[InstanceFiles, ...] = ()
     partitions: tuple[ReadablePartition, ...] = ()
     members: Members | None = None
+    versions: tuple[str, ...] = ()
 
     @property
     def by_name(self) -> dict[str, InputData]:
