@@ -66,4 +66,6 @@ class PostgresqlDatasource(DatasourceType):
         raise NotImplementedError(self.name)
 
     def open_writing(self, access: Access, request: WriteRequest) -> AbstractContextManager[TargetWriting]:
-        raise NotImplementedError(self.name)
+        from falcon_assets.features.datasources.types.postgresql.writing import open_writing  # noqa: PLC0415
+
+        return open_writing(access, request)

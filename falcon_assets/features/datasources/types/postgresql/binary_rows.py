@@ -161,7 +161,7 @@ def _magnitude(column: pa.Array, factor: int) -> tuple[list[np.ndarray], np.ndar
 
 def _divided(limbs: list[np.ndarray], by: int) -> np.ndarray:
     """Divides the numbers in place, and returns the remainders."""
-    remainder: Any = np.uint64(0)
+    remainder = np.zeros(len(limbs[-1]), np.uint64)
     for number, limb in enumerate(limbs):
         whole = (remainder << np.uint64(32)) | limb
         limbs[number] = whole // np.uint64(by)

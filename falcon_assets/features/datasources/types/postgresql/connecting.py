@@ -49,7 +49,7 @@ def connect(access: Access, *, seconds: float | None = None) -> Connection:
         made: Connection = psycopg2.connect(access.endpoint, **options)
     except psycopg2.Error as error:
         at = f"datasource {access.name!r} cannot be reached at {access.endpoint}"
-        raise DatasourceError(f"{at}: {_sentence(error)}") from None
+        raise DatasourceError(f"{at}: {sentence(error)}") from None
     with said_of(access):
         made.autocommit = True  # otherwise a rollback would take the settings back
         with made.cursor() as cursor:
@@ -72,10 +72,11 @@ def said_of(access: Access) -> Iterator[None]:
     try:
         yield
     except psycopg2.Error as error:
-        raise DatasourceError(f"datasource {access.name!r}: {_sentence(error)}") from error
+        raise DatasourceError(f"datasource {access.name!r}: {sentence(error)}") from error
 
 
-def _sentence(error: psycopg2.Error) -> str:
+def sentence(error: psycopg2.Error) -> str:
+    """The error, without rows and secrets."""
     if error.diag.message_primary:
         return hidden(error.diag.message_primary)
     lines = [line.strip() for line in str(error).splitlines() if line and not line.startswith("\t")]

@@ -1,7 +1,7 @@
 """Tables beside a target that the tasks of a delivery load: one for each attempt at a part, gone after the delivery.
 
-Their names carry the key of the delivery, whose lock its driver holds in its session: where the lock is free, the driver
-is dead, and what it left is dropped by the next delivery.
+Their names carry the key of the delivery, whose lock its driver holds in its session: where the lock is free, the
+driver is dead, and what it left is dropped by the next delivery.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class StagingPart:
         with closing(connect(self.access)) as connection, connection.cursor() as cursor:
             try:
                 cursor.execute(f"CREATE UNLOGGED TABLE {table} ({columns})")
-                cursor.copy_expert(f"COPY {table} FROM STDIN (FORMAT binary)", rows, size=_CHUNK)
+                cursor.copy_expert(f"COPY {table} FROM STDIN (FORMAT binary)", rows, size=_CHUNK)  # type: ignore[arg-type]
                 connection.commit()
             except psycopg2.Error as error:
                 if rows.problem is not None and not isinstance(rows.problem, UnfitValueError):
@@ -101,7 +101,8 @@ class _Rows:
         self._chunks = self._encoded(batches, encodings)
         self._left = memoryview(b"")
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int = -1, /) -> bytes:
+        """Returns some of what is left; a size has to be given."""
         while not self._left:
             try:
                 chunk = next(self._chunks, b"")

@@ -12,18 +12,10 @@ from psycopg2.extensions import cursor as Cursor  # noqa: N812 - it is a class
 from falcon_assets.errors import DatasourceError
 from falcon_assets.features.datasources.access import Access
 from falcon_assets.features.datasources.datasource_type import WriteRequest
+from falcon_assets.features.datasources.types.postgresql.fits import DATE, TIMESTAMP, Fit, fit_of
+from falcon_assets.features.datasources.types.postgresql.misfits import created, misfits
 from falcon_assets.features.datasources.types.postgresql.tables import PostgresqlTable, table_named
-from falcon_assets.features.datasources.types.postgresql.target_columns import (
-    DATE,
-    TIMESTAMP,
-    Fit,
-    TargetColumn,
-    columns_of,
-    created,
-    fit_of,
-    misfits,
-    quoted,
-)
+from falcon_assets.features.datasources.types.postgresql.target_columns import TargetColumn, columns_of, quoted
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.transfer import UpsertLoad
 
@@ -100,7 +92,7 @@ def _problems_of_load(
     if isinstance(declared.load, UpsertLoad):
         yield from _problems_of_key(cursor, request, table, declared.load.upsert.key)
     elif declared.load in ("insert", "replace_partition") and declared.partition is None:
-        yield f"load: {declared.load} needs partition, the column of the table that the time of the instance is written to"
+        yield f"load: {declared.load} needs partition: the column of the table that has the time of the instance"
     filled = known.get(declared.partition or "")
     if filled and filled.base == DATE:
         zone = ZoneInfo(request.timezone)

@@ -132,8 +132,8 @@ class PostgresqlWriting:
         newest = self.deliveries.newest(cursor, self.request) if self.request.declared.load == "replace" else None
         if newest and newest > self.request.start:
             raise DatasourceError(
-                f"{self.target} has {self.request.feed} {format_instant(newest)}, which is newer than {self._instance}: "
-                "load: replace keeps the newest instance, so nothing is written"
+                f"{self.target} has {format_instant(newest)}, which is newer than {self._instance}, "
+                "and load: replace keeps the newest instance: nothing is written"
             )
 
     def _require_whole(self, cursor: Cursor, tables: Sequence[str], rows: int) -> None:
