@@ -12,8 +12,7 @@ import psycopg2
 import sqlalchemy
 import yaml
 
-from falcon_assets.model.instant import parse_instant
-from tests.builders import cluster_yaml, feed_yaml, on
+from tests.builders import feed_yaml, on
 from tests.world import World
 
 
@@ -57,7 +56,9 @@ class Shop:
     @property
     def deliveries(self) -> list[tuple[Any, ...]]:
         """The hour and the number of rows of each, in their order."""
-        asked = "SELECT extract(hour FROM instance AT TIME ZONE 'UTC')::int, rows FROM falcon_deliveries ORDER BY number"
+        asked = (
+            "SELECT extract(hour FROM instance AT TIME ZONE 'UTC')::int, rows FROM falcon_deliveries ORDER BY number"
+        )
         return self.ask(asked)
 
 

@@ -44,17 +44,25 @@ class Deliveries(NamedTuple):
 
     @property
     def table(self) -> str:
-        """In SQL."""
+        """In SQL without values."""
         return f"{quoted(self.schema)}.{TABLE}"
+
+    @property
+    def _named(self) -> str:
+        return self.table.replace("%", "%%")
 
     def prepare(self, cursor: Cursor) -> None:
         """Creates the table where there is none."""
-        cursor.execute("SELECT to_regclass(%s) IS NULL", (self.table,))
-        if cursor.fetchone() == (True,):
+        if not self._is_there(cursor):
             cursor.execute("SELECT pg_advisory_xact_lock(%s, 0)", (_LOCKS,))
-            cursor.execute("SELECT to_regclass(%s) IS NULL", (self.table,))
-            if cursor.fetchone() == (True,):
+            if not self._is_there(cursor):
                 cursor.execute(_CREATED.format(table=self.table))
+
+    def _is_there(self, cursor: Cursor) -> bool:
+        """Asks the table of tables: ``to_regclass`` may answer with what it knew before it waited for the lock."""
+        there = "SELECT EXISTS (SELECT FROM pg_class WHERE relname = %s AND relnamespace = %s::regnamespace)"
+        cursor.execute(there, (TABLE, quoted(self.schema)))
+        return cursor.fetchone() == (True,)
 
     def lock(self, cursor: Cursor) -> None:
         """Lets no other delivery to the table be committed until the end of the transaction."""
@@ -62,14 +70,14 @@ class Deliveries(NamedTuple):
 
     def rows(self, cursor: Cursor, execution: str) -> int | None:
         """How many rows that one had; None: it was not delivered."""
-        cursor.execute(f"SELECT rows FROM {self.table} WHERE execution = %s", (execution,))
+        cursor.execute(f"SELECT rows FROM {self._named} WHERE execution = %s", (execution,))
         found = cursor.fetchone()
         return found[0] if found else None
 
     def last(self, cursor: Cursor, request: WriteRequest) -> str | None:
         """The execution by which the instance was delivered last; None: by none."""
         cursor.execute(
-            f"SELECT execution FROM {self.table} WHERE target = %s AND feed = %s AND cluster = %s AND instance = %s "
+            f"SELECT execution FROM {self._named} WHERE target = %s AND feed = %s AND cluster = %s AND instance = %s "
             "ORDER BY number DESC LIMIT 1",
             (self.target, request.feed, request.cluster, request.start),
         )
@@ -79,7 +87,7 @@ class Deliveries(NamedTuple):
     def newest(self, cursor: Cursor, request: WriteRequest) -> datetime | None:
         """The newest instance of the feed that was delivered; None: there is none."""
         cursor.execute(
-            f"SELECT max(instance) FROM {self.table} WHERE target = %s AND feed = %s AND cluster = %s",
+            f"SELECT max(instance) FROM {self._named} WHERE target = %s AND feed = %s AND cluster = %s",
             (self.target, request.feed, request.cluster),
         )
         found = cursor.fetchone()
@@ -87,7 +95,7 @@ class Deliveries(NamedTuple):
 
     def add(self, cursor: Cursor, request: WriteRequest, rows: int) -> None:
         cursor.execute(
-            f"INSERT INTO {self.table} (execution, target, feed, cluster, instance, version, rows) "
+            f"INSERT INTO {self._named} (execution, target, feed, cluster, instance, version, rows) "
             "VALUES (%s, %s, %s, %s, %s, %s, %s)",
             (request.execution, self.target, request.feed, request.cluster, request.start, request.version, rows),
         )
