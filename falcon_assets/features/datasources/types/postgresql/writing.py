@@ -18,7 +18,7 @@ from falcon_assets.features.datasources.access import Access
 from falcon_assets.features.datasources.datasource_type import LoadedPart, WriteRequest
 from falcon_assets.features.datasources.types.postgresql.connecting import connected, sentence
 from falcon_assets.features.datasources.types.postgresql.deliveries import Deliveries
-from falcon_assets.features.datasources.types.postgresql.loading import Loading
+from falcon_assets.features.datasources.types.postgresql.row_move import RowMove
 from falcon_assets.features.datasources.types.postgresql.staging import StagedColumn, StagingPart, drop_staging, new_key
 from falcon_assets.features.datasources.types.postgresql.target import Target, target_of
 from falcon_assets.features.datasources.types.postgresql.target_columns import quoted
@@ -94,7 +94,7 @@ class PostgresqlWriting:
                     return delivered  # by another attempt, which was taken for dead
                 self._require_turn(cursor)
                 self._require_whole(cursor, tables, rows)
-                for statement in self._loading.statements(tables):
+                for statement in self._move.statements(tables):
                     cursor.execute(statement)
                 self.deliveries.add(cursor, self.request, rows)
                 for table in tables:
@@ -110,7 +110,7 @@ class PostgresqlWriting:
             drop_staging(cursor, self.target.schema, self.key)
 
     @cached_property
-    def _loading(self) -> Loading:
+    def _move(self) -> RowMove:
         declared, target = self.request.declared, self.target
         with self.connection.cursor() as cursor:
             moment, until = (
@@ -118,7 +118,7 @@ class PostgresqlWriting:
                 for one in (self.request.start, self.request.end)
             )
         columns = [(name, fit.moved.format(quoted(name))) for name, fit in target.fits.items()]
-        return Loading(declared.load, target.sql, columns, declared.partition, moment, until)
+        return RowMove(declared.load, target.sql, columns, declared.partition, moment, until)
 
     def _cancel(self) -> None:
         with suppress(psycopg2.Error):
@@ -144,8 +144,8 @@ class PostgresqlWriting:
             there += (cursor.fetchone() or (0,))[0]
         if there != rows:
             raise DatasourceError(f"{self._instance}: {there} of {rows} loaded rows are there: nothing is written")
-        for name in self._loading.key if tables else ():
-            cursor.execute(f"SELECT count(*) FROM ({self._loading.rows(tables)}) rows WHERE {quoted(name)} IS NULL")
+        for name in self._move.key if tables else ():
+            cursor.execute(f"SELECT count(*) FROM ({self._move.rows(tables)}) rows WHERE {quoted(name)} IS NULL")
             if nulls := (cursor.fetchone() or (0,))[0]:
                 raise DatasourceError(
                     f"{self._instance} has {count_of(nulls, 'row')} without {name}, which is in the key"
@@ -159,18 +159,18 @@ class PostgresqlWriting:
         """The error with what can be done; the statement is rolled back."""
         if isinstance(error, errors.LockNotAvailable):
             return f"others have locked rows of {self.target} for {_LOCK_SECONDS} seconds: nothing is written"
-        if isinstance(error, errors.UniqueViolation) and not self._loading.key:
+        if isinstance(error, errors.UniqueViolation) and not self._move.key:
             return f"{sentence(error)}: load: {{upsert: {{key: [...]}}}} replaces rows with the same key"
-        if isinstance(error, errors.CardinalityViolation) and self._loading.key:
-            key = ", ".join(self._loading.key)
+        if isinstance(error, errors.CardinalityViolation) and self._move.key:
+            key = ", ".join(self._move.key)
             return f"{self._instance} has {self._duplicates(tables)} by the key {key}: a key has one row in an instance"
         if isinstance(error, psycopg2.DataError) and (column := self._unread(tables)):
             return f"column {column}: {sentence(error)}"
         return sentence(error)
 
     def _duplicates(self, tables: Sequence[str]) -> str:
-        key = ", ".join(map(quoted, self._loading.key))
-        several = f"SELECT 1 FROM ({self._loading.rows(tables)}) rows GROUP BY {key} HAVING count(*) > 1"
+        key = ", ".join(map(quoted, self._move.key))
+        several = f"SELECT 1 FROM ({self._move.rows(tables)}) rows GROUP BY {key} HAVING count(*) > 1"
         with self.connection, self.connection.cursor() as cursor:
             cursor.execute(f"SELECT count(*) FROM ({several}) several")
             return f"several rows for {count_of((cursor.fetchone() or (0,))[0], 'value')}"

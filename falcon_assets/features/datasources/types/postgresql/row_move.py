@@ -10,7 +10,7 @@ from falcon_assets.model.transfer import UpsertLoad
 
 
 @dataclass(frozen=True)
-class Loading:
+class RowMove:
     """A delivery in SQL.
 
     Attributes:
