@@ -29,6 +29,8 @@ from falcon_assets.planning.transfers import IMPORTED, ImportWorkload
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_TIMES = "spark.sql.parquet.outputTimestampType"
+
 
 @dataclass(frozen=True)
 class Importing:
@@ -49,8 +51,15 @@ class Importing:
     def __call__(self, task: WorkflowTask) -> WorkflowResult:
         access = access_to(self.datasource, self.environ, write=False)
         with datasource_types()[self.datasource.type].open_reading(access, self._request(task)) as reading:
-            result = compute_in_session(task, lambda spark, _: {IMPORTED: read_parts(spark, reading)})
+            result = compute_in_session(task, partial(self._imported, task, reading))
         return replace(result, facts=(self._told(task, reading, result.records[IMPORTED]),))
+
+    def _imported(
+        self, task: WorkflowTask, reading: SourceReading, spark: SparkSession, inputs: Mapping[str, DataFrame]
+    ) -> Mapping[str, DataFrame]:
+        if _TIMES not in {**task.cluster.properties, **task.settings}:
+            spark.conf.set(_TIMES, "TIMESTAMP_MICROS")  # readers make nanoseconds of INT96, in which 9999-12-31 is 1816
+        return {IMPORTED: read_parts(spark, reading)}
 
     def _request(self, task: WorkflowTask) -> ReadRequest:
         declared, line = self.workload.declared, self.workload.timeline
@@ -71,7 +80,7 @@ class Importing:
             rows=rows,
             low_watermark=reading.low,
             high_watermark=reading.high,
-            source_columns=tuple((one.name, one.source_type) for one in reading.columns),
+            source_columns=tuple((one.name, one.spark_type) for one in reading.columns),
         )
 
 

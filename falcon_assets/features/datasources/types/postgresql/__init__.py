@@ -63,7 +63,9 @@ class PostgresqlDatasource(DatasourceType):
         return datasets(access, table)
 
     def open_reading(self, access: Access, request: ReadRequest) -> AbstractContextManager[SourceReading]:
-        raise NotImplementedError(self.name)
+        from falcon_assets.features.datasources.types.postgresql.reading import open_reading  # noqa: PLC0415
+
+        return open_reading(access, request)
 
     def open_writing(self, access: Access, request: WriteRequest) -> AbstractContextManager[TargetWriting]:
         from falcon_assets.features.datasources.types.postgresql.writing import open_writing  # noqa: PLC0415

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from falcon_assets.features.datasources.datasource_type import SourceColumn
+
 _SPARK_TYPES = {
     "smallint": "smallint",
     "integer": "int",
@@ -18,15 +20,50 @@ _SPARK_TYPES = {
     "bytea": "binary",
 }
 """All others are strings, as PostgreSQL writes them."""
-_NUMERIC = re.compile(r"numeric\((\d+),(\d+)\)")
+_NUMERIC = re.compile(r"numeric\((\d+),(-?\d+)\)")
 _PRECISION = re.compile(r"(timestamp)\(\d\)")
 _MOST_DIGITS = 38
+_ARRAY = "[]"
 
 
-def spark_type(source_type: str) -> str:
-    """Returns the Spark DDL type for a type as ``format_type`` writes it; that of a domain is the one below it."""
-    if source_type.endswith("[]"):
-        return f"array<{spark_type(source_type.removesuffix('[]'))}>"
-    if (found := _NUMERIC.fullmatch(source_type)) and int(found[2]) <= int(found[1]) <= _MOST_DIGITS:
-        return f"decimal({found[1]},{found[2]})"
+def spark_type(source_type: str, dimensions: int = 1) -> str:
+    """Returns the Spark DDL type for a type as ``format_type`` writes it; that of a domain is the one below it.
+
+    ``dimensions`` are those of an array, which ``format_type`` does not tell.
+    """
+    if source_type.endswith(_ARRAY):
+        return _nested(spark_type(source_type.removesuffix(_ARRAY)), dimensions)
+    if found := _NUMERIC.fullmatch(source_type):
+        digits, scale = int(found[1]), int(found[2])
+        digits, scale = (
+            max(digits, scale, digits - scale),
+            max(scale, 0),
+        )  # numeric(2,5) is 0.000nn, numeric(2,-3) nn000
+        return f"decimal({digits},{scale})" if digits <= _MOST_DIGITS else "string"
     return _SPARK_TYPES.get(_PRECISION.sub(r"\1", source_type), "string")
+
+
+def source_column(name: str, source_type: str, dimensions: int = 1) -> SourceColumn:
+    """Returns how a column travels: bytes as PostgreSQL's hexadecimal text, all else as it is in the feed."""
+    spark = spark_type(source_type, dimensions)
+    if not spark.endswith("binary" + ">" * spark.count("<")):
+        return SourceColumn(name, source_type, spark, spark)
+    quoted = f"`{name.replace('`', '``')}`"
+    return SourceColumn(name, source_type, spark, spark.replace("binary", "string"), _bytes(quoted, spark.count("<")))
+
+
+def is_array(source_type: str) -> bool:
+    """Whether values are read as JSON, in which null elements and nested arrays differ from texts that look alike."""
+    return source_type.endswith(_ARRAY)
+
+
+def _nested(element: str, dimensions: int) -> str:
+    return "array<" * dimensions + element + ">" * dimensions
+
+
+def _bytes(value: str, depth: int) -> str:
+    r"""Spark SQL for the bytes of ``\x00ff``, or of arrays of such."""
+    if depth == 0:
+        return f"unhex(substring({value}, 3))"
+    element = f"x{depth}"
+    return f"transform({value}, {element} -> {_bytes(element, depth - 1)})"

@@ -16,7 +16,7 @@ from falcon_assets.features.datasources.access import Access
 CONNECT_SECONDS = 10
 _ALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}
 """A silent host is noticed after a minute."""
-_SESSION = (
+SESSION = (
     ("client_encoding", "UTF8"),
     ("timezone", "UTC"),
     ("datestyle", "ISO"),
@@ -53,7 +53,7 @@ def connect(access: Access, *, seconds: float | None = None) -> Connection:
     with said_of(access):
         made.autocommit = True  # otherwise a rollback would take the settings back
         with made.cursor() as cursor:
-            for name, value in (*_SESSION, ("statement_timeout", str(int(1000 * (seconds or 0))))):
+            for name, value in (*SESSION, ("statement_timeout", str(int(1000 * (seconds or 0))))):
                 cursor.execute("SELECT set_config(%s, %s, false)", (name, value))
         made.autocommit = False
     return made
