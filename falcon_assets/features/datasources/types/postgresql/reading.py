@@ -59,7 +59,7 @@ _PAGES = """
 
 
 @dataclass(frozen=True)
-class Reading:
+class DatabaseReading:
     """As :class:`.SourceReading` says."""
 
     columns: Sequence[SourceColumn]
@@ -83,7 +83,7 @@ class _Source(NamedTuple):
 
 
 @contextmanager
-def open_reading(access: Access, request: ReadRequest) -> Iterator[Reading]:
+def open_reading(access: Access, request: ReadRequest) -> Iterator[DatabaseReading]:
     """Opens a transaction whose snapshot all parts see, for as long as they are read.
 
     Raises:
@@ -106,7 +106,7 @@ class _Opening:
     request: ReadRequest
     cursor: Cursor
 
-    def reading(self) -> Reading:
+    def reading(self) -> DatabaseReading:
         source = self._source()
         columns = self._columns(source)
         wheres = self._wheres(source)
@@ -124,7 +124,7 @@ class _Opening:
             )
             for where in wheres
         ]
-        return Reading(columns, parts)
+        return DatabaseReading(columns, parts)
 
     def _source(self) -> _Source:
         said = self.request.declared.source
