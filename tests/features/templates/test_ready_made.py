@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.settings import Settings, load_settings
 from falcon_assets.surface.cli.main import falcon
 from tests.builders import cluster_yaml
+from tests.features.transfers.shop import Shop, datasource_yaml
 from tests.orchestration.runs.test_tables import files_of
 from tests.registries import Tables, hive_metastore
 from tests.s3_server import KEY, SECRET, lake
@@ -125,6 +127,42 @@ def test_old_instances_move_to_an_object_store(made: Callable[..., MadeWorld], l
     listed = [one["Key"] for one in s3.list_objects_v2(Bucket="lake", Prefix="data/archive/")["Contents"]]
     assert sorted(listed) == [f"data/archive/2013/01/01/00/{name}" for name in ("_SUCCESS", "part.csv")]
     assert s3.get_object(Bucket="lake", Key=listed[-1])["Body"].read() == b"0\n"
+
+
+def test_tables_of_a_database_are_imported(made: Callable[..., MadeWorld], database: str) -> None:
+    shop = Shop(database)
+    shop.ask("CREATE TABLE orders (id int, name text); INSERT INTO orders VALUES (1, 'Größe'), (2, NULL)")
+    shop.ask("CREATE TABLE customers (id bigint)")
+    world = made(
+        "ingest-tables",
+        cluster_yaml() + datasource_yaml(database),
+        **{"datasource": "shop", "tables": "orders, customers", "cluster": "primary"},
+        **{"start": START, "frequency": "hours(1)"},
+    )
+    assert len(world.step("00:00")) == 2
+    folder = world.settings.home / "data/primary/ingest"
+    assert pq.read_table(folder / "orders/2013-01-01-00-00").to_pylist() == [
+        {"id": 1, "name": "Größe"},
+        {"id": 2, "name": None},
+    ]
+    assert pq.read_table(folder / "customers/2013-01-01-00-00").num_rows == 0
+
+
+def test_a_folder_is_delivered_to_a_table(made: Callable[..., MadeWorld], database: str) -> None:
+    shop = Shop(database, "sold")
+    shop.fresh("CREATE TABLE sales (n int, hour timestamptz)")
+    world = made(
+        "export-folder",
+        cluster_yaml() + datasource_yaml(database),
+        **{"name": "sales", "path": "/sales/${YEAR}-${MONTH}-${DAY}-${HOUR}", "cluster": "primary"},
+        **{"datasource": "shop", "table": "sold.sales", "period": "hour", "format": "csv", "schema": "n int"},
+        **{"start": START, "frequency": "hours(1)", "flag": "_SUCCESS"},
+    )
+    for content in ("1\n2\n", "3\n"):  # the second time it is late data
+        land(world.folder("primary", "sales", 0), {"part.csv": content, "_SUCCESS": ""})
+        world.step("01:00" if content == "1\n2\n" else "04:00")
+        found = shop.ask("SELECT n, hour AT TIME ZONE 'UTC' FROM sales ORDER BY n")
+        assert found == [(int(number), datetime(2013, 1, 1)) for number in content.split()]
 
 
 def test_old_instances_are_deleted(made: Callable[..., MadeWorld]) -> None:
