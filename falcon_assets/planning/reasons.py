@@ -132,6 +132,15 @@ class NewerIsWritten(
     newest: datetime
 
 
+class NewerIsDelivered(
+    Reason, says="{target} has instance {newest} already, which an earlier one does not replace (load: replace)"
+):
+    """``target`` is a table of a datasource."""
+
+    target: str
+    newest: datetime
+
+
 class Commanded(Reason):
     by: str
     why: str

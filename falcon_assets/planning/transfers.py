@@ -126,7 +126,7 @@ class ExportWorkload(_Transfer):
             outputs=(),
             delay=declared.delay.length if declared.delay else timedelta(),
             timeout=None if feed.frequency.length * 6 > _LONG_AGO.length else _LONG_AGO,
-            parallel=1 if feed.snapshot or declared.load == "replace" else declared.at_once,
+            parallel=1 if declared.load == "replace" else declared.at_once,
             order=declared.order,
             retry=declared.retry,
             late=_LATE if feed.late_arrival else None,
@@ -135,12 +135,20 @@ class ExportWorkload(_Transfer):
 
     @property
     def description(self) -> str:
-        target = self.declared.target
-        return f"Exports {self.entity.name} to {target.table} of {target.name}, every {self.frequency}"
+        return f"Exports {self.entity.name} to {self.target}, every {self.frequency}"
 
     @property
     def assets(self) -> list[str]:
         return [export_work(self.entity.name, self.datasource)]
+
+    @property
+    def replaces_earlier(self) -> bool:
+        return self.declared.load == "replace"
+
+    @property
+    def target(self) -> str:
+        """Where it is written, for people."""
+        return f"{self.declared.target.table} of {self.datasource}"
 
     @cached_property
     def gated(self) -> tuple[Input, ...]:

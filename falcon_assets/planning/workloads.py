@@ -122,6 +122,11 @@ class Workload(ABC):
     def snapshots(self) -> tuple[Output, ...]:
         return tuple(one for one in self.outputs if self.feeds[one.feed].snapshot)
 
+    @property
+    def replaces_earlier(self) -> bool:
+        """Whether an instance replaces what all instances before it have written."""
+        return bool(self.snapshots)
+
     @cached_property
     def gated(self) -> tuple[Input, ...]:
         """The inputs that wait until what they read is valid; copies are made of invalid data, too."""

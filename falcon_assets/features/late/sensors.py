@@ -25,12 +25,15 @@ from falcon_assets.history.mapping.partitions import key_of
 from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.history.tables.row_values import ProcessKey
 from falcon_assets.instances.coordination.coordinator import pipelines
+from falcon_assets.instances.rules.replaced_outputs import replaced_by
 from falcon_assets.instances.store import changed_inputs, reruns
+from falcon_assets.instances.store.newest_instances import newest_written
 from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.dagster_names import op_name
 from falcon_assets.planning.instance_record import LATE, LateChange, RerunRequest
 from falcon_assets.planning.late_inputs import late_inputs
+from falcon_assets.planning.transfers import ExportWorkload
 from falcon_assets.planning.workloads import CompactionWorkload, Workload
 from falcon_assets.settings import Settings
 
@@ -89,13 +92,11 @@ class LateArrivalHandler:
                 if status[self._entity(*one[:2])].status is not Status.SUBMITTED
             }
             changed = changed_inputs.changed(connection, watched)
-            few = self._too_few_files(connection, changed)
+            idle = self._too_few_files(connection, changed) | self._passed(connection, changed)
             for key, found in changed.items():
                 name, cluster, nominal = key
                 workload = self._by_place[cluster, name]
-                if key in few:
-                    continue
-                if workload.late is None or not workload.timeline.contains(nominal):
+                if key in idle or workload.late is None or not workload.timeline.contains(nominal):
                     continue
                 own = {one[2]: cut_off for one, cut_off in watched.items() if one[:2] == (cluster, name)}
                 verdict = judge(workload.late, nominal, own, found.newest, found.arrivals, now)
@@ -124,6 +125,15 @@ class LateArrivalHandler:
             come = changed_inputs.files_come(connection, own, compaction.entity.name)
             found |= {key for key, number in come.items() if number <= compaction.late_files}
         return found
+
+    def _passed(self, connection: Connection, changed: Collection[ProcessKey]) -> set[ProcessKey]:
+        """The exports whose target holds a newer instance in their place."""
+        places = {(cluster, name) for name, cluster, _ in changed}
+        exports = [
+            one for one in self.workloads if isinstance(one, ExportWorkload) and (one.cluster, one.name) in places
+        ]
+        newest = newest_written(connection, exports)
+        return {key for key in changed if newest and replaced_by(self._by_place[key[1], key[0]], key[2], newest)}
 
     def _say(
         self, instance: dg.DagsterInstance, key: ProcessKey, change: LateChange, after: timedelta, now: datetime

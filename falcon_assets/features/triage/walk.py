@@ -35,7 +35,14 @@ from falcon_assets.instances.rules.waiting import (
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.clock import later
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, KnownFeedInstance
-from falcon_assets.planning.reasons import NewerIsWritten, NotScheduled, Reason, TimePending, Undecidable
+from falcon_assets.planning.reasons import (
+    NewerIsDelivered,
+    NewerIsWritten,
+    NotScheduled,
+    Reason,
+    TimePending,
+    Undecidable,
+)
 from falcon_assets.planning.retries import KnownInstance, opens_at, reopened
 from falcon_assets.planning.rollups import members_of
 from falcon_assets.planning.workloads import Workload, makers
@@ -294,7 +301,7 @@ class Search:
 def _is_replaced(record: InstanceRecord) -> bool:
     """Returns whether a later instance wrote the output: another run would have no effect."""
     is_over = record.state in (InstanceState.TIMED_OUT, InstanceState.SKIPPED)
-    return is_over and NewerIsWritten.is_in(record.reason_data)
+    return is_over and any(one.is_in(record.reason_data) for one in (NewerIsWritten, NewerIsDelivered))
 
 
 def overdue(feed: Feed, cluster: str, instance: datetime, now: datetime) -> tuple[timedelta | None, str]:

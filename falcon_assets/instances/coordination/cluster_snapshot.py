@@ -134,7 +134,7 @@ class ClusterSnapshot:
             requests=self._reruns.requests.get(name, {}),
             pending_reruns=self._reruns.pending.get(reads_on) or PendingReruns(),
             last_used=self._last_used.get(name, {}),
-            newest_written=self._written if workload.snapshots else {},
+            newest_written=self._written if workload.replaces_earlier else {},
             admission=admission,
             is_suspended=status.status is Status.SUSPENDED,
             looks=self._looks(workload),

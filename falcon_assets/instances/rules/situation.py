@@ -37,7 +37,7 @@ class Situation:
         pending_reruns: Of other workloads; readers wait for them.
         evicted: Feed -> instance -> when retention evicted it.
         last_used: By input whose versions are used once.
-        newest_written: Newest recorded instance by snapshot feed that it writes.
+        newest_written: Newest recorded instance by snapshot feed that it writes, or of an export by its name.
         collected: When the feed was last searched for instances from outside; None: not known.
         ended: When an instance without a record ended; None: not known.
         admission: What its queue admits; None: it is in none.

@@ -133,7 +133,7 @@ class ProcessWork:
     @cached_property
     def _newest(self) -> Mapping[str, datetime]:
         """Cached: no other run writes while this one does."""
-        if not self.workload.snapshots:
+        if not self.workload.replaces_earlier:
             return {}
         self.ledger.catch_up()
         with self.ledger.engine.connect() as connection:

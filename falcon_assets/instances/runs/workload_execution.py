@@ -76,7 +76,7 @@ def run_workload(
     """
     ledger = open_ledger(settings, context.instance)
     with instance_claims(context, ledger, workload.name, workload.cluster) as claims:
-        if workload.snapshots:  # what other runs write is in the same place
+        if workload.replaces_earlier:  # what other runs write is in the same place
             claims.locks.wait_for(place_lock(workload.name, workload.cluster))
         WorkloadRun(workload, settings.now, context, claims, work(context, claims)).run()
 
@@ -149,7 +149,7 @@ class WorkloadRun:
         nominals = [self.workload.partitions.nominal_of(instant) for instant in instants]
         if self.workload.shares_assets:
             nominals = [one for one in nominals if self.workload.timeline.contains(one)]
-        needs_order = self.workload.own_feeds or self.workload.snapshots
+        needs_order = self.workload.own_feeds or self.workload.replaces_earlier
         return sorted(nominals, reverse=self.workload.order != "FIFO" and not needs_order)
 
     def _late_changes(self, nominals: Sequence[datetime]) -> Mapping[datetime, tuple[LateChange, ...]]:

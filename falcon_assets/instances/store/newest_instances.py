@@ -12,6 +12,7 @@ from falcon_assets.history.database import rows_of
 from falcon_assets.history.folding.totals import FEEDS
 from falcon_assets.history.queries import Name, signatures
 from falcon_assets.history.tables import FEED_INSTANCES, TOTALS
+from falcon_assets.history.tables.transfers import TRANSFERS
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from falcon_assets.planning.instance_record import FeedState
@@ -33,12 +34,17 @@ def newest_available(connection: Connection, now: datetime) -> dict[Name, dateti
 
 
 def newest_written(connection: Connection, workloads: Iterable[Workload]) -> dict[str, datetime]:
-    """By feed, for snapshots that processes write; copies arrive in no order."""
+    """By feed, for snapshots that processes write, as copies arrive in no order; by name, for exports that replace."""
     found: dict[str, set[str]] = {}
+    delivered: dict[str, datetime] = {}
     for workload in workloads:
         if isinstance(workload.entity, Process):
             found.setdefault(workload.cluster, set()).update(one.feed for one in workload.snapshots)
-    return {
+        elif not workload.outputs and workload.replaces_earlier:
+            own = (TRANSFERS.c.process == workload.name, TRANSFERS.c.cluster == workload.cluster)
+            newest = connection.scalar(select(func.max(TRANSFERS.c.nominal)).where(*own))
+            delivered |= {workload.name: newest} if newest else {}
+    return delivered | {
         feed: newest.instance
         for cluster, feeds in found.items()
         for feed, newest in newest_recorded(connection, cluster, sorted(feeds)).items()

@@ -72,9 +72,9 @@ def datasource_yaml(url: str, name: str = "shop", **more: Any) -> str:
     return "---\n" + yaml.safe_dump(declared, sort_keys=False)
 
 
-def export(table: str = "orders", **more: Any) -> dict[str, Any]:
-    """An export of a feed to a table of ``shop``."""
-    return {"target": {"name": "shop", "table": table}, **more}
+def export(table: str = "orders", to: str = "shop", **more: Any) -> dict[str, Any]:
+    """An export of a feed to a table of a datasource."""
+    return {"target": {"name": to, "table": table}, **more}
 
 
 def orders_yaml(*exports: dict[str, Any], **overrides: Any) -> str:
