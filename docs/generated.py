@@ -41,7 +41,7 @@ from falcon_assets.model.path_template import LegalFolder, LegalPath, PathTempla
 from falcon_assets.model.process import Process
 from falcon_assets.model.quality_rules import RULES, Bound, Value
 from falcon_assets.model.queue import Queue
-from falcon_assets.model.reference import EncryptedValue, EnvironmentValue
+from falcon_assets.model.reference import EncryptedValue, EnvironmentValue, FileValue
 from falcon_assets.model.shared import Acl, TemplateUse, TimeZoneName, Validity
 from falcon_assets.model.workflow import engines
 from falcon_assets.surface.cli.main import falcon
@@ -105,6 +105,7 @@ _WORDS: dict[Any, str] = {
     StorageOption: "option",
     EnvironmentValue: "`{env: NAME}`",
     UrlVariable: "`{env: NAME}`",
+    FileValue: "`{file: PATH}`",
     EncryptedValue: "`{encrypted: ...}`",
     EventKind: "event",
     Value: "value",

@@ -119,7 +119,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
             names the variable.
     """
     env = os.environ if environ is None else environ
-    home = _home(env.get("FALCON_HOME") or ".falcon")
+    home = home_folder(env)
     return Settings(
         home=home,
         entity_defs=definitions_folder(env),
@@ -142,6 +142,11 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         openlineage_namespace=(env.get("FALCON_OPENLINEAGE_NAMESPACE") or "").strip() or "falcon",
         environ=env,
     )
+
+
+def home_folder(environ: Mapping[str, str]) -> Path:
+    """Returns FALCON_HOME."""
+    return _home(environ.get("FALCON_HOME") or ".falcon")
 
 
 def definitions_folder(environ: Mapping[str, str]) -> Path:

@@ -27,7 +27,7 @@ from tests.processes import CHECKOUT
 # One set of servers for all that asks for them.
 pytest_plugins = [
     *("tests.spark_servers", "tests.registries", "tests.hdfs_server", "tests.cloud_servers", "tests.s3_server"),
-    *("tests.operations.opening", "tests.world", "tests.features.transfers.worlds"),
+    *("tests.mariadb_server", "tests.operations.opening", "tests.world", "tests.features.transfers.worlds"),
 ]
 GIVEN_DATABASE = os.environ.get("FALCON_DATABASE_URL")
 

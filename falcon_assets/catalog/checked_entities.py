@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -14,7 +14,7 @@ from falcon_assets.model.datasource import Datasource
 from falcon_assets.model.entity import Entity
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
-from falcon_assets.model.secret_values import secret_properties, secrets_of, secrets_of_feed
+from falcon_assets.model.secret_values import secret_properties, secrets_of, secrets_of_datasource, secrets_of_feed
 from falcon_assets.planning.dependencies import Edge, left_out
 
 EntityT = TypeVar("EntityT", Cluster, Feed, Process, Datasource)
@@ -110,7 +110,7 @@ def summed_up(declared: Sequence[tuple[Entity, Position]], warnings: tuple[Probl
         {(one.kind, one.name): position for one, position in declared},
         warnings,
         frozenset(name for name, feed in feeds.items() if feed.lifecycle_status == "critical"),
-        frozenset(_secrets(clusters.values(), feeds.values(), processes.values())),
+        frozenset(secret for one in entities for secret in _secrets_of(one)),
         workflow_paths(processes.values()),
         relations(feeds.values(), processes.values()),
     )
@@ -145,10 +145,9 @@ def relations(feeds: Collection[Feed], processes: Collection[Process]) -> Relati
     )
 
 
-def _secrets(clusters: Iterable[Cluster], feeds: Iterable[Feed], processes: Iterable[Process]) -> Iterator[str]:
-    for cluster in clusters:
-        yield from secrets_of(cluster)
-    for feed in feeds:
-        yield from secrets_of_feed(feed)
-    for process in processes:
-        yield from secret_properties(process.properties)
+def _secrets_of(one: Entity) -> Iterator[str]:
+    if isinstance(one, Cluster):
+        return secrets_of(one)
+    if isinstance(one, Feed):
+        return secrets_of_feed(one)
+    return secrets_of_datasource(one) if isinstance(one, Datasource) else secret_properties(one.properties)

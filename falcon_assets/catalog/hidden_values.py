@@ -15,7 +15,7 @@ from falcon_assets.catalog.stored_tree import has_hidden_values, masked
 from falcon_assets.catalog.yaml_files.secrets import NOTIFICATION_KEY, Span, spans_of
 from falcon_assets.catalog.yaml_files.yaml_nodes import compose_documents
 from falcon_assets.errors import OldDefinitionError
-from falcon_assets.model.secret_values import SECRET_KEY
+from falcon_assets.model.secret_values import HIDDEN_KEYS
 
 _Step: TypeAlias = tuple[str | int, str | None]
 
@@ -24,7 +24,7 @@ _HIDDEN = re.compile(r"(?<![^\s\[{,:])\*+(?![^\s\]},])")
 _MARK, _VALUE = "\ue000", "\ue001"
 """Placeholders for a star and for a whole value: YAML does not allow stars there."""
 UNKNOWN = "hidden"
-WITHOUT = frozenset({SECRET_KEY, NOTIFICATION_KEY})
+WITHOUT = HIDDEN_KEYS | {NOTIFICATION_KEY}
 """Keys with secrets that reruns take from the present definition as a whole."""
 _SAID = frozenset({"description", "tags", "groups"})
 """Keys that no computation depends on."""

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from falcon_assets.base.texts import keep_secret
 from falcon_assets.catalog.encryption import CustomerKeys, master_keys
+from falcon_assets.catalog.secret_files import secret_in
 from falcon_assets.errors import FalconError, SecretError
-from falcon_assets.model.reference import EncryptedValue, Reference
+from falcon_assets.model.reference import EncryptedValue, FileValue, Reference
 from falcon_assets.settings import MASTER_KEY, definitions_folder, master_key_sources
 
 
@@ -16,10 +17,12 @@ def value_of(reference: Reference, environ: Mapping[str, str]) -> str | None:
     """Returns the secret, which this process hides in all texts from now on; None: its variable is not set.
 
     Raises:
-        SecretError: it cannot be decrypted; with file and line, and what to do.
+        SecretError: it cannot be decrypted, with file and line, and what to do; or its file cannot be read.
     """
     if isinstance(reference, EncryptedValue):
         value: str | None = _decrypted(reference, environ)
+    elif isinstance(reference, FileValue):
+        value = secret_in(reference, environ)
     elif reference.env == MASTER_KEY:
         raise SecretError(f"{MASTER_KEY} is for falcon only: name another variable")
     else:

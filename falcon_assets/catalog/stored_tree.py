@@ -76,8 +76,9 @@ def as_json(document: Document) -> str:
 def masked(text: str) -> str:
     """Returns the text of legal definitions with stars for all secrets, fit to be recorded and shown.
 
-    Secrets are the values of storage options and of keys that are secret by their names, and passwords in URLs, but not
-    names of environment variables. The result does not depend on the secret.
+    Secrets are the values of storage options, of credentials, of options of drivers and of keys that are secret by
+    their names, and passwords in URLs, but not names of environment variables and of files. The result does not depend
+    on the secret.
     """
     try:
         roots = list(compose_documents(text))

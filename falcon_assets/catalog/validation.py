@@ -73,13 +73,20 @@ _PATTERN_RULES = {
 
 SECRET_RULES = {
     False: "must be a mapping (key: value)",
-    True: "must be {env: NAME}, {encrypted: ...}, a text, a whole number, or true or false",
+    True: "must be {env: NAME}, {file: PATH}, {encrypted: ...}, a text, a whole number, or true or false",
 }
 """Legal values at and below ``storage_options``, without quoting the value."""
+_REFERENCES = "{env: NAME}, {file: PATH} or {encrypted: ...}"
+_DATASOURCE_RULES = {
+    "driver": f"must be a text, {_REFERENCES}",
+    "user": f"must be a text, {_REFERENCES}",
+    "credential": f"must be {_REFERENCES}: secrets do not stand in definitions",
+}
+"""Legal values below these keys of a datasource, without quoting the value."""
 _RECEIVER_RULES = {
     1: "must be a mapping (key: value)",
     2: "must be a list of {url: {env: NAME}}",
-    3: "must be {url: {env: NAME}} or {url: {encrypted: ...}}: the URL says who may write there, so it is a secret",
+    3: f"must be {{url: ...}} with {_REFERENCES}: the URL says who may write there, so it is a secret",
 }
 """Legal values at and below ``notification``, without quoting the value."""
 
@@ -120,9 +127,12 @@ def validation_problems(document: Document, model: type[BaseModel], error: Valid
 
 def _secret_rule(path: KeyPath, kind: str) -> tuple[KeyPath, str]:
     """Returns the key of a secret on the path, and the rule for its value; "": there is none."""
-    depth = _secret_depth(path)
-    if depth:
+    if depth := _secret_depth(path):
         return path[: depth + 1], SECRET_RULES[len(path) > depth]
+    depth = _depth_in_datasource(path)
+    if depth and not (kind == "extra_forbidden" and len(path) <= depth + 1):
+        rules = (_DATASOURCE_RULES[str(key)] for key in reversed(path[: depth + 1]) if key in _DATASOURCE_RULES)
+        return path[: depth + 1], next(rules) if len(path) > depth else SECRET_RULES[False]
     return path[:3], _RECEIVER_RULES[min(len(path), 3)] if _is_receiver(path, kind) else ""
 
 
@@ -132,6 +142,13 @@ def _secret_depth(path: KeyPath) -> int:
         if key == SECRET_KEY and (depth == 1 or path[depth - 2] in ("locations", "registry")):
             return depth
     return 0
+
+
+def _depth_in_datasource(path: KeyPath) -> int:
+    """Returns the number of keys to a credential or to the options of the driver; 0: not on the path."""
+    if path[:1] == ("driver",):
+        return 1
+    return 3 if path[:1] == ("interfaces",) and path[2:3] == ("credential",) else 0
 
 
 def _is_receiver(path: KeyPath, kind: str) -> bool:

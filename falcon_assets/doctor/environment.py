@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
 from falcon_assets.catalog.references import value_of
+from falcon_assets.catalog.secret_files import others_who_read, secret_file
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, ok, problem, warning
 from falcon_assets.errors import FalconError, InvalidDefinitionsError, MissingDefinitionsError, SecretError, count_of
 from falcon_assets.instances.rules.queues import admission
 from falcon_assets.model.entity import Entity, counted
 from falcon_assets.model.process import Process
-from falcon_assets.model.reference import EncryptedValue, EnvironmentValue, references_in
+from falcon_assets.model.reference import EncryptedValue, EnvironmentValue, FileValue, references_in
 from falcon_assets.planning.transfers import ExportWorkload, ImportWorkload
 from falcon_assets.settings import VARIABLES
 
@@ -34,11 +35,12 @@ def check_definitions(context: CheckContext) -> Iterator[Diagnosis]:
 
 
 def check_secrets(context: CheckContext) -> Iterator[Diagnosis]:
-    """Whether the variables are set that definitions and receivers of notifications name, and all values decrypt."""
+    """Whether variables and files are there that definitions and receivers name, and all values can be decrypted."""
     yield from judge_secrets(_named_here(context), context.environ)
     if store := context.entities_if_sound():
-        found = (one for entity in _entities(store) for _, one in references_in(entity))
+        found = [one for entity in _entities(store) for _, one in references_in(entity)]
         yield from judge_encrypted([one for one in found if isinstance(one, EncryptedValue)], context.environ)
+        yield from judge_files({one.file: one for one in found if isinstance(one, FileValue)}, context.environ)
 
 
 def check_queues(context: CheckContext) -> Iterator[Diagnosis]:
@@ -116,6 +118,23 @@ def judge_encrypted(values: Sequence[EncryptedValue], environ: Mapping[str, str]
             yield problem(str(error), "falcon secrets check lists all encrypted values")
     if values and not broken:
         yield ok(f"{count_of(len(values), 'encrypted value')} can be decrypted")
+
+
+def judge_files(named: Mapping[str, FileValue], environ: Mapping[str, str]) -> Iterator[Diagnosis]:
+    broken = 0
+    for one in named.values():
+        path = secret_file(one, environ)
+        try:
+            value_of(one, environ)
+        except SecretError as error:
+            broken += 1
+            yield problem(str(error), "write the secret there, here and wherever Dagster runs")
+        else:
+            if others_who_read(path):
+                broken += 1
+                yield warning(f"{path} holds a secret, and other users can read it", f"chmod 600 {path}")
+    if named and not broken:
+        yield ok(f"{count_of(len(named), 'file')} with secrets can be read by their owner only")
 
 
 def judge_variables(environ: Mapping[str, str], named: Mapping[str, object]) -> Iterator[Diagnosis]:

@@ -77,7 +77,8 @@ class RegistryInterface(Declaration):
     """The URL of the catalog, in one of these forms."""
     storage_options: dict[str, _PlainOption] = Field(default_factory=dict)
     """For Iceberg's REST services, handed to PyIceberg: ``credential`` or ``token``, ``oauth2-server-uri``, ``scope``
-    and so on; secrets as ``{env: NAME}`` or ``{encrypted: ...}``, which are read when used and never printed."""
+    and so on; secrets as ``{env: NAME}``, ``{file: PATH}`` or ``{encrypted: ...}``, which are read when used and
+    never printed."""
 
 
 class MessagingInterface(Declaration):
@@ -88,7 +89,7 @@ class MessagingInterface(Declaration):
     vhost ``/``) or ``https://...``."""
     options: dict[str, _PlainOption] = Field(default_factory=dict)
     """Kafka: settings of librdkafka (``sasl.password``); AMQP: ``username`` and ``password``; HTTP: headers.
-    Secrets as ``{env: NAME}`` or ``{encrypted: ...}``, which are read when used and never printed."""
+    Secrets as ``{env: NAME}``, ``{file: PATH}`` or ``{encrypted: ...}``, which are read when used and never printed."""
     on: tuple[EventKind, ...] = ()
     """The [transitions](cloudevents.md#transitions) that are published; omitted: all."""
     entities: tuple[EntityName, ...] = ()
@@ -156,8 +157,8 @@ class Cluster(WithReferences):
     locations: ClusterLocations = ClusterLocations()
     """Where outputs are staged and workflows work; omitted: below ``/.falcon``."""
     storage_options: dict[str, StorageOption] = Field(default_factory=dict)
-    """Handed to fsspec; secrets as ``{env: NAME}`` or ``{encrypted: ...}``, which are read when used and never printed.
-    ``client_kwargs: {endpoint_url: ...}`` and other ``*_kwargs`` hold further options."""
+    """Handed to fsspec; secrets as ``{env: NAME}``, ``{file: PATH}`` or ``{encrypted: ...}``, which are read when
+    used and never printed. ``client_kwargs: {endpoint_url: ...}`` and other ``*_kwargs`` hold further options."""
     acl: Acl | None = None
     """The owner of the cluster, and permissions."""
     template: TemplateUse | None = None

@@ -26,8 +26,8 @@ class SqlCount(Declaration):
     """A query that returns how many records were sent."""
 
     url: Reference
-    """``{env: NAME}`` or ``{encrypted: ...}``: a URL of SQLAlchemy; it is read when the query is made, and shown
-    nowhere."""
+    """``{env: NAME}``, ``{file: PATH}`` or ``{encrypted: ...}``: a URL of SQLAlchemy; it is read when the query is
+    made, and shown nowhere."""
     query: NonEmpty
     """Returns one number, or rows of source, part and number; ``:start`` and ``:end`` are the nominal time of the
     instance and of the next one, with a time zone."""

@@ -24,7 +24,7 @@ def _without_login(endpoint: str) -> str:
 
 
 class Credential(Declaration):
-    """The user, and how it is authenticated; secrets as ``{env: NAME}`` or ``{encrypted: ...}`` only."""
+    """The user, and how it is authenticated; secrets by ``{env: NAME}``, ``{file: PATH}`` or ``{encrypted: ...}``."""
 
     user: NonEmpty | Reference | None = None
     """The name of the user."""
@@ -41,7 +41,7 @@ class DatasourceInterface(Declaration):
 
     endpoint: Annotated[NonEmpty, AfterValidator(_without_login)]
     """A URL in the form of the datasource's type, without user and password: ``postgresql://host:5432/shop``."""
-    credential: Credential | None = None
+    credential: Annotated[Credential | None, Field(repr=False)] = None
     """Omitted: the credential of the other interface, if it has one."""
 
 
@@ -86,8 +86,8 @@ class Datasource(WithReferences):
     """What it is: ``postgresql``, ``mysql``, ``sqlite`` or another of the [types](../guides/datasources.md)."""
     interfaces: DatasourceInterfaces
     """How it is reached."""
-    driver: dict[NonEmpty, Reference | str] = Field(default_factory=dict)
-    """Options of its driver, by its type; secrets as ``{env: NAME}`` or ``{encrypted: ...}``."""
+    driver: dict[NonEmpty, Reference | str] = Field(default_factory=dict, repr=False)
+    """Options of its driver, by its type; secrets as ``{env: NAME}``, ``{file: PATH}`` or ``{encrypted: ...}``."""
     colo: NonEmpty = "default"
     """Where it is, as ``colo`` of a cluster."""
     throttle: DatasourceThrottle = DatasourceThrottle()

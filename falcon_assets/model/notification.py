@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 
 from falcon_assets.model.base import Declaration
 from falcon_assets.model.event_kind import EventKind
-from falcon_assets.model.reference import EncryptedValue, EnvironmentValue
+from falcon_assets.model.reference import EncryptedValue, EnvironmentValue, FileValue
 
 USUAL = (EventKind.FAILED, EventKind.TIMED_OUT, EventKind.SLA)
 """Events of notifications that name none."""
@@ -24,9 +24,9 @@ class UrlVariable(EnvironmentValue):
 class Receiver(Declaration):
     """A receiver of notifications."""
 
-    url: UrlVariable | EncryptedValue
-    """``{env: NAME}`` or ``{encrypted: ...}``: a URL of apprise (``mailtos://...``, ``slack://...``, ``jsons://...``);
-    it is read when something is sent, and shown nowhere."""
+    url: UrlVariable | FileValue | EncryptedValue
+    """``{env: NAME}``, ``{file: PATH}`` or ``{encrypted: ...}``: a URL of apprise (``mailtos://...``, ``slack://...``,
+    ``jsons://...``); it is read when something is sent, and shown nowhere."""
 
 
 class Notification(Declaration):

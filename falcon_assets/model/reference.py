@@ -1,11 +1,12 @@
-"""Secrets that definitions refer to: by the name of a variable, or encrypted for the place where they stand."""
+"""Secrets that definitions refer to: in a variable, in a file, or encrypted for the place where they stand."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from pathlib import PurePosixPath
+from typing import Annotated, Any, TypeAlias
 
-from pydantic import BaseModel, ModelWrapValidatorHandler, PrivateAttr, model_validator
+from pydantic import AfterValidator, BaseModel, ModelWrapValidatorHandler, PrivateAttr, model_validator
 
 from falcon_assets.model.base import Declaration, NonEmpty
 
@@ -27,6 +28,27 @@ class EnvironmentValue(Declaration):
     def label(self) -> str:
         """Identifies the reference; no secret."""
         return self.env
+
+
+def _placed_well(path: str) -> str:
+    if path.startswith("~") or ".." in PurePosixPath(path).parts:
+        raise ValueError(f"{path!r} must be absolute, or the path of a file below FALCON_HOME")
+    return path
+
+
+class FileValue(Declaration):
+    """A value that is read from a file when it is used, and never printed."""
+
+    file: Annotated[NonEmpty, AfterValidator(_placed_well)]
+    """Path of the file: absolute, or below FALCON_HOME. A line break at the end of the file is no part of the value."""
+
+    def __str__(self) -> str:
+        return f"the file {self.file}"
+
+    @property
+    def label(self) -> str:
+        """Identifies the reference; no secret."""
+        return self.file
 
 
 class EncryptedValue(Declaration):
@@ -61,7 +83,9 @@ class EncryptedValue(Declaration):
         return self._place
 
 
-Reference: TypeAlias = EnvironmentValue | EncryptedValue
+Reference: TypeAlias = EnvironmentValue | FileValue | EncryptedValue
+NAMES = ("env", "file")
+"""The keys of references whose values are names, and no secrets."""
 
 
 class WithReferences(Declaration):

@@ -7,10 +7,15 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.datasource import Datasource
 from falcon_assets.model.feed import Feed
-from falcon_assets.model.reference import Reference
+from falcon_assets.model.reference import Reference, references_in
 
 SECRET_KEY = "storage_options"  # noqa: S105 - the name of a key, not a secret
+CREDENTIAL, DRIVER = "credential", "driver"
+"""Keys of datasources."""
+HIDDEN_KEYS = frozenset({SECRET_KEY, CREDENTIAL, DRIVER})
+"""Keys below which no value is shown, except for the names in references."""
 _SECRET = re.compile(
     r"(?i)secret|passw|passphrase|token|credential|(access|account|api|private)[._-]?key|(^|[._-])(pwd|apikey)$"
 )
@@ -60,6 +65,12 @@ def secrets_of_feed(feed: Feed, value_of: ValueOf = _unknown) -> Iterator[str]:
     for locations in (feed.locations, *(one.locations for one in feed.clusters)):
         if locations is not None and locations.storage_options:
             yield from option_values(locations.storage_options, value_of)
+
+
+def secrets_of_datasource(datasource: Datasource, value_of: ValueOf = _unknown) -> Iterator[str]:
+    """What references of a datasource stand for, and options of its driver that are secret by their names."""
+    yield from (value_of(one) for _, one in references_in(datasource))
+    yield from secret_properties({key: value for key, value in datasource.driver.items() if isinstance(value, str)})
 
 
 def option_values(option: Any, value_of: ValueOf = _unknown) -> Iterator[str]:

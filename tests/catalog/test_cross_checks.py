@@ -955,7 +955,7 @@ REGISTRIES = {
     "no_options": ('"iceberg+https://h/api", storage_options: hunter2', "must be a mapping (key: value)"),
     "list": (
         '"iceberg+https://h/api", storage_options: {token: [hunter2]}',
-        "must be {env: NAME}, {encrypted: ...}, a text, a whole number, or true or false",
+        "must be {env: NAME}, {file: PATH}, {encrypted: ...}, a text, a whole number, or true or false",
     ),
 }
 

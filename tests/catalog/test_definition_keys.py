@@ -262,8 +262,8 @@ CASES = {
         "colo: east",
         "storage_options:\n  key: [KEY]\n  secret: 1.5\n  client_kwargs: {endpoint_url: 1.5}",
         [
-            f"clusters.yaml:{line}: storage_options.{key}: must be {{env: NAME}}, {{encrypted: ...}}, a text, "
-            "a whole number, or true or false"
+            f"clusters.yaml:{line}: storage_options.{key}: must be {{env: NAME}}, {{file: PATH}}, {{encrypted: ...}}, "
+            "a text, a whole number, or true or false"
             for line, key in ((4, "key"), (5, "secret"), (6, "client_kwargs"))
         ],
     ),
@@ -272,8 +272,8 @@ CASES = {
         "colo: east",
         "storage_options:\n  key: {environment: KEY}\n  client_kwargs: {endpoint_url: {env: URL}}",
         [
-            "clusters.yaml:4: storage_options.key: must be {env: NAME}, {encrypted: ...}, a text, a whole number, "
-            "or true or false"
+            "clusters.yaml:4: storage_options.key: must be {env: NAME}, {file: PATH}, {encrypted: ...}, a text, a "
+            "whole number, or true or false"
         ],
     ),
     "notification": (
@@ -292,8 +292,8 @@ CASES = {
         "late_process: {policy: final, inputs: [{input: flights}]}",
         "notification:\n  to: [{url: 'json://x'}, {url: {env: HOOK}}]",
         [
-            "processes.yaml:13: notification.to[0]: must be {url: {env: NAME}} or {url: {encrypted: ...}}: the URL "
-            "says who may write there, so it is a secret"
+            "processes.yaml:13: notification.to[0]: must be {url: ...} with {env: NAME}, {file: PATH} or "
+            "{encrypted: ...}: the URL says who may write there, so it is a secret"
         ],
     ),
     "unclosed_hole_in_a_path": (

@@ -16,7 +16,7 @@ OUTPUT = (
     "processes.yaml:10: outputs[0].feed: feed 'delays' lies on no file:// store on cluster 'primary', and is published "
     "by setting the flag: declare availability_flag"
 )
-OPTION_RULE = "must be {env: NAME}, {encrypted: ...}, a text, a whole number, or true or false"
+OPTION_RULE = "must be {env: NAME}, {file: PATH}, {encrypted: ...}, a text, a whole number, or true or false"
 UP = f"feeds.yaml:8: locations.data: '/raw/${{up}}/{HOUR}': a variable puts '..' into the path on cluster"
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice, pairwise
 
-from falcon_assets.catalog.declared import Declared, Definitions
+from falcon_assets.catalog.declared import Declared, Definitions, transfers_of
 from falcon_assets.errors import ExpressionError, Problem
 from falcon_assets.model.expression_functions import Kind
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Input, Process
+from falcon_assets.model.transfer import Import
 from falcon_assets.planning.dependencies import Edge, Node, dependencies, find_cycle, own_feeds
 from falcon_assets.planning.input_windows import input_instances
 from falcon_assets.planning.self_dependency import AnyOf, Copied, Read, SelfWait, Step, Way, Write, first_self_wait
@@ -181,7 +182,7 @@ def _starts_without_columns(process: Process, declared: Input, feed: Feed) -> bo
 
 
 def check_producers(definitions: Definitions) -> Iterator[Problem]:
-    """Outputs to a feed that another process or replication fills on the same cluster."""
+    """Feeds that two processes, imports, replications or roll-ups make on the same cluster."""
     taken: dict[tuple[str, str], tuple[Declared[Process], int]] = {}
     for process in definitions.processes.values():
         yield from _written_twice(process)
@@ -195,10 +196,24 @@ def check_producers(definitions: Definitions) -> Iterator[Problem]:
                     rule = f"is already produced by process {other.entity.name!r} at {where}"
                 elif on_cluster is not None and on_cluster.type == "target":
                     rule = "is filled by replication (type: target), so no process can produce it there"
+                elif on_cluster is not None and on_cluster.import_:
+                    source = on_cluster.import_.source.name
+                    rule = f"is imported from datasource {source!r}, so no process can produce it there"
                 else:
                     continue
                 message = f"feed {output.feed!r} on cluster {entry.name!r} {rule}"
                 yield process.problem(("outputs", index, "feed"), message)
+    for feed in definitions.feeds.values():
+        yield from _imported_as_well(feed)
+
+
+def _imported_as_well(feed: Declared[Feed]) -> Iterator[Problem]:
+    for path, transfer in transfers_of(feed):
+        if isinstance(transfer, Import):
+            if feed.entity.clusters[int(path[1])].type == "target":
+                yield feed.problem(path, "replication makes the instances here (type: target): leave one of them out")
+            if feed.entity.rollup:
+                yield feed.problem(path, "a roll-up is made of its members: import those")
 
 
 def _written_twice(process: Declared[Process]) -> Iterator[Problem]:

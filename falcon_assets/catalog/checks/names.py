@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from falcon_assets.catalog.declared import Declared, Definitions, cluster_names
+from falcon_assets.catalog.declared import Declared, Definitions, cluster_names, transfers_of
 from falcon_assets.catalog.validation import unknown_word
 from falcon_assets.catalog.yaml_files.documents import KeyPath, key_path_text
 from falcon_assets.errors import Problem
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.model.process import Process
+from falcon_assets.model.transfer import Import
 from falcon_assets.planning.dagster_names import compaction_work, job_name, op_name, replication_work
 from falcon_assets.planning.transfers import ExportWorkload, ImportWorkload, exports_on, import_on
 from falcon_assets.planning.workloads import compaction_on, compaction_pipeline, replication_pipeline
@@ -132,7 +133,7 @@ def _job(cluster: str, work: str, what: str, declared: Declared[Feed] | Declared
 
 
 def check_references(definitions: Definitions) -> Iterator[Problem]:
-    """Unknown clusters, feeds and inputs, and feeds that are not on the cluster of their process."""
+    """Unknown clusters, datasources, feeds and inputs, and feeds that are not on the cluster of their process."""
     for entity in definitions.clustered():
         yield from _unknown_clusters(definitions, entity)
     for process in definitions.processes.values():
@@ -143,6 +144,12 @@ def check_references(definitions: Definitions) -> Iterator[Problem]:
             elif not definitions.is_unparsed("feed", name):
                 yield process.problem(path, unknown_word("feed", name, tuple(definitions.feeds)))
         yield from _unknown_late_inputs(process)
+    for feed in definitions.feeds.values():
+        for path, transfer in transfers_of(feed):
+            end, key = (transfer.source, "source") if isinstance(transfer, Import) else (transfer.target, "target")
+            if end.name not in definitions.datasources and not definitions.is_unparsed("datasource", end.name):
+                message = unknown_word("datasource", end.name, tuple(definitions.datasources))
+                yield feed.problem((*path, key, "name"), message)
 
 
 def feed_references(process: Process) -> Iterator[tuple[KeyPath, str]]:

@@ -1,4 +1,4 @@
-"""Hides values below ``storage_options`` and receivers of notifications, even in source lines."""
+"""Hides values below ``storage_options``, credentials and receivers of notifications, even in source lines."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import TypeAlias
 from yaml.error import Mark
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from falcon_assets.model.secret_values import SECRET_KEY, is_secret
+from falcon_assets.model.reference import NAMES
+from falcon_assets.model.secret_values import CREDENTIAL, DRIVER, SECRET_KEY, is_secret
 
 NOTIFICATION_KEY = "notification"
 _EVENTS_KEY = "on"
 _PROPERTIES, _OPTIONS = "properties", "options"
 _LOOKS_LIKE_IT = re.compile(
-    r"option|notif|secret|passw|passphrase|token|credential|(access|account|api|private)[._-]?key|pwd|apikey",
+    r"option|notif|secret|passw|passphrase|token|credential|driver|(access|account|api|private)[._-]?key|pwd|apikey",
     re.IGNORECASE,
 )
 
@@ -26,7 +27,7 @@ Span: TypeAlias = tuple[int, int]
 """Start and end, exclusive."""
 _OPENS = re.compile(
     r"[\w.-]*(?:storage.?option|notif|secret|passw|passphrase|token|credential"
-    r"|(?:access|account|api|private)[._-]?key|\bpwd|\bapikey)[\w.-]*[\"']?\s*:",
+    r"|(?:access|account|api|private)[._-]?key|\bpwd|\bapikey)[\w.-]*[\"']?\s*:|(?<![\w.-])driver[\"']?\s*:",
     re.IGNORECASE,
 )
 """A key below which everything may be secret."""
@@ -36,8 +37,11 @@ _NO_SPACE = re.compile(r"\S")
 
 
 def is_secret_key(key: str) -> bool:
-    """Whether the key is ``storage_options``, or a misspelling of it."""
-    return bool(get_close_matches(key.lower(), [SECRET_KEY], cutoff=0.6))
+    """Whether the key is ``storage_options`` or ``credential``, or a misspelling of one."""
+    spelled = key.lower()
+    return bool(
+        get_close_matches(spelled, [SECRET_KEY], cutoff=0.6) or get_close_matches(spelled, [CREDENTIAL], 1, 0.8)
+    )
 
 
 def may_hold_secrets(text: str) -> bool:
@@ -107,18 +111,20 @@ def hide_secrets(line: str, number: int, secrets: Iterable[ScalarNode]) -> str:
 def secret_values(root: Node, *, names: bool = True, legal: bool = False) -> Iterator[ScalarNode]:
     """Yields the values in a document that must not be shown.
 
-    ``names``: including those of ``{env: NAME}``. ``legal``: the document has no problems, so the ``options`` of a feed
-    are no misspelt storage options, and only those are secret that are so by their names.
+    ``names``: including those of ``{env: NAME}`` and ``{file: PATH}``. ``legal``: the document has no problems, so the
+    ``options`` of a feed are no misspelt storage options, and only those are secret that are so by their names.
     """
-    options = root if legal and _is_feed(root) else None
+    options = root if legal and _is_a(root, "feed") else None
+    datasource = root if _is_a(root, "datasource") else None
     for node in _nodes(root):
-        if isinstance(node, MappingNode):
-            for key, value in node.value:
-                is_plain = node is options and key.value == _OPTIONS
-                for secret in _named(key, value, _OPTIONS) if is_plain else _secret_nodes(key, value):
-                    found = [leaf for leaf in _nodes(secret) if isinstance(leaf, ScalarNode)]
-                    shown = set() if names else {id(name) for name in _variables(secret)}
-                    yield from (leaf for leaf in found if id(leaf) not in shown)
+        for key, value in node.value if isinstance(node, MappingNode) else ():
+            if node is options and key.value == _OPTIONS:
+                yield from _named(key, value, _OPTIONS)
+                continue
+            for secret in (value,) if node is datasource and _is_driver(key) else _secret_nodes(key, value):
+                found = [leaf for leaf in _nodes(secret) if isinstance(leaf, ScalarNode)]
+                shown = set() if names else {id(name) for name in _variables(secret)}
+                yield from (leaf for leaf in found if id(leaf) not in shown)
 
 
 def secret_properties(root: Node) -> Iterator[ScalarNode]:
@@ -135,9 +141,13 @@ def _named(key: Node, value: Node, wanted: str) -> Iterator[ScalarNode]:
                 yield inner
 
 
-def _is_feed(root: Node) -> bool:
+def _is_a(root: Node, kind: str) -> bool:
     said = root.value if isinstance(root, MappingNode) else ()
-    return any(key.value == "kind" and value.value == "feed" for key, value in said)
+    return any(key.value == "kind" and value.value == kind for key, value in said)
+
+
+def _is_driver(key: Node) -> bool:
+    return isinstance(key, ScalarNode) and bool(get_close_matches(key.value.lower(), [DRIVER], cutoff=0.8))
 
 
 def _names_receivers(key: str) -> bool:
@@ -157,7 +167,7 @@ def _secret_nodes(key: Node, value: Node) -> Iterator[Node]:
 
 def _variables(root: Node) -> Iterator[Node]:
     for node in _nodes(root):
-        if isinstance(node, MappingNode) and len(node.value) == 1 and node.value[0][0].value == "env":
+        if isinstance(node, MappingNode) and len(node.value) == 1 and node.value[0][0].value in NAMES:
             yield node.value[0][1]
 
 

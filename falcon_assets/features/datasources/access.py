@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from falcon_assets.catalog.references import value_of
 from falcon_assets.errors import DatasourceError
 from falcon_assets.model.datasource import Datasource, DatasourceThrottle
 from falcon_assets.model.reference import Reference
+from falcon_assets.settings import home_folder
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,7 @@ class Access:
 
     Attributes:
         driver: Options of the driver.
+        home: FALCON_HOME, for relative paths.
     """
 
     name: str
@@ -28,6 +31,7 @@ class Access:
     token: str | None = field(default=None, repr=False)
     private_key: str | None = field(default=None, repr=False)
     driver: Mapping[str, str] = field(default_factory=dict, repr=False)
+    home: Path = Path()
 
 
 def access_to(datasource: Datasource, environ: Mapping[str, str], *, write: bool) -> Access:
@@ -60,4 +64,5 @@ def access_to(datasource: Datasource, environ: Mapping[str, str], *, write: bool
         known(credential.token),
         known(credential.private_key),
         {key: known(said) or "" for key, said in datasource.driver.items()},
+        home_folder(environ),
     )

@@ -175,6 +175,7 @@ class DatasourceType(ABC):
         name: As ``type`` of a datasource says it.
         endpoint: The form of its endpoints, for people.
         package: What has to be installed for its driver, in the words of pip; empty: nothing.
+        module: A module of that, which is imported; empty: none.
         driver: The options of its driver that ``driver`` of a datasource may have.
         reads: What an import may name: ``table``, ``query``, ``path``, ``topic``.
         loads: What an export may do: ``insert``, ``upsert``, ``replace_partition``, ``replace``.
@@ -183,6 +184,7 @@ class DatasourceType(ABC):
     name: ClassVar[str]
     endpoint: ClassVar[str]
     package: ClassVar[str] = ""
+    module: ClassVar[str] = ""
     driver: ClassVar[Collection[str]] = ()
     reads: ClassVar[Collection[str]] = ()
     loads: ClassVar[Collection[str]] = ()

@@ -20,7 +20,8 @@ from falcon_assets.model.entity import Entity as AnyEntity
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
-from falcon_assets.model.secret_values import SECRET_KEY, is_secret
+from falcon_assets.model.reference import NAMES
+from falcon_assets.model.secret_values import HIDDEN_KEYS, is_secret
 from falcon_assets.operations.acting import acting
 from falcon_assets.operations.audit import require_readable
 from falcon_assets.operations.installation import Installation
@@ -34,7 +35,7 @@ _NAMED = ("properties", "options")
 def hidden(value: Any) -> Any:
     if isinstance(value, dict):
         return {
-            key: _stars(item) if key == SECRET_KEY else _properties(item) if key in _NAMED else hidden(item)
+            key: _stars(item) if key in HIDDEN_KEYS else _properties(item) if key in _NAMED else hidden(item)
             for key, item in value.items()
         }
     if isinstance(value, str):
@@ -44,7 +45,9 @@ def hidden(value: Any) -> Any:
 
 def _stars(value: Any) -> Any:
     if isinstance(value, dict):
-        return value if set(value) == {"env"} else {key: _stars(item) for key, item in value.items()}
+        return (
+            value if len(value) == 1 and set(value) <= {*NAMES} else {key: _stars(item) for key, item in value.items()}
+        )
     return None if value is None else STARS
 
 

@@ -20,7 +20,7 @@ from falcon_assets.history.folding.subscriptions import Subject
 from falcon_assets.model.event_kind import OF_FEEDS, EventKind
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
-from falcon_assets.model.reference import EncryptedValue, EnvironmentValue, Reference
+from falcon_assets.model.reference import EnvironmentValue, Reference
 from falcon_assets.settings import Settings
 
 _CONNECT_SECONDS, _READ_SECONDS = 10.0, 20.0
@@ -115,7 +115,7 @@ class NotificationSending:
         self.wanted = dict(self._wanted())
         entities: list[Feed | Process] = [*store.feeds.values(), *store.processes.values()]
         urls = [receiver.url for one in entities if one.notification for receiver in one.notification.to]
-        self._encrypted = {url.label: url for url in urls if isinstance(url, EncryptedValue)}
+        self._declared = {url.label: url for url in urls if not isinstance(url, EnvironmentValue)}
 
     def _wanted(self) -> Iterator[tuple[Subject, set[EventKind]]]:
         for workload in self._store.active_workloads:
@@ -135,5 +135,5 @@ class NotificationSending:
 
     def send(self, _connection: Connection, key: str, notices: Sequence[Notice]) -> Sent:
         label = notices[0].receiver
-        url = self._encrypted.get(label) or EnvironmentValue(env=label)
+        url = self._declared.get(label) or EnvironmentValue(env=label)
         return Sent(send(url, self._settings.environ, message_of(key, notices)))

@@ -64,7 +64,8 @@ class Parameter(Declaration):
     enum: Annotated[tuple[str | StrictInt | StrictFloat, ...], Field(min_length=1)] | None = None
     """The legal values."""
     secret: StrictBool = False
-    """true: it is given as ``{env: NAME}`` or ``{encrypted: ...}``, and is not recorded with the entities."""
+    """true: it is given as ``{env: NAME}``, ``{file: PATH}`` or ``{encrypted: ...}``, and is not recorded with the
+    entities."""
 
     @model_validator(mode="after")
     def _fits(self) -> Parameter:

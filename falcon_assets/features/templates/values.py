@@ -53,7 +53,7 @@ def require_legal(one: StoredTemplate, values: Mapping[str, Any], document: Docu
     """Raises InvalidDefinitionsError with the problems of values; ``document`` is where they stand."""
     secrets = [name for name, parameter in one.template.parameters.items() if parameter.secret]
     if plain := [name for name in secrets if name in values and not isinstance(values[name], dict)]:
-        message = "must be {env: NAME} or {encrypted: ...}, not the secret itself"
+        message = "must be {env: NAME}, {file: PATH} or {encrypted: ...}, not the secret itself"
         raise InvalidDefinitionsError(replace(document.problem((name,), message), snippet="") for name in plain)
     model = one.template.model_of_parameters()
     try:

@@ -245,7 +245,7 @@ def test_parameters_are_given_as_texts(texts: dict[str, str], values: dict[str, 
         ),
         (
             {"name": "a", "key": "hunter2"},
-            ["parameters:2: key: must be {env: NAME} or {encrypted: ...}, not the secret itself"],
+            ["parameters:2: key: must be {env: NAME}, {file: PATH} or {encrypted: ...}, not the secret itself"],
         ),
     ],
     ids=["missing", "misspelt", "type", "enum", "secret"],

@@ -26,6 +26,8 @@ class Sftp(DatasourceType):
     name = "sftp"
     endpoint = "sftp://host:22/folder"
     package = "falcon-assets[sftp]"
+    module = "asyncssh"
+    driver = (_KNOWN,)
     reads: ClassVar = ("path",)
 
     def endpoint_problem(self, endpoint: str) -> str | None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from itertools import groupby
 from typing import NamedTuple
 
 from psycopg2.extensions import cursor as Cursor  # noqa: N812 - it is a class
 
-from falcon_assets.errors import DatasourceError
 from falcon_assets.features.datasources.access import Access
 from falcon_assets.features.datasources.datasource_type import Dataset, DatasetColumn
 from falcon_assets.features.datasources.types.postgresql.column_types import spark_type
 from falcon_assets.features.datasources.types.postgresql.connecting import connected
+from falcon_assets.features.datasources.unknown_tables import no_such_table
 
 _TABLES = """
     WITH tables AS (
@@ -66,9 +65,7 @@ def table_named(cursor: Cursor, name: str, datasource: str) -> PostgresqlTable:
         return PostgresqlTable(*found)
     cursor.execute(_TABLES + _NAMES)
     known = [said for (said,) in cursor.fetchall()]
-    nearest = get_close_matches(name, known, 3, 0.5) or sorted(known)[:3]
-    there = f"; there is: {', '.join(nearest)}" if nearest else "; there are no tables that this user can see"
-    raise DatasourceError(f"datasource {datasource!r} has no table {name!r}{there}")
+    raise no_such_table(datasource, name, known)
 
 
 def datasets(access: Access, name: str | None) -> Iterator[Dataset]:
