@@ -43,7 +43,7 @@ def _unfit(one: Declared[Datasource], known: DatasourceType) -> Iterator[Problem
         if interface and (why := known.endpoint_problem(interface.endpoint)):
             yield one.problem(("interfaces", name, "endpoint"), why)
     for option, value in one.entity.driver.items():
-        if option not in known.driver:
+        if known.driver is not None and option not in known.driver:
             yield one.problem(("driver", option), unknown_word("option", option, tuple(known.driver)), at_key=True)
         elif isinstance(value, str) and is_secret(option):
             message = "must be {env: NAME}, {file: PATH} or {encrypted: ...}: secrets do not stand in definitions"

@@ -176,7 +176,7 @@ class DatasourceType(ABC):
         endpoint: The form of its endpoints, for people.
         package: What has to be installed for its driver, in the words of pip; empty: nothing.
         module: A module of that, which is imported; empty: none.
-        driver: The options of its driver that ``driver`` of a datasource may have.
+        driver: The options of its driver that ``driver`` of a datasource may have; None: any.
         reads: What an import may name: ``table``, ``query``, ``path``, ``topic``.
         loads: What an export may do: ``insert``, ``upsert``, ``replace_partition``, ``replace``.
     """
@@ -185,7 +185,7 @@ class DatasourceType(ABC):
     endpoint: ClassVar[str]
     package: ClassVar[str] = ""
     module: ClassVar[str] = ""
-    driver: ClassVar[Collection[str]] = ()
+    driver: ClassVar[Collection[str] | None] = None
     reads: ClassVar[Collection[str]] = ()
     loads: ClassVar[Collection[str]] = ()
 

@@ -52,6 +52,7 @@ class Kafka(DatasourceType):
     name = "kafka"
     endpoint = "kafka://host:9092,host:9092"
     package = "falcon-assets[kafka]"
+    module = "confluent_kafka"
     reads: ClassVar = ("topic",)
 
     def endpoint_problem(self, endpoint: str) -> str | None:

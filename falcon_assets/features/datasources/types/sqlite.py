@@ -29,6 +29,7 @@ class SqliteDatasource(DatasourceType):
 
     name = "sqlite"
     endpoint = _FORM
+    driver = ()
 
     def endpoint_problem(self, endpoint: str) -> str | None:
         """An absolute path, or one below FALCON_HOME."""

@@ -20,6 +20,7 @@ class Http(DatasourceType):
     name = "http"
     endpoint = "https://host/api"
     package = "falcon-assets[http]"
+    module = "dlt"
     reads: ClassVar = ("table", "query")
 
     def endpoint_problem(self, endpoint: str) -> str | None:
