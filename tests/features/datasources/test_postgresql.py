@@ -20,7 +20,7 @@ POSTGRESQL = datasource_types()["postgresql"]
 
 def access(url: str, endpoint: str | None = None, **given: str) -> Access:
     made = sqlalchemy.make_url(url)
-    said = made.set(drivername="postgresql", username=None, password=None).render_as_string().replace("+", "%20")
+    said = made._replace(drivername="postgresql", username=None, password=None).render_as_string().replace("+", "%20")
     login = {"user": made.username or "", "password": made.password or None} | given
     return Access("shop", "postgresql", endpoint or said, DatasourceThrottle(), **login)  # type: ignore[arg-type]
 

@@ -65,7 +65,9 @@ class Shop:
 def datasource_yaml(url: str, name: str = "shop", **more: Any) -> str:
     """A document with the database of a URL of SQLAlchemy; its password is in ``SHOP_PASSWORD``."""
     known = sqlalchemy.make_url(url)
-    endpoint = known.set(drivername="postgresql", username=None, password=None).render_as_string().replace("+", "%20")
+    endpoint = (
+        known._replace(drivername="postgresql", username=None, password=None).render_as_string().replace("+", "%20")
+    )
     credential = {"user": known.username, **({"password": {"env": "SHOP_PASSWORD"}} if known.password else {})}
     interfaces = {"write": {"endpoint": endpoint, "credential": credential}}
     declared = {"kind": "datasource", "name": name, "type": "postgresql", "interfaces": interfaces, **more}

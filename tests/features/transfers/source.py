@@ -22,7 +22,7 @@ from tests.hours import hour
 
 def endpoint_of(url: str) -> str:
     """The endpoint of a datasource, for a database of the tests."""
-    made = sqlalchemy.make_url(url).set(drivername="postgresql", username=None, password=None)
+    made = sqlalchemy.make_url(url)._replace(drivername="postgresql", username=None, password=None)
     return made.render_as_string().replace("+", "%20")
 
 
