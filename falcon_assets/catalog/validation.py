@@ -68,6 +68,7 @@ _PATTERN_RULES = {
     "uri": "catalog:database:table#key=value;key=value",
     "availability_flag": "the name of a file, without slashes and spaces",
     "function": "package.module:name",
+    "ui": "http://host:port",
     "target_file_size": "a number with KB, MB or GB, like 256MB",
 }
 

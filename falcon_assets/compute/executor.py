@@ -21,6 +21,10 @@ class Executor(Protocol):
     def cluster(self) -> Cluster: ...
 
     @property
+    def name(self) -> str:
+        """Its name among the executors of the cluster; "": there are none to choose from."""
+
+    @property
     def home(self) -> Path | None:
         """``FALCON_HOME``, with the listener for what sessions and programs read and write; None: no capture."""
 
@@ -51,6 +55,7 @@ class InProcessExecutor:
     """Fulfils :class:`Executor` for engines that need no Spark: they compute in the process of the run."""
 
     cluster: Cluster
+    name: str = ""
     home: None = None
     endpoint: str = ""
     properties: Mapping[str, str] = field(default_factory=dict)

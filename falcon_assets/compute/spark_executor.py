@@ -22,11 +22,15 @@ _LOOPBACK = ("127.0.0.1", "localhost")
 
 @dataclass(frozen=True)
 class SparkExecutor:
-    """Fulfils :class:`.Executor`; ``working`` returns the cluster's working location, and may raise StorageError."""
+    """Fulfils :class:`.Executor`; ``working`` returns the cluster's working location, and may raise StorageError.
+
+    ``cluster`` executes where it does, as :meth:`.Cluster.on` makes it.
+    """
 
     cluster: Cluster
     working: Callable[[], str]
     home: Path | None = None
+    name: str = ""
 
     @property
     def endpoint(self) -> str:
@@ -49,7 +53,7 @@ class SparkExecutor:
         return is_standalone(endpoint) and all(host in _LOOPBACK for host, _ in masters(endpoint))
 
     def require_reachable(self) -> None:
-        require_reachable(self.cluster.name, self.endpoint)
+        require_reachable(self.cluster.name, self.endpoint, self.cluster.declared_endpoint)
 
     def session(self) -> SparkSession:
         return session_for(self.cluster, self.working(), self.home)

@@ -14,6 +14,7 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.compute.spark.endpoints.confs import is_connect
 from falcon_assets.compute.spark.endpoints.connect_endpoint import served_port
 from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, ok, problem, warning
+from falcon_assets.model.cluster import Cluster
 
 _MEMORY = "spark.driver.memory"
 _SIZE = re.compile(r"(\d+)\s*([kmgtp]?)i?b?", re.IGNORECASE)
@@ -53,7 +54,7 @@ def declared_here(store: EntityStore, key: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for one in store.workloads:
         cluster = store.clusters[one.cluster]
-        if not _drives_here(cluster.interfaces.execute.endpoint):
+        if not _drives_here(cluster):
             continue
         for entity in (cluster, one.entity):
             if (value := entity.properties.get(key)) is not None:
@@ -61,13 +62,14 @@ def declared_here(store: EntityStore, key: str) -> dict[str, str]:
     return found
 
 
-def _drives_here(endpoint: str) -> bool:
+def _drives_here(cluster: Cluster) -> bool:
     """Of Connect servers, only those on loopback, which ``falcon spark start`` starts, have their driver here."""
-    return not is_connect(endpoint) or served_port(endpoint) is not None
+    endpoints = [one.endpoint for one in cluster.all_executors]
+    return any(not is_connect(one) or served_port(one) is not None for one in endpoints)
 
 
 def _on_this_machine(store: EntityStore) -> bool:
-    return any(_drives_here(store.clusters[one.cluster].interfaces.execute.endpoint) for one in store.workloads)
+    return any(_drives_here(store.clusters[one.cluster]) for one in store.workloads)
 
 
 def judge_memory(asked: Mapping[str, str], total: int) -> Iterator[Diagnosis]:

@@ -17,6 +17,7 @@ from falcon_assets.history.mapping import run_tags
 from falcon_assets.history.mapping.partition_mappings import mapping_for, self_mapping
 from falcon_assets.history.mapping.partitions import AssetPartitions, partitions_of
 from falcon_assets.hooks import hooks
+from falcon_assets.instances.run_executors import executor_of_run
 from falcon_assets.instances.runs.instance_claims import InstanceClaims
 from falcon_assets.instances.runs.instance_run import InstanceRunner
 from falcon_assets.instances.runs.instance_work import ProcessWork
@@ -151,7 +152,8 @@ class ProcessAssets:
 
         def work(context: dg.AssetExecutionContext, claims: InstanceClaims) -> ProcessWork:
             ledger, run = claims.ledger, context.run
-            executor, recorded = getattr(context.resources, spark).executor, recorded_on(ledger.engine, cluster.name)
+            executor = executor_of_run(context, ledger, self.store, workload)
+            recorded = recorded_on(ledger.engine, cluster.name)
             watermark = watermarks_on(lambda: ledger.engine, self.store.feeds, cluster.name, self.settings.now)
             inspections = hooks().output_inspection(
                 ledger=ledger, store=self.store, cluster=cluster, settings=self.settings

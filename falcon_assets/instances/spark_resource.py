@@ -39,7 +39,11 @@ class ClusterSparkResource(LazyPySparkResource):
 
     @property
     def executor(self) -> SparkExecutor:
-        return SparkExecutor(self.cluster, self._working, Path(self.home))
+        return self.executor_named("")
+
+    def executor_named(self, name: str) -> SparkExecutor:
+        """That of the cluster's executors; of its ``interfaces.execute``, where it has none of that name."""
+        return SparkExecutor(self.cluster.on(name), self._working, Path(self.home), name)
 
     def _working(self) -> str:
         settings = load_settings()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StrictBool, StrictInt, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictInt, model_validator
 
 from falcon_assets.base.texts import without_credentials
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.base import Declaration, EntityName, NonEmpty
 from falcon_assets.model.event_kind import EventKind
+from falcon_assets.model.executor import DEFAULT_EXECUTOR, ClusterExecutor, ExecuteInterface, is_endpoint
 from falcon_assets.model.path_template import LegalFolder, LegalPath, is_within
 from falcon_assets.model.reference import Reference, WithReferences
 from falcon_assets.model.shared import Acl, Properties, Tags, TemplateUse
@@ -20,15 +21,8 @@ _MESSAGING = re.compile(
     r"|amqps?://(?P<host>[^\s/@:]+)(:(?P<port>\d+))?/(?P<vhost>[^\s/]+)/(?P<exchange>[^\s/]+)"
     r"|https?://[^\s/@]+(/\S*)?"
 )
-_EXECUTE = re.compile(r"local|local\[(\d+|\*)\]|spark://[^\s/:]+:\d+(,[^\s/:]+:\d+)*|yarn|k8s://\S+|sc://\S+")
 
-
-def _known_execute(endpoint: str) -> str:
-    if not _EXECUTE.fullmatch(endpoint):
-        raise ExpressionError(
-            f"{endpoint!r} is not an execute endpoint: write local[N], spark://host:port, yarn, k8s://... or sc://host:port"
-        )
-    return endpoint
+_CORES = "spark.cores.max"
 
 
 def _known_messaging(endpoint: str) -> str:
@@ -53,21 +47,6 @@ class StorageInterface(Declaration):
 
     endpoint: LegalPath
     """Any fsspec URL (``file://``, ``s3://``, ``abfs://``, ``gs://``, ``hdfs://``), or a path below ``FALCON_HOME``."""
-
-
-class ExecuteInterface(Declaration):
-    """Where Spark runs."""
-
-    endpoint: Annotated[str, AfterValidator(_known_execute)]
-    """``local[N]``, ``spark://host:port``, ``yarn``, ``k8s://...`` or ``sc://host:port`` (Spark Connect)."""
-
-    def tasks_at_once(self, cores: int) -> int | None:
-        """How many tasks run side by side, where the endpoint says it: ``local[*]`` on a machine of ``cores``."""
-        found = _EXECUTE.fullmatch(self.endpoint)
-        if found is None or not self.endpoint.startswith("local"):
-            return None
-        threads = found[1] or "1"
-        return cores if threads == "*" else int(threads)
 
 
 class RegistryInterface(Declaration):
@@ -105,12 +84,15 @@ class MessagingInterface(Declaration):
 class Interfaces(Declaration):
     """How a cluster is reached."""
 
+    model_config = ConfigDict(json_schema_extra=lambda schema: schema["required"].remove("execute"))
+
     write: StorageInterface
     """Where its data lives and is written."""
     readonly: StorageInterface | None = None
     """Where replication reads from; ``write`` when omitted."""
     execute: ExecuteInterface
-    """Where its processes run."""
+    """Where its processes run. May be left out of a cluster with ``executors``, the first of which it is then: where
+    everything runs that no coordinator starts."""
     registry: RegistryInterface | None = None
     """The catalog of table feeds: ``thrift://host:port`` (a Hive Metastore), ``iceberg+postgresql://user@host/db#name``
     (an Iceberg catalog in a database) or ``iceberg+https://host/path#warehouse`` (an Iceberg REST service)."""
@@ -154,6 +136,8 @@ class Cluster(WithReferences):
     """Free ``name: "value"`` pairs for search."""
     interfaces: Interfaces
     """How the cluster is reached: where data lies and where Spark runs."""
+    executors: tuple[ClusterExecutor, ...] = ()
+    """Several Sparks that share the work of the cluster; omitted: ``interfaces.execute`` does all of it."""
     locations: ClusterLocations = ClusterLocations()
     """Where outputs are staged and workflows work; omitted: below ``/.falcon``."""
     storage_options: dict[str, StorageOption] = Field(default_factory=dict)
@@ -165,6 +149,42 @@ class Cluster(WithReferences):
     """The template that it was made from; written by ``falcon template submit``."""
     properties: Properties = Field(default_factory=dict)
     """``spark.*`` configure the Spark session; all of them are variables of paths and workflows."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _first_executor(cls, declared: Any) -> Any:
+        """Fills ``interfaces.execute`` in."""
+        match declared:
+            case {"interfaces": {**interfaces}, "executors": [{**first}, *_]} if "execute" not in interfaces:
+                endpoint = first.get("endpoint")
+                execute = {"endpoint": endpoint if is_endpoint(endpoint) else "local"}  # the executor itself is wrong
+                return {**declared, "interfaces": {**interfaces, "execute": execute}}
+        return declared
+
+    @property
+    def all_executors(self) -> tuple[ClusterExecutor, ...]:
+        """Where none are declared, ``interfaces.execute`` under the name ``default``."""
+        return self.executors or (ClusterExecutor(name=DEFAULT_EXECUTOR, endpoint=self.interfaces.execute.endpoint),)
+
+    @property
+    def declared_endpoint(self) -> str:
+        """The key, for messages, that says where it executes."""
+        return "the endpoint of the executor" if self.executors else "interfaces.execute.endpoint"
+
+    def on(self, executor: str) -> Cluster:
+        """The cluster with that executor for its ``interfaces.execute``; itself, where it has none of that name."""
+        found = next((one for one in self.executors if one.name == executor), None)
+        if found is None:
+            return self
+        execute = ExecuteInterface(endpoint=found.endpoint)
+        limited = (
+            {_CORES: str(found.quota.cores)} if found.quota.cores and found.endpoint.startswith("spark://") else {}
+        )
+        changed = {
+            "interfaces": self.interfaces.model_copy(update={"execute": execute}),
+            "properties": {**limited, **self.properties},
+        }
+        return self.model_copy(update=changed)
 
     @property
     def variables(self) -> dict[str, str]:

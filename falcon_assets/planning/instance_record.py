@@ -54,6 +54,7 @@ class InstanceRecord:
     reason_data: Annotated[Mapping[str, Any] | None, "the reason for programs, where a rule says it"] = None
     definition: Annotated[int | None, "the version that it ran with last; null: not recorded"] = None
     deaths: Annotated[int, "how often in a row its run was killed"] = 0
+    executor: Annotated[str | None, "the executor that it ran on last; null: not recorded"] = None
 
     @property
     def in_flight(self) -> bool:
@@ -127,12 +128,16 @@ class RerunRequest:
 
 @dataclass(frozen=True)
 class Launch:
-    """A run to start, for neighbours in the timeline, oldest first; at most ``slots`` of them run at once."""
+    """A run to start, for neighbours in the timeline, oldest first; at most ``slots`` of them run at once.
+
+    ``executor`` "": its cluster has no executors to choose from, or it needs none.
+    """
 
     nominals: tuple[datetime, ...]
     slots: int
     late: bool = False
     use_latest: bool = False
+    executor: str = ""
 
 
 @dataclass(frozen=True)

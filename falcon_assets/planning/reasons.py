@@ -115,6 +115,12 @@ class StoreAway(Reason, says="{text}"):
     text: str
 
 
+class ExecutorAway(Reason, says="{text}"):
+    """The executor that it was given did not answer when its run began."""
+
+    text: str
+
+
 class BeingWritten(Reason, says="{text}"):
     text: str
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from falcon_assets.model.cluster import ExecuteInterface
+from falcon_assets.model.executor import ExecuteInterface
 from falcon_assets.planning.replication import ReplicationOptions
 from falcon_assets.storage.copying.copy_plan import (
     FILE_BYTES,

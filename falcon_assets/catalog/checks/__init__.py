@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from falcon_assets.catalog.checks.calendars import check_calendars, check_path_zones
 from falcon_assets.catalog.checks.dependencies import check_cycles, check_own_outputs, check_producers
+from falcon_assets.catalog.checks.executors import check_executors
 from falcon_assets.catalog.checks.kept_versions import check_snapshots, check_versions
 from falcon_assets.catalog.checks.lifecycle import (
     check_deadlines,
@@ -42,6 +43,7 @@ CHECKS = (
     check_windows,
     check_output_validity,
     check_queues,
+    check_executors,
     check_variables,
     check_spark_settings,
     check_workflows,

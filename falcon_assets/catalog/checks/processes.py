@@ -139,9 +139,10 @@ def check_spark_settings(definitions: Definitions) -> Iterator[Problem]:
         for entry in process.entity.clusters if settings else ():
             cluster = definitions.clusters.get(entry.name)
             for _, workflow in workflows(process.entity) if cluster else ():
-                endpoint = cluster.entity.interfaces.execute.endpoint if cluster else ""
+                executors = cluster.entity.all_executors if cluster else ()
+                is_server = any(one.endpoint.startswith("sc://") for one in executors)
                 for key in settings:
-                    why = _why_not(key, workflow, entry.name, is_server=endpoint.startswith("sc://"))
+                    why = _why_not(key, workflow, entry.name, is_server=is_server)
                     if why is not None:
                         yield process.problem(("properties", key), why, at_key=True)
 

@@ -129,7 +129,7 @@ class SparkSessions:
             if present is not None and made_for is not None and made_for.does_for(target) and _is_alive(present):
                 return present
             self.stop()
-            require_reachable(cluster.name, endpoint)
+            require_reachable(cluster.name, endpoint, cluster.declared_endpoint)
             try:
                 session = _start(target.endpoint, dict(target.confs), home)
             except (*SPARK_ERRORS, OSError) as error:

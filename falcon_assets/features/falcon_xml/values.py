@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from falcon_assets.features.falcon_xml.rules import Conversion, Found
 from falcon_assets.features.falcon_xml.yaml_text import Node, Value
 from falcon_assets.features.falcon_xml.zones import iana_zone
-from falcon_assets.model.cluster import ExecuteInterface
+from falcon_assets.model.executor import ExecuteInterface
 from falcon_assets.model.shared import Acl
 
 LONGEST_NAME = 39

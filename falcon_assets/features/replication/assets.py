@@ -15,6 +15,7 @@ from falcon_assets.history.mapping import run_tags
 from falcon_assets.history.mapping.partition_mappings import mapping_for
 from falcon_assets.history.mapping.partitions import AssetPartitions
 from falcon_assets.instances.assets import OpOptions, feed_spec
+from falcon_assets.instances.run_executors import executor_of_run
 from falcon_assets.instances.runs.instance_claims import InstanceClaims
 from falcon_assets.instances.runs.run_definitions import DefinitionRecording, recorded_versions
 from falcon_assets.instances.runs.workload_execution import run_workload
@@ -98,8 +99,9 @@ class ReplicationAssets:
         reads_on = self.store.everywhere[replication.reads_on]
         source = store_of(feed, reads_on, home, environ, readonly=True, roots=roots)
         parts = contributions(feed, cluster.name, self.store.everywhere)
-        route = Route(replication, feed, source, store_of(feed, cluster, home, environ, roots=roots), parts)
-        executor = getattr(context.resources, resource_key(cluster)).executor
+        executor = executor_of_run(context, claims.ledger, self.store, replication)
+        target = store_of(feed, executor.cluster, home, environ, roots=roots)
+        route = Route(replication, feed, source, target, parts)
         _, version = recorded_versions(claims.ledger, self.recording, feed)
         clock = self.store.landing_clock(feed, replication.reads_on, self.settings.clock)
         return ReplicationWork(route, executor, claims, context.log.info, self.copying, version, clock)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 
 from sqlalchemy import Connection
@@ -22,6 +22,7 @@ from falcon_assets.history.database import locked
 from falcon_assets.history.mapping import run_tags
 from falcon_assets.hooks import hooks, merged
 from falcon_assets.instances.coordination.cluster_reruns import reruns_on
+from falcon_assets.instances.coordination.executors import Executors
 from falcon_assets.instances.coordination.input_gates import input_gates
 from falcon_assets.instances.coordination.pipeline_lock import coordinator_lock
 from falcon_assets.instances.coordination.queues import Queues
@@ -135,6 +136,9 @@ class TriageAnswers:
             return SlotsTaken(workload.partitions.at_once, taken_by[:_NAMED], len(taken_by[_NAMED:])), ()
         admission = self._queues.admission(workload) if workload.queue else None
         if admission is not None and (refusal := admission.refusal):
+            return refusal, ()
+        choice = Executors(self._connection, self._store, work.cluster, datetime.now(UTC)).choice(workload)
+        if choice is not None and (refusal := choice.refusal):
             return refusal, ()
         return LaunchPending(), self._launching(work)
 

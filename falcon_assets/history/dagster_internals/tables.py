@@ -28,6 +28,8 @@ from sqlalchemy import (
     true,
 )
 
+from falcon_assets.history.dagster_internals.tags import RUN_KEY
+
 if TYPE_CHECKING:
     import dagster as dg
 
@@ -159,6 +161,13 @@ def unfinished_jobs(connection: Connection) -> list[tuple[str, dict[str, str]]]:
     jobs = select(RUNS.c.run_id, RUNS.c.pipeline_name).where(RUNS.c.status.in_(UNFINISHED))
     names = {one.run_id: one.pipeline_name for one in connection.execute(jobs)}
     return [(names[run_id], run.tags) for run_id, run in known_runs(connection, [*names]).items()]
+
+
+def existing_run_keys(connection: Connection, keys: Sequence[str]) -> set[str]:
+    """Those keys that a run has; the run may have ended."""
+    tags = RUN_TAGS.c
+    wanted = tags.value == func.any(literal(list(keys), ARRAY(Text)))
+    return set(connection.execute(select(tags.value).where(tags.key == RUN_KEY, wanted)).scalars())
 
 
 def last_ticks(connection: Connection) -> list[Tick]:

@@ -27,6 +27,7 @@ class InstanceChanged(Record):
         reason_data: The reason for programs: its kind and subject.
         definition: The version of the entity definition it runs with; None: it does not run, or is unknown.
         before: The state in which a command found it; None: the change is not by a command.
+        executor: The executor that it runs on; None: it does not run, or its cluster has none to choose from.
     """
 
     key = "state"
@@ -43,6 +44,7 @@ class InstanceChanged(Record):
     definition: VersionNumber = None
     before: Annotated[InstanceState | None, keys.STATE_BEFORE] = None
     bytes_copied: Size = None
+    executor: Text | None = None
 
     def metadata(self) -> dict[str, Any]:
         said = super().metadata()

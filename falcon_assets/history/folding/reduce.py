@@ -234,7 +234,7 @@ class Rows:
         # Copying a row costs more than all else here: it is done once.
         said: dict[str, Any] = {"state": fact.state, "reason": fact.reason, "reason_data": fact.reason_data}
         if fact.state is InstanceState.RUNNING:
-            said |= {"started": fact.at, "ended": None}
+            said |= {"started": fact.at, "ended": None, "executor": fact.executor}
             self.started[key] = event_id
             self.first[key] = First(first.started or fact.at, first.succeeded)
         else:

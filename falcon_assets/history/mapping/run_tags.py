@@ -24,6 +24,8 @@ CLUSTER = "falcon/cluster"
 LATE = "falcon/late"
 USE_LATEST = "falcon/use_latest"
 """``true`` on runs that use the latest definition, not the version recorded for their instances."""
+EXECUTOR = "falcon/executor"
+"""The executor that it runs on; absent: its cluster has none to choose from, or it needs none."""
 INSTANCES = "falcon/instances"
 NOMINAL_TIMES = f"{HIDDEN}falcon_nominal_times"
 ATTEMPTS = f"{HIDDEN}falcon_attempts"
@@ -56,6 +58,7 @@ def launch_tags(
         SLOTS: str(launch.slots),
         RANGE_START: first,
         RANGE_END: last,
+        **({EXECUTOR: launch.executor} if launch.executor else {}),
         **({LATE: "true"} if launch.late else {}),
         **({USE_LATEST: "true"} if launch.use_latest else {}),
         **({CLOCK: clock} if clock else {}),

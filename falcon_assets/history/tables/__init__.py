@@ -1,8 +1,8 @@
 """The tables of the ledger, in the PostgreSQL schema ``falcon``.
 
 Everything but ``entity_status``, ``reruns``, ``evictions``, ``collected``, ``passes``, ``incomplete``, ``looks``,
-``clock``, ``audit``, ``data_roots``, ``version_lifecycle``, ``quality_attempts``, SLAs, notifications and the versions
-of definitions is a projection of Dagster's history: ``falcon ledger rebuild`` makes it anew.
+``clock``, ``audit``, ``data_roots``, ``executors``, ``version_lifecycle``, ``quality_attempts``, SLAs, notifications
+and the versions of definitions is a projection of Dagster's history: ``falcon ledger rebuild`` makes it anew.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from falcon_assets.history.tables.definitions import (
     FILE_CONTENTS,
     WORKFLOW_FILES,
 )
+from falcon_assets.history.tables.executors import EXECUTORS
 from falcon_assets.history.tables.instances import (
     CONSUMED,
     FEED_INSTANCES,
@@ -69,6 +70,7 @@ __all__ = [
     "DEFINITION_VERSIONS",
     "ENTITY_STATUS",
     "EVICTIONS",
+    "EXECUTORS",
     "FEED_INSTANCES",
     "FILE_CONTENTS",
     "FOLD",

@@ -15,7 +15,13 @@ METADATA = MetaData(schema=SCHEMA)
 INSTANT = DateTime(timezone=True)
 _TYPES: Mapping[Any, Any] = {bool: Boolean, int: BigInteger, datetime: INSTANT}
 _TYPES_OF: Mapping[str, Any] = {
-    **dict.fromkeys(("attempt", "failures", "definition", "deaths", "changes"), Integer),
+    **dict.fromkeys(
+        (
+            *("attempt", "failures", "definition", "deaths", "changes"),
+            *("cores", "free_cores", "waiting", "own_cores"),
+        ),
+        Integer,
+    ),
     "reason_data": JSON(none_as_null=True),
     "run": JSONB(none_as_null=True),
 }

@@ -17,6 +17,7 @@ from falcon_assets.history import queries
 from falcon_assets.history.mapping import run_tags
 from falcon_assets.instances.coordination.cluster_reruns import ClusterReruns
 from falcon_assets.instances.coordination.input_gates import InputGates, all_open
+from falcon_assets.instances.rules.executors import ExecutorChoice
 from falcon_assets.instances.rules.looks import Looks
 from falcon_assets.instances.rules.pending_reruns import PendingReruns
 from falcon_assets.instances.rules.producers import no_producers
@@ -107,7 +108,13 @@ class ClusterSnapshot:
             if run.tags.get(run_tags.CLUSTER) == cluster and run_tags.nominals_of(run.tags):
                 self._runs.setdefault(run.tags[run_tags.PROCESS], []).append(run)
 
-    def situation(self, readiness: Readiness, budget: int, admission: Admission | None = None) -> Situation:
+    def situation(
+        self,
+        readiness: Readiness,
+        budget: int,
+        admission: Admission | None = None,
+        executors: ExecutorChoice | None = None,
+    ) -> Situation:
         workload = readiness.workload
         name, reads_on = workload.name, workload.reads_on
         status = self._status[workload.entity.kind, workload.entity.name]
@@ -136,6 +143,7 @@ class ClusterSnapshot:
             last_used=self._last_used.get(name, {}),
             newest_written=self._written if workload.replaces_earlier else {},
             admission=admission,
+            executors=executors,
             is_suspended=status.status is Status.SUSPENDED,
             looks=self._looks(workload),
             collected=partial(self._collected_on, reads_on),

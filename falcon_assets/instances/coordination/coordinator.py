@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.status import statuses
@@ -19,6 +19,7 @@ from falcon_assets.history.queries import Name
 from falcon_assets.hooks import hooks, merged
 from falcon_assets.instances.coordination.cluster_reruns import reruns_on
 from falcon_assets.instances.coordination.cluster_snapshot import ClusterSnapshot
+from falcon_assets.instances.coordination.executors import Executors
 from falcon_assets.instances.coordination.input_gates import input_gates
 from falcon_assets.instances.coordination.producer_situations import ProducerSituations
 from falcon_assets.instances.coordination.queues import Queues
@@ -120,23 +121,28 @@ class Coordinator:
                 gates = input_gates(connection, self.store, now)
                 snapshot = ClusterSnapshot(*what, producers=producers.of, gates=gates)
                 producers.add(snapshot, cluster, members)
+                executors = Executors.alone(connection, self.store, cluster, datetime.now(UTC))
                 for member in members:
-                    key = (member.workload.name, cluster)
+                    workload = member.workload
+                    key = (workload.name, cluster)
                     try:
-                        situation = snapshot.situation(member, budget, queues.admission(member.workload))
+                        room = (queues.admission(workload), executors.choice(workload))
+                        situation = snapshot.situation(member, budget, *room)
                         decision = decide(situation)
-                        priority = queues.priority(member.workload)
-                        runs += [
-                            self._planned(member.workload, one, situation.records, priority)
-                            for one in decision.launches
+                        priority = queues.priority(workload)
+                        planned = [
+                            self._planned(workload, one, situation.records, priority) for one in decision.launches
                         ]
                     except FalconError as error:
                         problems[key] = str(error)
                         continue
                     decisions[key] = decision
-                    queues.admit(member.workload, decision.launches)
+                    runs += planned
+                    queues.admit(workload, decision.launches)
+                    executors.admit(workload, {one.run_key: (one.launch.executor, one.launch.slots) for one in planned})
                     budget -= sum(len(launch.nominals) for launch in decision.launches)
                 snapshot.remember(decisions)
+                executors.remember(connection)
             for member in members:
                 if (member.workload.name, cluster) in decisions:
                     decision = decisions[member.workload.name, cluster]

@@ -9,6 +9,7 @@ from itertools import chain, islice
 from typing import TypeAlias
 
 from falcon_assets.instances.rules.backlog import Backlog, first_reason
+from falcon_assets.instances.rules.executors import ExecutorChoice
 from falcon_assets.instances.rules.own_outputs import OwnChain
 from falcon_assets.instances.rules.replaced_outputs import replaced_by
 from falcon_assets.instances.rules.situation import Decision, Situation
@@ -60,32 +61,44 @@ def launches(backlog: Backlog, ready: Ready, given_up: Collection[datetime]) -> 
     own, budget, taken = at.at_once - at.slots_in_use, at.budget, 0
     free, runs = (own, len(ready)) if at.admission is None else (min(own, at.admission.jobs), at.admission.runs)
     found: list[Launch] = []
+    executors = at.executors
     while taken < len(ready) and free > 0 and budget > 0 and len(found) < runs:
         longest = min(LONGEST_LAUNCH, budget)
         stretch = _stretch(at, ready, taken, longest)
+        executor = executors.best(_failed_on(at, stretch)) if executors else None
+        if executors and executor is None:
+            break
         taken += len(stretch)
-        slots = min(free, len(stretch))
+        slots = min(free, len(stretch), executor.free_jobs if executor else free)
         if at.chain and at.newer is None:  # in a run they go one after the other
             taboo = {*given_up, *(nominal for _, nominal in ready)}
             stretch, slots = [*stretch, *_following(backlog, at.chain, stretch, longest, taboo)], 1
             for nominal in stretch:
                 backlog.waiting.pop(nominal, None)
-        found.append(Launch(tuple(sorted(stretch)), slots, *_way(at, stretch[0])))
+        found.append(Launch(tuple(sorted(stretch)), slots, *_way(at, stretch[0]), executor.name if executor else ""))
+        if executors and executor:
+            executors = executors.with_run(executor.name, slots)
         free -= slots
         budget -= len(stretch)
-    reason = _why_no_more(at, sum(one.slots for one in found), len(found))
+    reason = _why_no_more(at, found, executors)
     for _, nominal in ready[taken:]:
         backlog.waiting[nominal] = reason
     return found
 
 
-def _why_no_more(at: Situation, slots: int, runs: int) -> Reason:
-    """Why nothing more starts after so many runs with so many slots."""
-    parallel = at.workload.parallel
+def _why_no_more(at: Situation, started: Sequence[Launch], executors: ExecutorChoice | None) -> Reason:
+    """Why nothing more starts after these, when the executors are as they are with them."""
+    slots, parallel = sum(one.slots for one in started), at.workload.parallel
     if at.slots_in_use + slots >= at.at_once:
         return NoFreeSlot(parallel, at.at_once < parallel)
-    refusal = at.admission.with_more(slots, runs).refusal if at.admission else None
-    return refusal or TurnPending(at.budget)
+    refusal = at.admission.with_more(slots, len(started)).refusal if at.admission else None
+    return refusal or (executors.refusal if executors else None) or TurnPending(at.budget)
+
+
+def _failed_on(at: Situation, stretch: Sequence[datetime]) -> set[str]:
+    """Where these were tried last, and did not succeed: it may be the fault of the executor."""
+    records = (at.records.get(nominal) for nominal in stretch)
+    return {one.executor for one in records if one and one.executor and one.state is not InstanceState.SUCCEEDED}
 
 
 def _without_rivals(backlog: Backlog, ready: Ready) -> Ready:

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from itertools import chain
 
+from falcon_assets.instances.rules.executors import ExecutorChoice
 from falcon_assets.instances.rules.looks import Looks
 from falcon_assets.instances.rules.newer_versions import LastUse, NewerVersions
 from falcon_assets.instances.rules.own_outputs import OwnChain
@@ -41,6 +42,7 @@ class Situation:
         collected: When the feed was last searched for instances from outside; None: not known.
         ended: When an instance without a record ended; None: not known.
         admission: What its queue admits; None: it is in none.
+        executors: Those that may get its runs; None: there are none to choose from, or it needs none.
         gates: Feed -> instance that is there -> why inputs that require valid data wait for it.
     """
 
@@ -65,6 +67,7 @@ class Situation:
     ended: Callable[[datetime], datetime | None] = never
     gates: Mapping[str, Mapping[datetime, Reason]] = field(default_factory=dict)
     admission: Admission | None = None
+    executors: ExecutorChoice | None = None
     workload: Workload = field(init=False, repr=False)
     timeline: Timeline = field(init=False, repr=False)
     at_once: int = field(init=False)

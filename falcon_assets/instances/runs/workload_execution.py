@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from queue import SimpleQueue
@@ -32,6 +32,7 @@ from falcon_assets.history.mapping.partitions import instant_of_key, key_of
 from falcon_assets.history.platform.interrupted_runs import interrupt, is_stopped
 from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.instances.runs.commanded_stops import CommandedStops, Turns
+from falcon_assets.instances.runs.executor_away import why_away
 from falcon_assets.instances.runs.instance_claims import InstanceClaims, instance_claims
 from falcon_assets.instances.runs.instance_work import Done, InstanceWork, Prepared
 from falcon_assets.instances.runs.planned_inputs import Withdrawals
@@ -39,7 +40,7 @@ from falcon_assets.instances.runs.run_locks import LockWaitError, place_lock
 from falcon_assets.instances.store import changed_inputs, reruns
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instance_record import InstanceState, LateChange
-from falcon_assets.planning.reasons import BeingWritten, HeldBack, Reason, StoreAway
+from falcon_assets.planning.reasons import BeingWritten, ExecutorAway, HeldBack, Reason, StoreAway
 from falcon_assets.planning.workloads import Workload
 from falcon_assets.settings import Settings
 
@@ -113,6 +114,7 @@ class WorkloadRun:
         for nominal, why in others.items():
             log.info(f"{self._name(nominal)} is left alone: {why}")
         nominals = [nominal for nominal in asked if nominal not in others]
+        self._require_executor(nominals)
         late = self._late_changes(nominals)
         self.late = {nominal: late.get(nominal) for nominal in nominals}
         at_once = self.workload.partitions.at_once
@@ -143,6 +145,16 @@ class WorkloadRun:
             raise dg.Failure(description=_summary(self.workload.name, self.failures, len(nominals)))
         if self.stopped and len(self.stopped) == len(nominals):
             raise dg.Failure(description=_summary(self.workload.name, self.stopped, len(nominals), "not computed"))
+
+    def _require_executor(self, nominals: Sequence[datetime]) -> None:
+        """Ends a coordinator's run whose executor does not answer, before it begins: its instances wait for another."""
+        executor = self.work.executor
+        why = why_away(self.claims.ledger, executor) if executor.name and self.claims.attempts else None
+        if why is None:
+            return
+        for nominal in nominals:
+            self._record_state(nominal, InstanceState.WAITING, why, ExecutorAway(why))
+        raise dg.Failure(description=f"the executor {executor.name} does not answer: {why}")
 
     def _nominals(self, keys: Sequence[str]) -> list[datetime]:
         instants = [instant for key in keys if (instant := instant_of_key(key)) is not None]
@@ -338,6 +350,8 @@ class WorkloadRun:
         definition = self.work.definition(nominal)
         data = found.as_data() if found else None
         changed = InstanceChanged(*instance, state, self.clock(), reason, reason_data=data, definition=definition)
+        if state is InstanceState.RUNNING and self.work.executor.name:
+            changed = replace(changed, executor=self.work.executor.name)
         self.context.log_event(changed.event(key, self._partition(nominal)))
 
     def _partition(self, nominal: datetime) -> str:

@@ -65,6 +65,8 @@ class FeedInstanceInfo(InstanceInfo):
     replications: tuple[ReplicatedInstance, ...] = ()
     details: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
+    keys = tuple(one for one in InstanceInfo.keys if one != "executor")
+
     def as_data(self) -> dict[str, Any]:
         row = self.stored
         seen = row if row and row.version else None

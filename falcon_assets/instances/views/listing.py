@@ -241,7 +241,7 @@ def process_info(
     definition = definition_of(workload, nominal, record, versions, waits=waits, use_latest=latest)
     if record is None:
         return InstanceInfo(entity, kind, cluster, nominal, InstanceState.WAITING, reason, definition=definition)
-    attempt = (record.attempt, record.run, record.started, record.ended, definition)
+    attempt = (record.attempt, record.run, record.started, record.ended, definition, record.executor)
     state = InstanceState.WAITING if waits else record.state
     return InstanceInfo(entity, kind, cluster, nominal, state, reason or _recorded(record), *attempt)
 

@@ -8,10 +8,11 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from falcon_assets.errors import QueryError
 from falcon_assets.instances.rules import waiting as rules
+from falcon_assets.instances.rules.executors import ExecutorsBusy, ExecutorsOffline, ExecutorsUnable
 from falcon_assets.instances.rules.queues import QueueForbidden, QueueFull, QueueUnknown
 from falcon_assets.instances.store.instance_pages import Key
 from falcon_assets.model.instant import Instant
@@ -30,8 +31,9 @@ ORDERS = dict.fromkeys(("entity", "instance", "started", "attempt"))
 VALUES = ("started", "attempt")
 """Orders by columns of rows that are not part of an instance's key."""
 _OF_QUEUES = (QueueFull, QueueUnknown, QueueForbidden)
+_OF_EXECUTORS = (ExecutorsBusy, ExecutorsOffline, ExecutorsUnable)
 _WAITING = (
-    *(*rules.TAKEN, *rules.NOT_READY, rules.NoFreeSlot, *_OF_QUEUES),
+    *(*rules.TAKEN, *rules.NOT_READY, rules.NoFreeSlot, *_OF_QUEUES, *_OF_EXECUTORS),
     *(reasons.LaunchPending, reasons.NotScheduled),
 )
 _OF_RUNS = (reasons.HeldBack, reasons.NewerIsWritten, reasons.NewerIsDelivered, rules.NewerIsReady, *rules.GIVEN_UP)
@@ -187,6 +189,7 @@ class InstanceInfo(Result):
         run: The present or the last run.
         started: On the falcon clock, of the last attempt; likewise ``ended``.
         definition: The version that it ran with last, or will run with; None: not recorded.
+        executor: The executor that it ran on last; None: its cluster has none to choose from, or it did not run.
     """
 
     entity: str
@@ -200,10 +203,11 @@ class InstanceInfo(Result):
     started: datetime | None = None
     ended: datetime | None = None
     definition: int | None = None
+    executor: str | None = None
 
-    keys = (
+    keys: ClassVar[tuple[str, ...]] = (
         *("entity", "kind", "cluster", "instance", "state", "reason"),
-        *("attempt", "run", "started", "ended", "definition"),
+        *("attempt", "run", "started", "ended", "definition", "executor"),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
@@ -14,6 +14,7 @@ from falcon_assets.errors import FalconError
 from falcon_assets.history.dagster_internals.tables import has_unfinished_runs
 from falcon_assets.instances.coordination.cluster_reruns import reruns_on
 from falcon_assets.instances.coordination.cluster_snapshot import ClusterSnapshot
+from falcon_assets.instances.coordination.executors import Executors
 from falcon_assets.instances.coordination.input_gates import input_gates
 from falcon_assets.instances.coordination.producer_situations import ProducerSituations
 from falcon_assets.instances.coordination.queues import Queues
@@ -69,6 +70,7 @@ def recorded_reasons(
             what = (connection, cluster, list(members.values()), status, unfinished, now, last, reruns, since)
             gates = input_gates(connection, store, now)
             snapshot = ClusterSnapshot(*what, producers=producers.of, gates=gates)
+            executors = Executors(connection, store, cluster, datetime.now(UTC))
         except FalconError as error:
             found |= {(one.name, cluster, at): Undecidable(str(error)).as_data() for one in own for at in nominals[one]}
             continue
@@ -77,7 +79,7 @@ def recorded_reasons(
             is_scheduled = status[one.entity.kind, one.entity.name].status is not Status.SUBMITTED
             try:
                 admission = queues.admission(one) if queues else None
-                situation = snapshot.situation(members[one.name], 0, admission)
+                situation = snapshot.situation(members[one.name], 0, admission, executors.choice(one))
                 reasons = [_reason(situation, at, now, is_scheduled=is_scheduled) for at in nominals[one]]
             except FalconError as error:
                 reasons = [Undecidable(str(error))] * len(nominals[one])
@@ -113,6 +115,7 @@ def _reason(at: Situation, nominal: datetime, now: datetime, *, is_scheduled: bo
     reason: Reason | None = next((found for rule in NOT_READY if (found := rule.find(at, nominal, record))), None)
     if reason is None and at.slots_in_use >= at.at_once:
         reason = NoFreeSlot(at.workload.parallel, at.at_once < at.workload.parallel)
-    elif reason is None and at.admission is not None:
-        reason = at.admission.refusal
+    elif reason is None:
+        refusal = at.admission.refusal if at.admission else None
+        reason = refusal or (at.executors.refusal if at.executors else None)
     return reason or LaunchPending()

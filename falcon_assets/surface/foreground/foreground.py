@@ -81,9 +81,7 @@ class Foreground:
         own = {"store": self.store, "settings": self.settings}
         steps: list[ForegroundStep] = hooks().foreground_steps(**own, workloads=workloads, clusters=clusters)
         touched: defaultdict[tuple[str, str], set[datetime]] = defaultdict(set)
-        runs = ForegroundRuns(
-            self.definitions, self.ledger, self.display, lambda name: self.prepare(self.store.clusters[name])
-        )
+        runs = ForegroundRuns(self.definitions, self.ledger, self.display, self._prepare)
         with pipelines_held(self.ledger, sorted(pipelines(workloads)), _PATIENCE_SECONDS) as busy:
             if busy:
                 raise SettingsError(f"another falcon run is working on the pipeline {busy!r}: wait for it")
@@ -114,6 +112,12 @@ class Foreground:
                 if not planned and not self._wait_for_retry(outlook):
                     found = self._outcome(outlook, touched, left_out | runs.left_out())
                     return replace(found, waiting=known_waits(workloads, outlook.decisions, unread))
+
+    def _prepare(self, name: str) -> None:
+        """Executors that coordinators choose are looked at by the runs themselves: there may be another one."""
+        cluster = self.store.clusters[name]
+        if not cluster.executors:
+            self.prepare(cluster)
 
     def _add_failed(self, touched: Mapping[tuple[str, str], set[datetime]], run_ids: Sequence[str]) -> None:
         """Adds the instances, by workload and cluster, that failed when these dead runs were ended."""

@@ -65,7 +65,7 @@ def test_what_is_due_and_was_given_no_run_waits_with_its_reason(installation: In
     page = list_instances(installation, InstanceQuery("make"))
     data = page.as_data()
     assert (data["total"], data["next"]) == (6, None)
-    common = {"entity": "make", "kind": "process", "cluster": "primary", "definition": None}
+    common = {"entity": "make", "kind": "process", "cluster": "primary", "definition": None, "executor": None}
     unknown = {"attempt": 0, "run": None, "started": None, "ended": None}
     assert data["items"][0] == {
         **common,
@@ -140,7 +140,7 @@ def test_every_reason_that_a_list_can_have_is_known() -> None:
     modules = (planned.__name__, rules.__name__)
     every = {one.kind for one in leaves(Reason) if one.__module__ in modules}
     # Of instances that wait, other rules say why.
-    assert every - set(CODES) == {"store_away", "being_written", "turn_pending"}
+    assert every - set(CODES) == {"store_away", "being_written", "executor_away", "turn_pending"}
 
 
 def leaves(kind: type[Reason]) -> Iterator[type[Reason]]:

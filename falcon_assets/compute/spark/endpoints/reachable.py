@@ -14,16 +14,20 @@ from falcon_assets.errors import WorkflowError
 CONNECT_SECONDS = 5.0
 
 
-def require_reachable(cluster: str, endpoint: str) -> None:
-    """Raises WorkflowError if no standalone master or Connect server listens, in seconds, not Spark's minutes."""
+def require_reachable(cluster: str, endpoint: str, declared: str = "interfaces.execute.endpoint") -> None:
+    """Raises WorkflowError if no standalone master or Connect server listens, in seconds, not Spark's minutes.
+
+    ``declared`` names what declares the endpoint.
+    """
     if is_connect(endpoint):
         why = _silent(endpoint)
         if why:
-            raise _unreachable(cluster, "Spark Connect server", without_secrets(endpoint), why, _starter(endpoint))
+            where = without_secrets(endpoint)
+            raise _unreachable(cluster, "Spark Connect server", where, why, _starter(endpoint), declared)
     elif is_standalone(endpoint):
         why = silence_of_masters(endpoint, CONNECT_SECONDS)
         if why:
-            raise _unreachable(cluster, "Spark master", endpoint, why, "start it")
+            raise _unreachable(cluster, "Spark master", endpoint, why, "start it", declared)
 
 
 def _silent(endpoint: str) -> str:
@@ -42,7 +46,5 @@ def _starter(endpoint: str) -> str:
     return f"start it with `falcon spark start{'' if port == DEFAULT_PORT else f' --port {port}'}`"
 
 
-def _unreachable(cluster: str, what: str, endpoint: str, why: str, fix: str) -> WorkflowError:
-    return WorkflowError(
-        f"cluster {cluster!r}: no {what} answers at {endpoint} ({why}): {fix}, or fix interfaces.execute.endpoint"
-    )
+def _unreachable(cluster: str, what: str, endpoint: str, why: str, fix: str, declared: str) -> WorkflowError:
+    return WorkflowError(f"cluster {cluster!r}: no {what} answers at {endpoint} ({why}): {fix}, or fix {declared}")
