@@ -32,6 +32,7 @@ from falcon_assets.model.base import EntityName, NonEmpty, key_meanings
 from falcon_assets.model.cluster import Cluster, StorageOption
 from falcon_assets.model.completeness import Completeness, Percentage
 from falcon_assets.model.event_kind import EventKind
+from falcon_assets.model.executor import Capability, ClusterExecutor, PlaceKind
 from falcon_assets.model.expression import InstanceExpression
 from falcon_assets.model.feed import Feed, Locations, Rollup, Table
 from falcon_assets.model.frequency import Frequency, Step
@@ -58,6 +59,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "completeness": Completeness,
     "rollup": Rollup,
     "queue": Queue,
+    "executor": ClusterExecutor,
     "template": Template,
     "parameter": Parameter,
     "pack": Pack,
@@ -79,6 +81,7 @@ _DRAWING = """
 _LINKS: dict[Any, str] = {
     Validity: "[validity](#validity)",
     Acl: "[acl](entities.md#acl)",
+    ClusterExecutor: "[executor](../guides/executors.md)",
     Notification: "[notification](#notification)",
     Locations: "[locations](#locations)",
     Table: "[table](#table)",
@@ -100,6 +103,8 @@ _WORDS: dict[Any, str] = {
     InstanceExpression: "[expression](expressions.md)",
     PathTemplate: "path template",
     TimeZoneName: "IANA zone",
+    PlaceKind: "kind",
+    Capability: "pair",
     LegalPath: "URL or path",
     LegalFolder: "path",
     StorageOption: "option",

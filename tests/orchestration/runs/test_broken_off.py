@@ -7,6 +7,7 @@ from typing import Any
 
 import dagster as dg
 
+from falcon_assets.compute.executor import InProcessExecutor
 from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.events.record import said_by
 from falcon_assets.instances.runs.instance_run import InstanceResult
@@ -15,7 +16,7 @@ from falcon_assets.instances.runs.workload_execution import WorkloadRun
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.data_usage import Usage
 from falcon_assets.planning.workloads import ProcessWorkload
-from tests.builders import make_process
+from tests.builders import make_cluster, make_process
 
 T = parse_instant("2013-01-01T00:00Z")
 
@@ -35,7 +36,8 @@ def test_what_ended_before_its_start_was_recorded_has_both_in_history(instance: 
     for running in ({}, {T: False}):
         events: list[Any] = []
         context: Any = SimpleNamespace(instance=instance, run_id="run", log_event=events.append)
-        run = WorkloadRun(workload, lambda: T, context, None, SimpleNamespace(definition=lambda _: 1))  # type: ignore[arg-type]
+        work: Any = SimpleNamespace(definition=lambda _: 1, executor=InProcessExecutor(make_cluster()))
+        run = WorkloadRun(workload, lambda: T, context, None, work)  # type: ignore[arg-type]
         run.outcomes.put((T, Ended()))
         run.running.update(running)
         run._record_interruption()
