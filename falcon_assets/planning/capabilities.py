@@ -6,9 +6,11 @@ from collections.abc import Collection, Mapping
 from itertools import product
 
 from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.datasource import Datasource
 from falcon_assets.model.executor import Capability
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.table_catalog_url import ICEBERG
+from falcon_assets.planning.transfers import ExportWorkload, ImportWorkload
 from falcon_assets.planning.workloads import CompactionWorkload, ProcessWorkload, Workload
 
 FILE, HIVE, ICEBERG_TABLE = "file", "hive", "iceberg"
@@ -30,10 +32,12 @@ def possible_capabilities(kinds: Collection[str]) -> tuple[Capability, ...]:
     return tuple((source, target) for source, target in pairs if source in STORES or target in STORES)
 
 
-def needs_of(workload: Workload, clusters: Mapping[str, Cluster]) -> frozenset[Capability] | None:
+def needs_of(
+    workload: Workload, clusters: Mapping[str, Cluster], datasources: Mapping[str, Datasource]
+) -> frozenset[Capability] | None:
     """What its executor must be able to do; None: it uses none.
 
-    ``clusters`` are those of all colos, by name.
+    ``clusters`` are those of all colos, by name, as ``datasources`` are.
     """
     if isinstance(workload, CompactionWorkload):
         return None
@@ -42,4 +46,6 @@ def needs_of(workload: Workload, clusters: Mapping[str, Cluster]) -> frozenset[C
     reads, writes = clusters[workload.reads_on], clusters[workload.cluster]
     sources = {place_kind(workload.feeds[one.feed], reads) for one in workload.inputs}
     targets = {place_kind(workload.feeds[one.feed], writes) for one in workload.outputs}
+    if isinstance(workload, ImportWorkload | ExportWorkload) and workload.datasource in datasources:
+        (sources if isinstance(workload, ImportWorkload) else targets).add(datasources[workload.datasource].type)
     return frozenset(product(sources, targets))

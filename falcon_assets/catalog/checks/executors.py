@@ -34,7 +34,7 @@ def _why_none(definitions: Definitions, process: Declared[Process], cluster: Dec
         return None
     feeds = {name: definitions.feeds[name].entity for name in names}
     workload = ProcessWorkload(entity, cluster.entity.name, feeds)
-    needs = needs_of(workload, {cluster.entity.name: cluster.entity})
+    needs = needs_of(workload, {cluster.entity.name: cluster.entity}, {})
     if needs is None:
         return None
     able = [one for one in cluster.entity.executors if one.capabilities is None or needs <= {*one.capabilities}]

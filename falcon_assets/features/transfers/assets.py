@@ -23,6 +23,7 @@ from falcon_assets.history.mapping.partitions import AssetPartitions, partitions
 from falcon_assets.history.platform.open_ledger import Ledger
 from falcon_assets.hooks import hooks
 from falcon_assets.instances.assets import OpOptions, feed_spec
+from falcon_assets.instances.run_executors import executor_of_run
 from falcon_assets.instances.runs.instance_claims import InstanceClaims
 from falcon_assets.instances.runs.instance_run import InstanceRunner
 from falcon_assets.instances.runs.instance_work import InstanceWork, ProcessWork
@@ -53,7 +54,7 @@ class TransferAssets:
 
         def work(context: dg.AssetExecutionContext, claims: InstanceClaims) -> InstanceWork:
             ledger = claims.ledger
-            executor = getattr(context.resources, spark).executor
+            executor = executor_of_run(context, ledger, self.store, workload)
             _, version = recorded_versions(ledger, self.recording, feed)
             if isinstance(workload, ImportWorkload) and workload.declared.source.path:
                 return self._files(workload, executor, claims, version)

@@ -20,7 +20,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.executor import Capability, ClusterExecutor
 from falcon_assets.planning.capabilities import needs_of
 from falcon_assets.planning.executor_health import ExecutorRecord
-from falcon_assets.planning.workloads import ProcessWorkload, Workload
+from falcon_assets.planning.workloads import Workload
 
 _RESERVED_FOR = timedelta(minutes=2)
 """A run that does not exist after so long never will: its daemon was stopped in between."""
@@ -58,7 +58,7 @@ class Executors:
 
     def choice(self, workload: Workload) -> ExecutorChoice | None:
         """None: there is nothing to choose, or the workload needs none."""
-        needs = needs_of(workload, self._store.everywhere) if self._states else None
+        needs = needs_of(workload, self._store.everywhere, self._store.datasources) if self._states else None
         if needs is None:
             return None
         return ExecutorChoice([self._state(one, workload, needs) for one in self._cluster.executors])
@@ -125,7 +125,7 @@ class Executors:
         if workload is not None and _takes_all(executor, where, workload):
             load = self._states[executor.name].load(self._now)
             return load.cores if load and load.cores else 1
-        return cores_of(workload.entity, where, os.cpu_count() or 1) if isinstance(workload, ProcessWorkload) else 1
+        return cores_of(workload, where, os.cpu_count() or 1) if workload is not None else 1
 
 
 def _takes_all(executor: ClusterExecutor, cluster: Cluster, workload: Workload) -> bool:

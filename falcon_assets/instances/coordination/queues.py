@@ -51,5 +51,6 @@ class Queues:
             self._used[workload.queue] = jobs + sum(slots), cores + len(slots) * self._cores(workload)
 
     def _cores(self, workload: Workload) -> int:
-        cluster = self._store.everywhere[workload.cluster]
-        return cores_of(workload, cluster, os.cpu_count() or 1)
+        """As many as on the executor where a run has most: which one it gets is decided later."""
+        cluster, machine = self._store.everywhere[workload.cluster], os.cpu_count() or 1
+        return max(cores_of(workload, cluster.on(one.name), machine) for one in cluster.all_executors)
