@@ -67,8 +67,11 @@ class EventReceiver(Protocol):
     wanted: Mapping[Subject, Collection[EventKind]]
     never_gives_up: bool
 
-    def names_for(self, event: InstanceEvent, entity: Feed | Process, is_retried: bool) -> Sequence[str]:
-        """The names by which it receives that one; empty: it does not. ``is_retried``: another attempt follows."""
+    def names_for(self, event: InstanceEvent, entity: Feed | Process | Cluster, is_retried: bool) -> Sequence[str]:
+        """The names by which it receives that one; empty: it does not. ``is_retried``: another attempt follows.
+
+        The entity of an event about an executor is its cluster.
+        """
 
     def send(self, connection: Connection, key: str, notices: Sequence[Notice]) -> Sent:
         """Sends those for one name, up to the first that does not come through.
@@ -158,6 +161,10 @@ class Hooks(Protocol):
         self, connection: Connection, store: EntityStore, keys: Sequence[tuple[str, str, datetime]], now: datetime
     ) -> Mapping[tuple[str, str, datetime], Mapping[str, Mapping[str, Any]]]:
         """What lists show of feed instances (feed, cluster, instance), by name: data for JSON, with a ``text``."""
+
+    @_spec
+    def datasource_kinds(self) -> Mapping[str, tuple[bool, bool]]:
+        """Types of datasources whose drivers are installed here: whether each can be read, and written."""
 
     @_spec
     def metric_values(

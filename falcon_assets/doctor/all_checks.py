@@ -17,6 +17,7 @@ from falcon_assets.doctor import (
     database,
     drivers,
     environment,
+    executors,
     machine,
     receivers,
     runs,
@@ -45,6 +46,7 @@ CHECKS: Mapping[str, Check] = {
     "python": machine.check_python,
     "java": machine.check_java,
     "spark": machine.check_spark,
+    "executors": executors.check_executors,
     "memory": drivers.check_memory,
     "workers": drivers.check_workers,
     "capture": machine.check_capture,
@@ -80,6 +82,7 @@ _NEEDED = (
     *((name, "doctor.dagster_probe") for name in ("migrations", "instance", "sensors", "queue", "runs")),
     ("receivers", "features.notification.delivery"),
     ("spark", "compute.spark.endpoints.reachable"),
+    ("executors", "compute.spark.endpoints.probing"),
 )
 """Modules that take seconds to load, of Dagster and Spark's client, loaded before so that no check is late."""
 

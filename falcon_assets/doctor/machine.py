@@ -39,14 +39,15 @@ def check_java(context: CheckContext) -> Iterator[Diagnosis]:
 
 
 def check_spark(context: CheckContext) -> Iterator[Diagnosis]:
-    """Which Spark is installed, and whether the execute endpoints answer."""
+    """Which Spark is installed, and whether the execute endpoints answer of clusters without executors."""
     from falcon_assets.compute.spark.endpoints.reachable import (  # noqa: PLC0415 - loads Spark's client
         require_reachable,
     )
 
     yield judge_spark_home(context.environ.get("SPARK_HOME"), installed_spark())
     store = context.entities_if_sound()
-    for name in sorted({one.cluster for one in store.workloads}) if store else ():
+    names = {one.cluster for one in store.workloads if not store.clusters[one.cluster].executors} if store else ()
+    for name in sorted(names):
         execute = store.clusters[name].interfaces.execute.endpoint if store else ""
         try:
             require_reachable(name, execute)

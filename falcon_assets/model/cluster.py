@@ -12,6 +12,7 @@ from falcon_assets.errors import ExpressionError
 from falcon_assets.model.base import Declaration, EntityName, NonEmpty
 from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.executor import DEFAULT_EXECUTOR, ClusterExecutor, ExecuteInterface, is_endpoint
+from falcon_assets.model.notification import Notification
 from falcon_assets.model.path_template import LegalFolder, LegalPath, is_within
 from falcon_assets.model.reference import Reference, WithReferences
 from falcon_assets.model.shared import Acl, Properties, Tags, TemplateUse
@@ -147,6 +148,8 @@ class Cluster(WithReferences):
     """The owner of the cluster, and permissions."""
     template: TemplateUse | None = None
     """The template that it was made from; written by ``falcon template submit``."""
+    notification: Notification | None = None
+    """Who is notified when an executor does not answer any more, or does again; omitted: ``FALCON_NOTIFICATION_TO``."""
     properties: Properties = Field(default_factory=dict)
     """``spark.*`` configure the Spark session; all of them are variables of paths and workflows."""
 

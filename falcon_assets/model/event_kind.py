@@ -42,6 +42,10 @@ class EventKind(str, Enum):
     """Another version came in place of an invalid one."""
     HELD = "HELD"
     """What a process computed for it failed a check, and was not published."""
+    EXECUTOR_OFFLINE = "EXECUTOR_OFFLINE"
+    """An executor of a cluster does not answer any more; this and the next are about no instance."""
+    EXECUTOR_ONLINE = "EXECUTOR_ONLINE"
+    """It answers again."""
 
 
 OF_FEEDS = frozenset(
@@ -52,3 +56,5 @@ OF_FEEDS = frozenset(
     )
 )
 """Transitions of instances of feeds; SLA is of processes, too."""
+OF_EXECUTORS = frozenset((EventKind.EXECUTOR_OFFLINE, EventKind.EXECUTOR_ONLINE))
+"""Changes of the health of executors."""

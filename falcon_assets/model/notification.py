@@ -10,7 +10,10 @@ from falcon_assets.model.base import Declaration
 from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.reference import EncryptedValue, EnvironmentValue, FileValue
 
-USUAL = (EventKind.FAILED, EventKind.TIMED_OUT, EventKind.SLA)
+USUAL = (
+    *(EventKind.FAILED, EventKind.TIMED_OUT, EventKind.SLA),
+    *(EventKind.EXECUTOR_OFFLINE, EventKind.EXECUTOR_ONLINE),
+)
 """Events of notifications that name none."""
 
 
@@ -30,11 +33,12 @@ class Receiver(Declaration):
 
 
 class Notification(Declaration):
-    """The events of instances that are sent, and their receivers."""
+    """The events of instances and executors that are sent, and their receivers."""
 
     on: Annotated[tuple[EventKind, ...], Field(min_length=1)] = USUAL
     """``FAILED`` and ``TIMED_OUT`` (for good: no retry follows), ``SLA`` (breached, and met after all), ``LATE`` (run
     again for late data), ``EVICTED``, ``SUCCEEDED``, ``KILLED`` (somebody stopped it), ``RESTORED`` (somebody brought a
-    version back), or any other [transition](cloudevents.md#transitions)."""
+    version back), of clusters ``EXECUTOR_OFFLINE`` and ``EXECUTOR_ONLINE``, or any other
+    [transition](cloudevents.md#transitions)."""
     to: Annotated[tuple[Receiver, ...], Field(min_length=1)]
     """The receivers, one at least."""

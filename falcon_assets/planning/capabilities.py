@@ -26,9 +26,9 @@ def place_kind(feed: Feed, cluster: Cluster) -> str:
     return ICEBERG_TABLE if registry and registry.endpoint.startswith(ICEBERG) else HIVE
 
 
-def possible_capabilities(kinds: Collection[str]) -> tuple[Capability, ...]:
+def possible_capabilities(read: Collection[str], written: Collection[str]) -> tuple[Capability, ...]:
     """All pairs of these kinds with a cluster on one side: data goes from one datasource to another through a feed."""
-    pairs = product(sorted(kinds), repeat=2)
+    pairs = product(sorted(read), sorted(written))
     return tuple((source, target) for source, target in pairs if source in STORES or target in STORES)
 
 

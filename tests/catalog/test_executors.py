@@ -113,4 +113,8 @@ def test_sessions_on_standalone_clusters_get_no_more_cores_than_the_quota_has() 
 
 
 def test_data_goes_from_one_datasource_to_another_through_a_cluster() -> None:
-    assert possible_capabilities(["file", "mysql"]) == (("file", "file"), ("file", "mysql"), ("mysql", "file"))
+    assert possible_capabilities(["file", "mysql"], ["file", "http"]) == (
+        ("file", "file"),
+        ("file", "http"),
+        ("mysql", "file"),
+    )

@@ -166,11 +166,26 @@ class SparkSessions:
         else:
             interrupt_connect(session)
 
+    @property
+    def application(self) -> str:
+        """The id of the application whose cores this process has; "": it has none of its own."""
+        session = self._session
+        if session is None or not is_classic(session):
+            return ""
+        with suppress(*SPARK_ERRORS, OSError, AttributeError):
+            return str(session.sparkContext.applicationId)
+        return ""
+
 
 _process = SparkSessions()
 session_for = _process.session_for
 stop_sessions = _process.stop
 interrupt_sessions = _process.interrupt
+
+
+def own_application() -> str:
+    """As :attr:`SparkSessions.application`, of the sessions of this process."""
+    return _process.application
 
 
 @contextmanager

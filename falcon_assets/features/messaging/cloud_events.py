@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from falcon_assets.history.events.instance_event import Notice
+from falcon_assets.history.events.instance_event import EXECUTOR, Notice
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.workloads import kind_of_workload
 
 CONTENT_TYPE = "application/cloudevents+json; charset=utf-8"
 TYPES = "org.falcon-assets.instance."
 """In front of each type."""
+TYPES_OF_EXECUTORS = "org.falcon-assets.executor."
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ class CloudEvent:
 
 def cloud_event(notice: Notice) -> CloudEvent:
     one = notice.happening
-    kind, instance = notice.kind if one.kind == "feed" else kind_of_workload(one.name), format_instant(one.instance)
+    kind = kind_of_workload(one.name) if one.kind == "process" else notice.kind
+    instance, types = format_instant(one.instance), TYPES if one.kind != EXECUTOR else TYPES_OF_EXECUTORS
     source = f"/falcon/{one.cluster}/{kind}/{notice.entity}"
     about = {"event": one.event.value, "kind": kind, "entity": notice.entity, "cluster": one.cluster}
     more = {("run_id" if name == "id" else name): value for name, value in (one.run or {}).items()}
@@ -54,7 +56,7 @@ def cloud_event(notice: Notice) -> CloudEvent:
         "specversion": "1.0",
         "id": one.source,  # which is the key of one that was recorded
         "source": source,
-        "type": f"{TYPES}{one.event.value.lower()}",
+        "type": f"{types}{one.event.value.lower().removeprefix('executor_')}",
         "subject": instance,
         "time": _time(one.at),
         "partitionkey": f"{source}/{instance}",

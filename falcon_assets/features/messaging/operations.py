@@ -11,6 +11,7 @@ from sqlalchemy import and_, or_, select
 
 from falcon_assets.features.messaging.cloud_events import cloud_event
 from falcon_assets.features.messaging.publishing import RECEIVER
+from falcon_assets.history.events.instance_event import EXECUTOR
 from falcon_assets.history.tables import NOTIFICATIONS
 from falcon_assets.instances.outbox.store import notice_of
 from falcon_assets.model.access import may_read
@@ -63,10 +64,13 @@ class TailEvents(Operation):
         """With ``after``, gives the oldest events with higher numbers."""
         who, entities = acting(installation.settings), installation.entities
         declared: list[Feed | Process] = [*entities.feeds.values(), *entities.processes.values()]
-        mine: dict[str, list[str]] = {"feed": [], "process": []}
+        mine: dict[str, list[str]] = {"feed": [], "process": [], EXECUTOR: []}
         for one in declared:
             if may_read(one.acl, who) and one.name in (self.entity or (one.name,)):
                 mine[one.kind].append(one.name)
+        for cluster in entities.clusters.values():
+            names = [one.name for one in cluster.executors if one.name in (self.entity or (one.name,))]
+            mine[EXECUTOR] += names if may_read(cluster.acl, who) else []
         conditions = [
             _TABLE.receiver.startswith(RECEIVER, autoescape=True),
             _TABLE.id > self.after,

@@ -36,7 +36,7 @@ class ClusterPublishing:
         self.name, self._events = f"{RECEIVER}{cluster.name}", frozenset(messaging.on or EventKind)
         self.wanted = {whole(cluster.name): self._events}
 
-    def names_for(self, event: InstanceEvent, entity: Feed | Process, _is_retried: bool) -> Sequence[str]:
+    def names_for(self, event: InstanceEvent, entity: Feed | Process | Cluster, _is_retried: bool) -> Sequence[str]:
         is_here = event.cluster == self._cluster and event.event in self._events
         return (self.name,) if is_here and entity.name in (self._messaging.entities or (entity.name,)) else ()
 

@@ -66,6 +66,19 @@ REPLICATED = Metric(
     "falcon_replicated_bytes_total", _COUNTER, "Bytes that replications copied.", ("replication", "cluster")
 )
 EVICTED = Metric("falcon_evicted_bytes_total", _COUNTER, "Bytes that retention took.", ("feed", "cluster", "action"))
+_EXECUTOR = ("cluster", "executor")
+EXECUTOR_UP = Metric("falcon_executor_up", _GAUGE, "Whether an executor answered when it was asked last.", _EXECUTOR)
+EXECUTOR_JOBS = Metric("falcon_executor_jobs", _GAUGE, "Instances that run on an executor, or are about to.", _EXECUTOR)
+EXECUTOR_CORES = Metric("falcon_executor_cores", _GAUGE, "Cores that runs have on an executor.", _EXECUTOR)
+EXECUTOR_FREE = Metric(
+    "falcon_executor_free_cores", _GAUGE, "Cores of an executor that are free, where its Spark says so.", _EXECUTOR
+)
+EXECUTOR_WAITING = Metric(
+    "falcon_executor_waiting_applications",
+    _GAUGE,
+    "Applications that wait for cores of an executor, where its Spark says so.",
+    _EXECUTOR,
+)
 TICK_DURATION = Metric(
     "falcon_tick_duration_seconds",
     _GAUGE,
@@ -85,6 +98,7 @@ TICK_SUCCEEDED = Metric(
 METRICS = (
     *(UP, BUILD, BEHIND, INSTANCES, WAITING, LAG, NEWEST, WATERMARK, COMPLETENESS, NOT_VALID),
     *(OPEN_BREACHES, BREACHES, WAITING_EVENTS, REPLICATED, EVICTED),
+    *(EXECUTOR_UP, EXECUTOR_JOBS, EXECUTOR_CORES, EXECUTOR_FREE, EXECUTOR_WAITING),
     *(TICK_DURATION, TICK_TIME, TICK_SUCCEEDED),
 )
 """The order is that of the output."""

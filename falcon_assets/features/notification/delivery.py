@@ -15,9 +15,10 @@ from falcon_assets.catalog.references import value_of
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import SecretError
 from falcon_assets.features.notification.rules import Message, message_of, receivers
-from falcon_assets.history.events.instance_event import InstanceEvent, Notice, Sent
+from falcon_assets.history.events.instance_event import EXECUTOR, InstanceEvent, Notice, Sent
 from falcon_assets.history.folding.subscriptions import Subject
-from falcon_assets.model.event_kind import OF_FEEDS, EventKind
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.event_kind import OF_EXECUTORS, OF_FEEDS, EventKind
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from falcon_assets.model.reference import EnvironmentValue, Reference
@@ -113,7 +114,8 @@ class NotificationSending:
     def __init__(self, store: EntityStore, settings: Settings) -> None:
         self._store, self._settings = store, settings
         self.wanted = dict(self._wanted())
-        entities: list[Feed | Process] = [*store.feeds.values(), *store.processes.values()]
+        entities: list[Feed | Process | Cluster] = [*store.feeds.values(), *store.processes.values()]
+        entities += store.clusters.values()
         urls = [receiver.url for one in entities if one.notification for receiver in one.notification.to]
         self._declared = {url.label: url for url in urls if not isinstance(url, EnvironmentValue)}
 
@@ -125,12 +127,15 @@ class NotificationSending:
             for on, _ in self._store.feed_clusters(feed):
                 if self._store.includes(on.name, feed.name) and (events := self._events(feed) & OF_FEEDS):
                     yield ("feed", feed.name, on.name), events
+        for cluster in self._store.clusters.values():
+            if cluster.executors and (events := self._events(cluster) & OF_EXECUTORS):
+                yield (EXECUTOR, cluster.name, cluster.name), events
 
-    def _events(self, entity: Feed | Process) -> set[EventKind]:
+    def _events(self, entity: Feed | Process | Cluster) -> set[EventKind]:
         notification = entity.notification or self._settings.notification
         return set(notification.on) if notification else set()
 
-    def names_for(self, event: InstanceEvent, entity: Feed | Process, is_retried: bool) -> Sequence[str]:
+    def names_for(self, event: InstanceEvent, entity: Feed | Process | Cluster, is_retried: bool) -> Sequence[str]:
         return () if is_retried else receivers(event.event, entity.notification, self._settings.notification)
 
     def send(self, _connection: Connection, key: str, notices: Sequence[Notice]) -> Sent:

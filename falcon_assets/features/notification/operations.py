@@ -11,8 +11,10 @@ from falcon_assets.features.notification import lists as notification_lists
 from falcon_assets.features.notification.delivery import send
 from falcon_assets.features.notification.lists import NotificationRow, listed_notifications
 from falcon_assets.features.notification.rules import Message
+from falcon_assets.history.events.instance_event import EXECUTOR
 from falcon_assets.instances.outbox.store import NotificationState
 from falcon_assets.model.access import may_read
+from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed
@@ -28,7 +30,7 @@ ORDERS = dict.fromkeys(notification_lists.ORDERS)
 _LEGAL = {
     "state": tuple(one.value for one in NotificationState),
     "event": tuple(one.value for one in EventKind),
-    "kind": ("feed", "process"),
+    "kind": ("feed", "process", EXECUTOR),
 }
 
 
@@ -60,6 +62,8 @@ class ListNotifications(ListOperation):
         who, entities = acting(installation.settings), installation.entities
         declared: list[Feed | Process] = [*entities.feeds.values(), *entities.processes.values()]
         names = {kind: [one.name for one in declared if one.kind == kind and may_read(one.acl, who)] for kind in _KINDS}
+        readable = [one for one in entities.clusters.values() if may_read(one.acl, who)]
+        names[EXECUTOR] = [one.name for cluster in readable for one in cluster.executors]
         with installation.tables.connect() as connection:
             found, total = listed_notifications(
                 *(connection, names, wanted, query.sort or "-at"), query.offset, query.limit
@@ -80,7 +84,7 @@ class TriedReceivers(Result):
 
 
 class SendTest(Operation):
-    """Send a test message to the receivers of the feed or process ENTITY.
+    """Send a test message to the receivers of ENTITY, a feed, process or cluster.
 
     The URLs are read from the environment of this command, which may differ from that of Dagster's daemon. The exit
     code is 1 where a message could not be delivered.
@@ -113,11 +117,10 @@ class SendTest(Operation):
         return TriedReceivers({label: send(url, settings.environ, message) for label, url in urls.items()})
 
 
-def _entity(installation: Installation, name: str) -> Feed | Process:
+def _entity(installation: Installation, name: str) -> Feed | Process | Cluster:
     entities = installation.entities
-    found = entities.processes.get(name) or entities.feeds.get(name)
+    found = entities.processes.get(name) or entities.feeds.get(name) or entities.clusters.get(name)
     if found is None:
-        raise UnknownEntityError(
-            f"there is no feed or process {name!r}{nearest(name, [*entities.feeds, *entities.processes])}"
-        )
+        known = [*entities.feeds, *entities.processes, *entities.clusters]
+        raise UnknownEntityError(f"there is no feed, process or cluster {name!r}{nearest(name, known)}")
     return found

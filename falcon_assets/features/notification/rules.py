@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from falcon_assets.errors import count_of, printable
-from falcon_assets.history.events.instance_event import Notice
+from falcon_assets.history.events.instance_event import EXECUTOR, Notice
 from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.notification import Notification
@@ -69,7 +69,8 @@ def _told(notices: Sequence[Notice]) -> list[str]:
 
 def _subject(one: Notice) -> str:
     happening = one.happening
-    where = f"{happening.cluster} {format_instant(happening.instance)}"
+    at = f"at {format_instant(happening.at)}" if one.kind == EXECUTOR else format_instant(happening.instance)
+    where = f"{happening.cluster} {at}"
     return f"{happening.event.value} {one.kind} {one.entity} on {where}"
 
 

@@ -15,6 +15,7 @@ from falcon_assets.features.lineage.store import versions_of_instance
 from falcon_assets.history.events.data_version import Version
 from falcon_assets.history.events.instance_event import InstanceEvent, Notice, Sent
 from falcon_assets.history.folding.subscriptions import whole
+from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
@@ -44,7 +45,7 @@ class LineageSending:
         self._store, self._settings = store, settings
         self.wanted = dict.fromkeys(map(whole, store.clusters), self.events)
 
-    def names_for(self, event: InstanceEvent, _entity: Feed | Process, _is_retried: bool) -> Sequence[str]:
+    def names_for(self, event: InstanceEvent, _entity: Feed | Process | Cluster, _is_retried: bool) -> Sequence[str]:
         known = event.event in self.events and event.run is not None
         return (self.name,) if known or event.event in _WITHOUT_RUN else ()
 

@@ -10,13 +10,17 @@ from typing import Annotated, Any
 from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.instant import format_instant
 
+EXECUTOR = "executor"
+"""The kind of events about executors of clusters."""
+
 
 @dataclass(frozen=True)
 class InstanceEvent:
-    """A change of an instance; its fields are columns of ``falcon.notification_events``.
+    """A change of an instance, or of an executor; its fields are columns of ``falcon.notification_events``.
 
     Attributes:
-        kind: ``process``: of a process or replication; ``feed``: of a feed.
+        kind: ``process``: of a process or replication; ``feed``: of a feed; ``executor``: of one, whose ``instance`` is
+            the minute of the change.
         source: Such as the event in Dagster's log, the attempt, the level.
         attempt: FAILED, TIMED_OUT: the number of runs until then.
         failures: FAILED, TIMED_OUT: the number of failures in a row.

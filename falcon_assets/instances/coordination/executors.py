@@ -13,11 +13,12 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.history.dagster_internals.tables import existing_run_keys, unfinished_jobs
 from falcon_assets.history.database import lock_in_transaction
 from falcon_assets.history.mapping import run_tags
+from falcon_assets.instances.coordination.capabilities import capabilities_of
 from falcon_assets.instances.rules.executors import ExecutorChoice, ExecutorState
 from falcon_assets.instances.rules.queues import cores_of
 from falcon_assets.instances.store.executors import Reserved, known_executors, reserve, reserved_runs
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.model.executor import Capability, ClusterExecutor
+from falcon_assets.model.executor import DEFAULT_EXECUTOR, Capability, ClusterExecutor
 from falcon_assets.planning.capabilities import needs_of
 from falcon_assets.planning.executor_health import ExecutorRecord
 from falcon_assets.planning.workloads import Workload
@@ -29,20 +30,31 @@ _RESERVED_FOR = timedelta(minutes=2)
 class Executors:
     """Counts the runs that exist, those that other coordinators are about to start, and those that are chosen since."""
 
-    def __init__(self, connection: Connection, store: EntityStore, cluster: str, now: datetime) -> None:
-        """``now`` is the real time."""
+    def __init__(
+        self,
+        connection: Connection,
+        store: EntityStore,
+        cluster: str,
+        now: datetime,
+        *,
+        of_default: bool = False,
+    ) -> None:
+        """``now`` is the real time; ``of_default``: the runs of an executor that is the only one are counted, too."""
         self._cluster, self._store, self._now = store.everywhere[cluster], store, now
         self._states: dict[str, ExecutorRecord] = {}
         self._stored: dict[str, Reserved] = {}
         self._reserved: dict[str, Reserved] = {}
         self._jobs, self._cores = Counter[str](), Counter[str]()
-        if not self._cluster.executors:
+        declared = self._cluster.executors
+        if not (declared or of_default):
             return
         self._states = known_executors(connection, self._cluster)
         workloads = {one.job_name: one for one in store.workloads if one.cluster == cluster}
-        there = [(job, tags) for job, tags in unfinished_jobs(connection) if tags.get(run_tags.CLUSTER) == cluster]
+        there = [(job, tags) for job, tags in unfinished_jobs(connection) if job in workloads]
         for job, tags in there:
-            self._use(tags.get(run_tags.EXECUTOR, ""), workloads.get(job), run_tags.slots_of(tags, 1))
+            if needs_of(workloads[job], store.everywhere, store.datasources) is not None:
+                name = tags.get(run_tags.EXECUTOR, "") if declared else DEFAULT_EXECUTOR
+                self._use(name, workloads[job], run_tags.slots_of(tags, 1))
         self._stored = reserved_runs(connection, self._cluster)
         self._reserved = self._to_come(connection)
         for name, reserved in self._reserved.items():
@@ -100,17 +112,17 @@ class Executors:
         return abs(self._now - datetime.fromisoformat(reserved_at)) < _RESERVED_FOR
 
     def _use(self, name: str, workload: Workload | None, slots: int) -> None:
-        executor = next((one for one in self._cluster.executors if one.name == name), None)
+        executor = next((one for one in self._cluster.all_executors if one.name == name), None)
         if executor is not None:
             self._jobs[name] += slots
             self._cores[name] += self._needed(executor, workload)
 
     def _state(self, executor: ClusterExecutor, workload: Workload, needs: Iterable[Capability]) -> ExecutorState:
         record = self._states[executor.name]
-        can = executor.capabilities
+        can = capabilities_of(executor)
         return ExecutorState(
             executor,
-            lacks=None if can is None else next((one for one in sorted(needs) if one not in can), None),
+            lacks=next((one for one in sorted(needs) if one not in can), None),
             is_for_others=executor.queue is not None and executor.queue != workload.queue,
             offline=record.problem,
             jobs=self._jobs[executor.name],
@@ -123,7 +135,8 @@ class Executors:
         """How many cores a run has on the executor."""
         where = self._cluster.on(executor.name)
         if workload is not None and _takes_all(executor, where, workload):
-            load = self._states[executor.name].load(self._now)
+            known = self._states.get(executor.name)
+            load = known.load(self._now) if known else None
             return load.cores if load and load.cores else 1
         return cores_of(workload, where, os.cpu_count() or 1) if workload is not None else 1
 

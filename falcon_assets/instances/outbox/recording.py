@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.status import Status, statuses
 from falcon_assets.history.database import lock_in_transaction
-from falcon_assets.history.events.instance_event import InstanceEvent, Notice
+from falcon_assets.history.events.instance_event import EXECUTOR, InstanceEvent, Notice
 from falcon_assets.history.folding import subscriptions
 from falcon_assets.history.folding.subscriptions import Subject
 from falcon_assets.history.platform.open_ledger import Ledger
@@ -18,6 +18,7 @@ from falcon_assets.history.tables.row_values import ProcessKey
 from falcon_assets.hooks import EventReceiver, hooks
 from falcon_assets.instances.outbox import store as outbox
 from falcon_assets.instances.store import reruns
+from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
@@ -65,16 +66,23 @@ class EventRecording:
         status = statuses(connection, self._entities(failed), now)
         for one in happened:
             workload = self.store.workload(one.name, one.cluster) if one.kind == "process" else None
-            entity = workload.entity if workload else self.store.feeds.get(one.name) if one.kind == "feed" else None
+            entity = workload.entity if workload else self._other_entity(one)
             if entity is None:
                 continue  # it was deleted meanwhile
             is_retried = False
             if workload is not None and one.event in _FAILURES:
-                is_scheduled = status[entity.kind, entity.name].status is not Status.SUBMITTED
+                is_scheduled = status[workload.entity.kind, workload.entity.name].status is not Status.SUBMITTED
                 is_retried = is_scheduled and not _is_final(one, workload, requests)
             for receiver in self.receivers:
                 for name in receiver.names_for(one, entity, is_retried):
-                    yield Notice(name, entity.kind, entity.name, one)
+                    about = (EXECUTOR, one.name) if isinstance(entity, Cluster) else (entity.kind, entity.name)
+                    yield Notice(name, *about, one)
+
+    def _other_entity(self, one: InstanceEvent) -> Feed | Cluster | None:
+        if one.kind == EXECUTOR:
+            cluster = self.store.clusters.get(one.cluster)
+            return cluster if cluster and any(known.name == one.name for known in cluster.executors) else None
+        return self.store.feeds.get(one.name) if one.kind == "feed" else None
 
     def _entities(self, happened: Iterable[InstanceEvent]) -> list[Feed | Process]:
         found = {(one.name, one.cluster): self.store.workload(one.name, one.cluster) for one in happened}

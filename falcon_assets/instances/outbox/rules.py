@@ -10,7 +10,10 @@ from falcon_assets.model.event_kind import EventKind
 GIVEN_UP_AFTER = timedelta(days=3)
 KEPT_FOR = timedelta(days=7)
 URGENT = frozenset(
-    (EventKind.FAILED, EventKind.TIMED_OUT, EventKind.SLA, EventKind.LATE, EventKind.KILLED, EventKind.RESTORED)
+    (
+        *(EventKind.FAILED, EventKind.TIMED_OUT, EventKind.SLA, EventKind.LATE, EventKind.KILLED, EventKind.RESTORED),
+        *(EventKind.EXECUTOR_OFFLINE, EventKind.EXECUTOR_ONLINE),
+    )
 )
 """Others need no action: they wait for one pause, so that a pass of retention becomes one message to people."""
 

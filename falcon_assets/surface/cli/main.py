@@ -29,6 +29,7 @@ COMMANDS = {
     "entity": "Manage clusters, datasources, feeds and processes: submit, update, schedule and more.",
     "instance": "List, rerun, kill, suspend and resume instances; find out why one is missing.",
     "feed": "Report how complete instances of a feed are; show up to when it is complete.",
+    "executor": "List the executors of clusters: whether they answer, and how busy they are.",
     "sla": "List instances that breach their SLA, or are about to.",
     "quality": "Show whether instances are valid, and what their data is like; check or accept them.",
     "notification": "List notifications about instances, and send test messages.",

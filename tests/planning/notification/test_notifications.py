@@ -94,7 +94,11 @@ def naively_due(
     if told and minute - told[-1][0] < 5:
         return False
     return (
-        any(event.value in ["FAILED", "TIMED_OUT", "SLA", "LATE", "KILLED", "RESTORED"] for _, event in pending)
+        any(
+            event.value in ["FAILED", "TIMED_OUT", "SLA", "LATE", "KILLED", "RESTORED"]
+            or event.value.startswith("EXECUTOR_")
+            for _, event in pending
+        )
         or minute - pending[0][0] >= 5
     )
 

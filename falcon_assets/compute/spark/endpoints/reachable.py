@@ -1,4 +1,4 @@
-"""Quick check whether Spark answers at a cluster's execute endpoint."""
+"""Quick check whether Spark answers at an execute endpoint."""
 
 from __future__ import annotations
 
@@ -19,24 +19,30 @@ def require_reachable(cluster: str, endpoint: str, declared: str = "interfaces.e
 
     ``declared`` names what declares the endpoint.
     """
+    if why := silence_at(endpoint):
+        raise WorkflowError(f"cluster {cluster!r}: {why}: {_starter(endpoint)}, or fix {declared}")
+
+
+def silence_at(endpoint: str) -> str:
+    """Returns that nothing answers at an endpoint, and why; "": something does, or there is nothing to ask."""
     if is_connect(endpoint):
-        why = _silent(endpoint)
-        if why:
-            where = without_secrets(endpoint)
-            raise _unreachable(cluster, "Spark Connect server", where, why, _starter(endpoint), declared)
-    elif is_standalone(endpoint):
+        url = urlsplit(endpoint)
+        why = silence_of(str(url.hostname), url.port or DEFAULT_PORT)  # a channel would try again for all of the time
+        why = why or ("" if is_ready(endpoint, CONNECT_SECONDS) else "no answer in time")
+        return f"no Spark Connect server answers at {without_secrets(endpoint)} ({why})" if why else ""
+    if is_standalone(endpoint):
         why = silence_of_masters(endpoint, CONNECT_SECONDS)
-        if why:
-            raise _unreachable(cluster, "Spark master", endpoint, why, "start it", declared)
+        return f"no Spark master answers at {endpoint} ({why})" if why else ""
+    return ""
 
 
-def _silent(endpoint: str) -> str:
-    url = urlsplit(endpoint)
-    try:  # a channel would try again for all of the time
-        socket.create_connection((url.hostname, url.port or DEFAULT_PORT), timeout=CONNECT_SECONDS).close()
+def silence_of(host: str, port: int) -> str:
+    """Returns why nothing accepts a connection; "": something does."""
+    try:
+        socket.create_connection((host, port), timeout=CONNECT_SECONDS).close()
     except OSError as error:
         return error.strerror or str(error)
-    return "" if is_ready(endpoint, CONNECT_SECONDS) else "no answer in time"
+    return ""
 
 
 def _starter(endpoint: str) -> str:
@@ -44,7 +50,3 @@ def _starter(endpoint: str) -> str:
     if port is None:
         return "start it"
     return f"start it with `falcon spark start{'' if port == DEFAULT_PORT else f' --port {port}'}`"
-
-
-def _unreachable(cluster: str, what: str, endpoint: str, why: str, fix: str, declared: str) -> WorkflowError:
-    return WorkflowError(f"cluster {cluster!r}: no {what} answers at {endpoint} ({why}): {fix}, or fix {declared}")

@@ -1,0 +1,1 @@
+"""Executors of clusters: whether they answer and how busy they are, for coordinators and for people."""
