@@ -1,8 +1,8 @@
 """What is generated on the pages: tables of the entities from their models, commands from what their help says.
 
 A page has it between two comments, ``<!-- table: feed -->`` and ``<!-- end -->``; others are ``counterparts: feed``,
-``defaults: feed``, ``engines``, ``checks`` and ``commands``. ``make reference`` writes it there, so pages can be
-read as files, and a test compares.
+``defaults: feed``, ``engines``, ``checks``, ``types`` and ``commands``. ``make reference`` writes it there, so pages
+can be read as files, and a test compares.
 The drawing of the layers, ``<!-- layers -->``, is made when MkDocs builds the site.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 from html import escape
@@ -24,6 +24,7 @@ import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from falcon_assets.features.datasources.datasource_type import DatasourceType, datasource_types
 from falcon_assets.features.falcon_xml.counterparts import KINDS
 from falcon_assets.features.falcon_xml.defaults import DEFAULTS, Default
 from falcon_assets.features.falcon_xml.rules import Rule
@@ -31,6 +32,7 @@ from falcon_assets.features.templates.definitions import Pack, Parameter, Templa
 from falcon_assets.model.base import EntityName, NonEmpty, key_meanings
 from falcon_assets.model.cluster import Cluster, StorageOption
 from falcon_assets.model.completeness import Completeness, Percentage
+from falcon_assets.model.datasource import Datasource
 from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.executor import Capability, ClusterExecutor, PlaceKind
 from falcon_assets.model.expression import InstanceExpression
@@ -49,6 +51,7 @@ from falcon_assets.surface.cli.main import falcon
 
 TABLES: dict[str, type[BaseModel]] = {
     "cluster": Cluster,
+    "datasource": Datasource,
     "feed": Feed,
     "process": Process,
     "validity": Validity,
@@ -155,13 +158,30 @@ def _generated(found: re.Match[str]) -> str:
         return counterparts(KINDS[found[2]])
     if found[1] == "defaults" and found[2] in DEFAULTS:
         return defaults(DEFAULTS[found[2]])
-    if found[1] == "engines":
-        return "\n".join(f"#### {_tag(model, 'engine')}\n\n{table(model)}" for model in ENGINES)
-    if found[1] == "checks":
-        return "\n".join(f"#### {_tag(model, 'rule')}\n\n{table(model)}" for model in CHECKS)
-    if found[1] == "commands":
-        return commands(falcon, "falcon")
+    whole: dict[str, Callable[[], str]] = {
+        "types": types,
+        "engines": lambda: "\n".join(f"#### {_tag(model, 'engine')}\n\n{table(model)}" for model in ENGINES),
+        "checks": lambda: "\n".join(f"#### {_tag(model, 'rule')}\n\n{table(model)}" for model in CHECKS),
+        "commands": lambda: commands(falcon, "falcon"),
+    }
+    if found[1] in whole:
+        return whole[found[1]]()
     raise ValueError(f"{_comment(found)}: nothing of that name is generated")
+
+
+def types() -> str:
+    """What the types of datasources read and write."""
+    head = "| Type | Endpoint | An import reads | An export writes by | Its driver |\n| --- | --- | --- | --- | --- |\n"
+
+    def row(one: DatasourceType) -> str:
+        package = f"`pip install '{one.package}'`" if one.package else "is there"
+        return f"| `{one.name}` | `{one.endpoint}` | {_listed(one.reads)} | {_listed(one.loads)} | {package} |\n"
+
+    return head + "".join(map(row, datasource_types().values()))
+
+
+def _listed(words: Collection[str]) -> str:
+    return ", ".join(f"`{one}`" for one in words)
 
 
 def commands(command: click.Command, name: str, around: click.Context | None = None) -> str:

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, Field
 from falcon_assets.doctor import (
     automation,
     database,
+    datasources,
     drivers,
     environment,
     executors,
@@ -75,12 +76,14 @@ CHECKS: Mapping[str, Check] = {
     "jobs": webserver.check_jobs,
     "openlineage": lineage.check_openlineage,
     "messaging": receivers.check_messaging,
+    "datasources": datasources.check_datasources,
 }
 """Name -> check, in the order of the report: those that others depend on are first."""
 _NEEDED = (
     *((name, "doctor.database_probe") for name in ("database", "migrations", "clock", "timelines", "space", "daemon")),
     *((name, "doctor.dagster_probe") for name in ("migrations", "instance", "sensors", "queue", "runs")),
     ("receivers", "features.notification.delivery"),
+    ("datasources", "features.datasources.access"),
     ("spark", "compute.spark.endpoints.reachable"),
     ("executors", "compute.spark.endpoints.probing"),
 )

@@ -17,6 +17,7 @@ from falcon_assets.catalog.yaml_files.yaml_nodes import compose_documents
 from falcon_assets.catalog.yaml_files.yaml_values import PlainValues
 from falcon_assets.features.messaging.cloud_events import cloud_event
 from falcon_assets.history.events.instance_event import InstanceEvent, Notice
+from falcon_assets.model.entity import KINDS
 from falcon_assets.model.event_kind import EventKind
 from falcon_assets.surface.cli.declared import command
 from falcon_assets.surface.cli.main import falcon
@@ -101,8 +102,12 @@ def test_every_executable_block_is_executed() -> None:
 
 @pytest.mark.parametrize("block", PARTS, ids=lambda block: block.page)
 def test_a_part_of_an_entity_is_legal_in_one(block: Block) -> None:
-    (root,) = compose_documents(block.text)  # to which `on` is a word
-    MAKE[block.title](**PlainValues().convert(root))
+    for root in compose_documents(block.text):  # to which `on` is a word
+        said = PlainValues().convert(root)
+        if block.title:
+            MAKE[block.title](**said)
+        else:
+            KINDS[said["kind"]].model_validate(said)
 
 
 @pytest.mark.parametrize("line", [line for line in SHOWN if re.search(r"(^|\s)(falcon|make|python) ", line)])

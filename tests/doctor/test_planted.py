@@ -56,6 +56,7 @@ def test_a_healthy_installation_is_ok_throughout(installed: Installed) -> None:
             "queues",
             "receivers",
             "messaging",
+            "datasources",
             "memory",
             "workers",
             "instance",

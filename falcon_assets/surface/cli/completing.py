@@ -31,6 +31,7 @@ TAKES: Mapping[str, tuple[str, ...]] = {
     **{f"quality {name}": ("feed",) for name in ("show", "check", "profile", "history", "accept")},
     **{f"lineage {name}": ("feed",) for name in ("show", "diff", "impact", "status")},
     "notification test": _RUNS,
+    "datasource test": ("datasource",),
     "admin root adopt": ("cluster",),
 }
 """Command -> the kinds of entities whose name is its first argument."""

@@ -42,6 +42,7 @@ COMMANDS = {
     "import": "Convert definitions of Apache Falcon to YAML.",
     "metrics": "Print metrics in the text format of Prometheus.",
     "completion": "Print the completion script for a shell.",
+    "datasource": "Reach datasources, and list what is in them.",
     "template": "Make entities from templates; manage templates.",
     "secrets": "Encrypt secrets in definitions; make, rotate and check their keys.",
     "doctor": "Check this installation, and show what is wrong and how to fix it.",
