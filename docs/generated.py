@@ -32,11 +32,13 @@ from falcon_assets.features.templates.definitions import Pack, Parameter, Templa
 from falcon_assets.model.base import EntityName, NonEmpty, key_meanings
 from falcon_assets.model.cluster import Cluster, StorageOption
 from falcon_assets.model.completeness import Completeness, Percentage
+from falcon_assets.model.cron_schedule import CronSchedule
 from falcon_assets.model.datasource import Datasource
 from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.executor import Capability, ClusterExecutor, PlaceKind
 from falcon_assets.model.expression import InstanceExpression
 from falcon_assets.model.feed import Feed, Locations, Rollup, Table
+from falcon_assets.model.flow import Flow
 from falcon_assets.model.frequency import Frequency, Step
 from falcon_assets.model.instant import Instant
 from falcon_assets.model.notification import Notification, UrlVariable
@@ -46,6 +48,7 @@ from falcon_assets.model.quality_rules import RULES, Bound, Value
 from falcon_assets.model.queue import Queue
 from falcon_assets.model.reference import EncryptedValue, EnvironmentValue, FileValue
 from falcon_assets.model.shared import Acl, TemplateUse, TimeZoneName, Validity
+from falcon_assets.model.transfer import ExportOptions, ImportOptions
 from falcon_assets.model.workflow import engines
 from falcon_assets.surface.cli.main import falcon
 
@@ -62,6 +65,7 @@ TABLES: dict[str, type[BaseModel]] = {
     "completeness": Completeness,
     "rollup": Rollup,
     "queue": Queue,
+    "flow": Flow,
     "executor": ClusterExecutor,
     "template": Template,
     "parameter": Parameter,
@@ -92,6 +96,8 @@ _LINKS: dict[Any, str] = {
     Rollup: "[rollup](#rollup)",
     Parameter: "[parameter](#parameter)",
     TemplateUse: "[template](templates.md#made-from-a-template)",
+    ImportOptions: "[import](#feed)",
+    ExportOptions: "[export](#feed)",
     **dict.fromkeys(ENGINES, "[workflow](#workflow)"),
     **dict.fromkeys(CHECKS, "[check](#checks)"),
 }
@@ -101,6 +107,7 @@ _WORDS: dict[Any, str] = {
     EntityName: "name",
     NonEmpty: "text",
     Frequency: "duration",
+    CronSchedule: "cron line",
     Step: "frequency",
     Instant: "instant",
     InstanceExpression: "[expression](expressions.md)",
@@ -255,7 +262,7 @@ def word(annotation: Any) -> str:
     if not said and origin is Annotated:
         said = _bounds(args[1:]) or word(args[0])
     elif not said and origin is Literal:
-        said = " ".join(f"`{value}`" for value in args)
+        said = " ".join(f"`{str(value).lower() if isinstance(value, bool) else value}`" for value in args)
     elif not said and origin in (Union, UnionType):
         said = " or ".join(dict.fromkeys(word(arg) for arg in args if arg is not NoneType))
     elif not said and origin in (tuple, dict):

@@ -14,7 +14,13 @@ from falcon_assets.catalog.yaml_files.documents import Files
 from falcon_assets.errors import DefinitionStoreError, Problem
 from falcon_assets.settings import Settings
 
-_FOLDERS = {"cluster": "clusters", "datasource": "datasources", "feed": "feeds", "process": "processes"}
+_FOLDERS = {
+    "cluster": "clusters",
+    "datasource": "datasources",
+    "flow": "flows",
+    "feed": "feeds",
+    "process": "processes",
+}
 
 
 def require_changeable(settings: Settings, instead: str) -> None:

@@ -13,11 +13,12 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.datasource import Datasource
 from falcon_assets.model.entity import Entity
 from falcon_assets.model.feed import Feed
+from falcon_assets.model.flow import Flow
 from falcon_assets.model.process import Process
 from falcon_assets.model.secret_values import secret_properties, secrets_of, secrets_of_datasource, secrets_of_feed
 from falcon_assets.planning.dependencies import Edge, left_out
 
-EntityT = TypeVar("EntityT", Cluster, Feed, Process, Datasource)
+EntityT = TypeVar("EntityT", Cluster, Feed, Process, Datasource, Flow)
 
 
 class ReadWhenAsked(Mapping[str, EntityT], Generic[EntityT]):
@@ -79,6 +80,7 @@ class CheckedEntities:
     """All entities of a folder, without problems, by name and in the order of their files.
 
     Attributes:
+        feeds: Those that flows are made of, too.
         positions: Kind and name -> where it is declared.
         critical: Feeds whose versions are critical unless users set another status.
         secrets: Values that must not be shown.
@@ -89,6 +91,7 @@ class CheckedEntities:
     feeds: Mapping[str, Feed]
     processes: Mapping[str, Process]
     datasources: Mapping[str, Datasource]
+    flows: Mapping[str, Flow]
     positions: Mapping[tuple[str, str], Position]
     warnings: tuple[Problem, ...]
     critical: frozenset[str]
@@ -107,6 +110,7 @@ def summed_up(declared: Sequence[tuple[Entity, Position]], warnings: tuple[Probl
         feeds,
         processes,
         {one.name: one for one in entities if isinstance(one, Datasource)},
+        {one.name: one for one in entities if isinstance(one, Flow)},
         {(one.kind, one.name): position for one, position in declared},
         warnings,
         frozenset(name for name, feed in feeds.items() if feed.lifecycle_status == "critical"),

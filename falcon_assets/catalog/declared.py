@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 from yaml.nodes import SequenceNode
 
+from falcon_assets.catalog.made_feeds import MadeDocument, plans_of
 from falcon_assets.catalog.validation import unknown_word, validation_problems
 from falcon_assets.catalog.yaml_files.definition_files import definition_files
 from falcon_assets.catalog.yaml_files.documents import Document, Files, KeyPath
@@ -19,10 +20,12 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.datasource import Datasource
 from falcon_assets.model.entity import KINDS, Entity
 from falcon_assets.model.feed import Feed, FeedCluster
+from falcon_assets.model.flow import Flow
 from falcon_assets.model.process import Process
 from falcon_assets.model.transfer import Export, Import
+from falcon_assets.planning.flows.plans import FlowPlan
 
-EntityT = TypeVar("EntityT", Cluster, Feed, Process, Datasource)
+EntityT = TypeVar("EntityT", Cluster, Feed, Process, Datasource, Flow)
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class Definitions:
     Attributes:
         again: Entities whose name was already taken, each with the first of that name.
         unparsed: Kind and name of entities that could not be parsed; kind "": unknown.
+        plans: Of the flows that can be planned.
         files_to_come: Workflows that are about to be written with the definitions, relative to ``root``.
     """
 
@@ -52,6 +56,8 @@ class Definitions:
     feeds: dict[str, Declared[Feed]]
     processes: dict[str, Declared[Process]]
     datasources: dict[str, Declared[Datasource]]
+    flows: dict[str, Declared[Flow]]
+    plans: Mapping[str, FlowPlan]
     again: tuple[tuple[Document, Document], ...]
     unparsed: frozenset[tuple[str, str]]
     files_to_come: frozenset[str] = frozenset()
@@ -60,10 +66,19 @@ class Definitions:
         """Whether there may be such an entity that could not be parsed: other checks then report nothing about it."""
         return (kind, name) in self.unparsed or ("", name) in self.unparsed
 
-    def all(self) -> Iterator[Declared[Cluster] | Declared[Datasource] | Declared[Feed] | Declared[Process]]:
+    def all(
+        self,
+    ) -> Iterator[Declared[Cluster] | Declared[Datasource] | Declared[Flow] | Declared[Feed] | Declared[Process]]:
         yield from self.clusters.values()
         yield from self.datasources.values()
+        yield from self.flows.values()
         yield from self.clustered()
+
+    @property
+    def made(self) -> dict[str, MadeDocument]:
+        """The documents of feeds that flows are made of, by name."""
+        found = ((name, one.document) for name, one in self.feeds.items())
+        return {name: document for name, document in found if isinstance(document, MadeDocument)}
 
     def clustered(self) -> Iterator[Declared[Feed] | Declared[Process]]:
         yield from self.feeds.values()
@@ -93,31 +108,48 @@ def cluster_names(entity: Feed | Process) -> list[str]:
 
 
 def parse_documents(root: Path, files: Files) -> tuple[Definitions, list[Problem]]:
-    """Returns the entities of all documents, and the problems within each document."""
-    problems = list(files.problems)
-    clusters: dict[str, Declared[Cluster]] = {}
-    feeds: dict[str, Declared[Feed]] = {}
-    processes: dict[str, Declared[Process]] = {}
-    datasources: dict[str, Declared[Datasource]] = {}
-    again: list[tuple[Document, Document]] = []
-    unparsed = {("", name) for name in files.unread_names}
+    """Returns the entities of all documents, the feeds that flows are made of too, and the problems within each."""
+    found = _ParsedDocuments(list(files.problems), {("", name) for name in files.unread_names})
     for document in files.documents:
+        found.add(document)
+    known = found.known
+    clusters, datasources, flows = (
+        {name: one.entity for name, one in known[kind].items()} for kind in ("cluster", "datasource", "flow")
+    )
+    plans = dict(plans_of(flows, clusters, datasources))
+    for name, plan in plans.items():
+        for made in plan.feeds:
+            found.add(MadeDocument.of(known["flow"][name].document, made))
+    definitions = Definitions(
+        root,
+        clusters=known["cluster"],
+        feeds=known["feed"],
+        processes=known["process"],
+        datasources=known["datasource"],
+        flows=known["flow"],
+        plans=plans,
+        again=tuple(found.again),
+        unparsed=frozenset(found.unparsed),
+    )
+    return definitions, found.problems
+
+
+@dataclass
+class _ParsedDocuments:
+    problems: list[Problem]
+    unparsed: set[tuple[str, str]]
+    known: dict[str, dict[str, Declared[Any]]] = field(default_factory=lambda: {kind: {} for kind in KINDS})
+    again: list[tuple[Document, Document]] = field(default_factory=list)
+
+    def add(self, document: Document) -> None:
         kind, entity, own_problems = _parse(document)
-        problems.extend(own_problems)
-        if isinstance(entity, Cluster):
-            first = clusters.setdefault(entity.name, Declared(entity, document)).document
-        elif isinstance(entity, Feed):
-            first = feeds.setdefault(entity.name, Declared(entity, document)).document
-        elif isinstance(entity, Process):
-            first = processes.setdefault(entity.name, Declared(entity, document)).document
-        elif isinstance(entity, Datasource):
-            first = datasources.setdefault(entity.name, Declared(entity, document)).document
-        else:
-            unparsed.add((kind, _name(document)))
-            continue
+        self.problems.extend(own_problems)
+        if entity is None:
+            self.unparsed.add((kind, _name(document)))
+            return
+        first = self.known[kind].setdefault(entity.name, Declared(entity, document)).document
         if first is not document:
-            again.append((document, first))
-    return Definitions(root, clusters, feeds, processes, datasources, tuple(again), frozenset(unparsed)), problems
+            self.again.append((document, first))
 
 
 def _parse(document: Document) -> tuple[str, Entity | None, list[Problem]]:

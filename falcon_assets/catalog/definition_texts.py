@@ -14,6 +14,7 @@ from falcon_assets.catalog.stored_tree import masked, read_tree
 from falcon_assets.catalog.workflow_files import WorkflowFile, combined, declared_paths, files_at, hash_at
 from falcon_assets.catalog.yaml_files.definition_files import definition_files, text_of
 from falcon_assets.catalog.yaml_files.secrets import may_hold_secrets
+from falcon_assets.catalog.yaml_files.yaml_text import as_document
 from falcon_assets.errors import InvalidDefinitionsError
 from falcon_assets.model.entity import Key
 
@@ -54,8 +55,10 @@ def read_definition_texts(root: Path) -> DefinitionTexts:
     files = {path: files_at(root, path) for those in paths.values() for path in those}
     hashes = {path: hash_at(root, path, those) for path, those in files.items()}
     found = {}
-    for key, document in stored.by_key.items():
-        text = masked(stored.text(document).strip("\n") + "\n")
+    texts = {key: stored.text(document) for key, document in stored.by_key.items()}
+    texts |= {("feed", name): as_document(one.data) for name, one in definitions.made.items()}
+    for key, whole in texts.items():
+        text = masked(whole.strip("\n") + "\n")
         own = paths.get(key[1], ()) if key[0] == "process" else ()
         workflow = combined(f"{path}\0{hashes[path]}" for path in own) if own else None
         of_workflows = tuple({one.path: one for path in own for one in files[path]}.values())

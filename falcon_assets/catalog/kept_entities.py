@@ -30,6 +30,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.datasource import Datasource
 from falcon_assets.model.entity import KINDS
 from falcon_assets.model.feed import Feed
+from falcon_assets.model.flow import Flow
 from falcon_assets.model.process import Process
 from falcon_assets.planning.dependencies import Node
 
@@ -60,6 +61,7 @@ def kept(home: Path, root: Path, key: str) -> CheckedEntities | None:
             ReadWhenAsked(Feed, texts["feed"]),
             ReadWhenAsked(Process, texts["process"]),
             ReadWhenAsked(Datasource, texts["datasource"]),
+            ReadWhenAsked(Flow, texts["flow"]),
             {(kind, name): Position(*at) for kind in KINDS for name, _, *at in said["entities"][kind]},
             tuple(
                 Problem(Position(*at), key_path, message, snippet, is_warning=True)

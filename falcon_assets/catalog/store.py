@@ -19,6 +19,7 @@ from falcon_assets.model.datasource import Datasource
 from falcon_assets.model.entity import Entity
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed, FeedCluster
+from falcon_assets.model.flow import Flow
 from falcon_assets.model.process import Process, ProcessCluster
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.rollups import RolledUp
@@ -44,7 +45,8 @@ class EntityStore:
     Attributes:
         root: The folder of the entity definitions; workflow paths are relative to it.
         clusters: Of one colo only after :meth:`in_colo`.
-        feeds: They may name clusters of other colos, see :meth:`feed_clusters`; so may processes.
+        feeds: They may name clusters of other colos, see :meth:`feed_clusters`; so may processes. Those that flows are
+            made of are among them.
         positions: Kind and name of each entity -> where it is declared.
         everywhere: All clusters, including other colos: replications may read there.
         warnings: Of all colos.
@@ -57,6 +59,7 @@ class EntityStore:
     feeds: Mapping[str, Feed]
     processes: Mapping[str, Process]
     datasources: Mapping[str, Datasource]
+    flows: Mapping[str, Flow]
     positions: Mapping[tuple[str, str], Position]
     everywhere: Mapping[str, Cluster]
     relations: Relations
@@ -77,12 +80,16 @@ class EntityStore:
     def datasource(self, name: str) -> Datasource:
         return _find("datasource", name, self.datasources)
 
+    def flow(self, name: str) -> Flow:
+        return _find("flow", name, self.flows)
+
     @property
     def by_kind(self) -> Mapping[str, Mapping[str, Entity]]:
         """All entities, by kind and by name."""
         return {
             "cluster": self.clusters,
             "datasource": self.datasources,
+            "flow": self.flows,
             "feed": self.feeds,
             "process": self.processes,
         }
@@ -310,6 +317,7 @@ def load_entities(root: Path, *, strict: bool = False, programs: bool = False, h
         RolledUp(found.feeds, found.relations.rollups) if found.relations.rollups else found.feeds,
         found.processes,
         found.datasources,
+        found.flows,
         found.positions,
         found.clusters,
         found.relations,

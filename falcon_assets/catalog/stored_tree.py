@@ -11,11 +11,14 @@ from pathlib import Path
 from yaml import YAMLError
 
 from falcon_assets.base.texts import STARS, without_credentials
+from falcon_assets.catalog.declared import parse_documents
+from falcon_assets.catalog.made_feeds import MadeDocument
 from falcon_assets.catalog.yaml_files.definition_files import text_of
 from falcon_assets.catalog.yaml_files.documents import Document, Files, read_files
 from falcon_assets.catalog.yaml_files.file_text import sections
 from falcon_assets.catalog.yaml_files.secrets import may_hold_secrets, secret_properties, secret_values, spans_of
 from falcon_assets.catalog.yaml_files.yaml_nodes import compose_documents
+from falcon_assets.catalog.yaml_files.yaml_text import as_document
 from falcon_assets.model.entity import Key
 
 
@@ -33,11 +36,24 @@ class Stored:
                 found.setdefault(key, document)
         return found
 
+    @cached_property
+    def made(self) -> dict[Key, Document]:
+        """The documents of feeds that flows are made of, which nobody wrote."""
+        if not any(kind == "flow" for kind, _ in self.by_key):
+            return {}
+        return {("feed", name): document for name, document in parse_documents(self.root, self.files)[0].made.items()}
+
+    def document(self, key: Key) -> Document | None:
+        """Returns what was written, or made, for an entity; None: there is none."""
+        return self.by_key.get(key) or self.made.get(key)
+
     def number(self, document: Document) -> int:
         return self._places[id(document)][0]
 
     def text(self, document: Document) -> str:
         """Returns the document's own text; as JSON, which is YAML, if it cannot be separated from its neighbours."""
+        if isinstance(document, MadeDocument):
+            return as_document(document.data)
         return self._places[id(document)][1]
 
     @cached_property

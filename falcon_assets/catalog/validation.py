@@ -123,7 +123,7 @@ def validation_problems(document: Document, model: type[BaseModel], error: Valid
         elif detail["type"] != "too_short" or not detail["input"]:
             # A list that is too short only because its items are wrong is no problem of its own.
             message = _message(detail, path, document.node(path))
-            yield document.problem(path, message, at_key=detail["loc"][-1] == "[key]")
+            yield document.problem(path, message, at_key=detail["loc"][-1:] == ("[key]",))
 
 
 def _secret_rule(path: KeyPath, kind: str) -> tuple[KeyPath, str]:

@@ -113,7 +113,7 @@ class ClusterLocations(Declaration):
     working: LegalFolder = "/.falcon/working"
     """Scratch space of workflows and their logs."""
     flows: LegalFolder = "/flows"
-    """Where data of flows lies that they name no place for, a folder for each."""
+    """Where data of [flows](../guides/flows.md) lies that they name no place for, a folder for each."""
 
     @model_validator(mode="after")
     def _apart(self) -> ClusterLocations:

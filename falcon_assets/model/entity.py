@@ -9,15 +9,17 @@ from falcon_assets.errors import count_of
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.datasource import Datasource
 from falcon_assets.model.feed import Feed
+from falcon_assets.model.flow import Flow
 from falcon_assets.model.process import Process
 
-Entity: TypeAlias = Cluster | Feed | Process | Datasource
-Kind: TypeAlias = Literal["cluster", "datasource", "feed", "process"]
+Entity: TypeAlias = Cluster | Feed | Process | Datasource | Flow
+Kind: TypeAlias = Literal["cluster", "datasource", "flow", "feed", "process"]
 Key: TypeAlias = tuple[str, str]
 """Kind and name of an entity."""
 KINDS: Mapping[str, type[Entity]] = {
     "cluster": Cluster,
     "datasource": Datasource,
+    "flow": Flow,
     "feed": Feed,
     "process": Process,
 }

@@ -22,6 +22,11 @@ def place_kind(feed: Feed, cluster: Cluster) -> str:
     """The kind of place that the feed has on the cluster."""
     if feed.table_on(cluster.name) is None:
         return FILE
+    return table_kind(cluster)
+
+
+def table_kind(cluster: Cluster) -> str:
+    """The kind of place that tables of the cluster are."""
     registry = cluster.interfaces.registry
     return ICEBERG_TABLE if registry and registry.endpoint.startswith(ICEBERG) else HIVE
 

@@ -116,10 +116,16 @@ STRUCTURE = {
     "control_character": ("a: \x07\n", ["a.yaml:1: not YAML: control characters are not allowed"]),
     "list_at_the_top": (
         "- kind: cluster\n",
-        ["a.yaml:1: a document must be a mapping with a kind: cluster, datasource, feed, process"],
+        ["a.yaml:1: a document must be a mapping with a kind: cluster, datasource, flow, feed, process"],
     ),
-    "no_kind": ("name: x\n", ["a.yaml:1: kind: required key is missing: write cluster, datasource, feed, process"]),
-    "kind_that_is_no_text": ("kind: [feed]\n", ["a.yaml:1: kind: must be one of cluster, datasource, feed, process"]),
+    "no_kind": (
+        "name: x\n",
+        ["a.yaml:1: kind: required key is missing: write cluster, datasource, flow, feed, process"],
+    ),
+    "kind_that_is_no_text": (
+        "kind: [feed]\n",
+        ["a.yaml:1: kind: must be one of cluster, datasource, flow, feed, process"],
+    ),
 }
 
 
@@ -134,7 +140,7 @@ def test_other_documents_and_files_are_checked_in_spite_of_a_syntax_error(tmp_pa
     assert problems(tmp_path, files) == [
         "a.yaml:1: kind: unknown kind 'fed' (did you mean 'feed'?)",
         "a.yaml:4: not YAML: did not find expected node content",
-        "b.yaml:1: kind: unknown kind 'ponds'; legal here: cluster, datasource, feed, process",
+        "b.yaml:1: kind: unknown kind 'ponds'; legal here: cluster, datasource, flow, feed, process",
     ]
 
 

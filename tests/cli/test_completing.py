@@ -33,7 +33,7 @@ RUNS = ("process", "feed")
         "instance rerun make": None,
         "instance rerun make --start": None,
         "instance rerun make --cluster": ("cluster",),
-        "entity touch make": ("cluster", "datasource", "feed", "process"),
+        "entity touch make": ("cluster", "datasource", "flow", "feed", "process"),
         "admin root adopt": ("cluster",),
         "run --process": ("process",),
         "instance": None,
@@ -49,6 +49,7 @@ def test_the_commands_whose_first_argument_is_a_name() -> None:
     named = ("name", "names", "given", "process", "feed", "entity", "cluster")
     takes = {words for words, those in arguments.items() if those and those[0].name in named}
     files = {f"entity {name}" for name in ("submit", "update", "submit-and-schedule")}
+    files |= {f"flow {name}" for name in ("submit", "update", "compile")}
     assert set(TAKES) == takes - files - {"lineage export"}
     assert {words for words in TAKES if arguments[words][0].nargs == -1} == set(MANY)
 

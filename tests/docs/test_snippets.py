@@ -19,6 +19,7 @@ from falcon_assets.features.messaging.cloud_events import cloud_event
 from falcon_assets.history.events.instance_event import InstanceEvent, Notice
 from falcon_assets.model.entity import KINDS
 from falcon_assets.model.event_kind import EventKind
+from falcon_assets.model.flow import Flow
 from falcon_assets.surface.cli.declared import command
 from falcon_assets.surface.cli.main import falcon
 from tests.builders import make_cluster, make_feed, make_process
@@ -29,7 +30,12 @@ from tests.processes import CHECKOUT
 OWN_LOCATION = ("docs/guides/python-api.md", "docs/guides/component.md")
 """In tests/test_python_api.py and tests/test_component.py."""
 OPERATION = "An operation"
-MAKE = {"cluster": make_cluster, "feed": make_feed, "process": make_process}
+MAKE = {
+    "cluster": make_cluster,
+    "feed": make_feed,
+    "process": make_process,
+    "flow": lambda **part: Flow.model_validate({"kind": "flow", **part}),
+}
 PARTS = [block for block in BLOCKS if block.language == "yaml" and not block.file]
 SHOWN = [line for block in BLOCKS if block.language in ("sh", "bash") for line in block.text.splitlines()]
 _WRITTEN = re.compile(r"`((?:falcon|make|python) (?!\w+ -\w{2})[^`\n]+)`")  # `falcon entity -list` is Apache Falcon's

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from falcon_assets.catalog.checks.calendars import check_calendars, check_path_zones
 from falcon_assets.catalog.checks.dependencies import check_cycles, check_own_outputs, check_producers
 from falcon_assets.catalog.checks.executors import check_executors
+from falcon_assets.catalog.checks.flows import check_flows
 from falcon_assets.catalog.checks.kept_versions import check_snapshots, check_versions
 from falcon_assets.catalog.checks.lifecycle import (
     check_deadlines,
@@ -27,6 +28,7 @@ CHECKS = (
     check_unique_names,
     check_dagster_names,
     check_references,
+    check_flows,
     check_files_or_table,
     check_storage_options,
     check_snapshots,

@@ -7,7 +7,7 @@ Only ``true``/``false``, whole numbers, decimals and ``null`` are more than text
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -171,3 +171,29 @@ def child(node: Node, step: str | int) -> tuple[Node | None, Node] | None:
                 if found is not None:
                     return found
     return None
+
+
+def node_of(value: Any, at: Callable[[tuple[str | int, ...]], Node], path: tuple[str | int, ...] = ()) -> Node:
+    """Returns a plain value as a node; ``at`` says at whose place each part of it is shown."""
+    place = at(path)
+    marks = (place.start_mark, place.end_mark)
+    if isinstance(value, Mapping):
+        pairs = []
+        for key, inner in value.items():
+            node = node_of(inner, at, (*path, key))
+            pairs.append((ScalarNode(STR, key, node.start_mark, node.end_mark), node))
+        return MappingNode(MAP, pairs, *marks, True)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return SequenceNode(SEQ, [node_of(one, at, (*path, index)) for index, one in enumerate(value)], *marks, True)
+    if value is None:
+        return ScalarNode(NULL, "null", *marks)
+    tag = next((tag for kind, tag in _TAGS if isinstance(value, kind)), STR)
+    return ScalarNode(tag, plain_text(value), *marks, '"' if tag == STR else None)
+
+
+def plain_text(value: Any) -> str:
+    """Returns the text of a plain value."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+_TAGS = ((bool, BOOL), (int, INT), (float, FLOAT))

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from falcon_assets.base.texts import hidden
 from falcon_assets.catalog.additions import free_path, problems_of
 from falcon_assets.catalog.declared import parse_documents
+from falcon_assets.catalog.made_feeds import MadeDocument
 from falcon_assets.catalog.stored_tree import Stored, as_json, key_of, masked
 from falcon_assets.catalog.yaml_files.definition_files import MAX_BYTES, MAX_FILE_BYTES, MAX_FILES, shown_path, text_of
 from falcon_assets.catalog.yaml_files.documents import Document, Files
@@ -115,6 +116,18 @@ def plan_put(stored: Stored, given: Stored) -> Plan:
     changes, files, updates = _replaced(stored, given, there)
     planned = _plan(stored, [*added, *changes, *unchanged], [*new, *files], warnings, updates)
     return replace(planned, written=(*wanted.values(),))
+
+
+def made_updates(stored: Stored, plan: Plan) -> Iterator[Update]:
+    """Yields feeds that flows are made of, before and after a plan, where they change."""
+    if not (stored.made or any(one.data["kind"] == "flow" for one in plan.written)):
+        return
+    changed = {(one.kind, one.name) for one in plan.entities if one.action != "unchanged"}
+    rest = [one for one in stored.files.documents if key_of(one) not in changed]
+    after = Stored(stored.root, Files([*rest, *plan.written])).made
+    for key, before in stored.made.items():
+        if key in after and canonical(before.data) != canonical(after[key].data):
+            yield before, after[key]
 
 
 def _added(
@@ -226,7 +239,9 @@ def _check(stored: Stored, rest: list[Document], new: list[Document], workflows:
 def _require_unused(stored: Stored, going: Mapping[Key, Document], rest: list[Document]) -> None:
     definitions = parse_documents(stored.root, Files(rest))[0]
     users: dict[Key, list[str]] = {}
-    for one in definitions.clustered():
+    for one in definitions.all():
+        if isinstance(one.document, MadeDocument):
+            continue  # its flow needs the same
         for need in dict.fromkeys((need.kind, need.name) for need in needs_of(one.entity)):
             if need in going:
                 users.setdefault(need, []).append(_named(one.document))

@@ -18,6 +18,7 @@ from falcon_assets.entities.status import Command, forget
 from falcon_assets.errors import DefinitionStoreError, FalconError, InvalidDefinitionsError, SettingsError
 from falcon_assets.features.entities.changes import (
     Plan,
+    made_updates,
     plan_delete,
     plan_submit,
     plan_update,
@@ -36,6 +37,8 @@ from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.reload import reload_code_locations
 
 _SCHEDULED = ("feed", "process")
+_FORGOTTEN = {**{kind: (kind,) for kind in KINDS}, "flow": ("flow", "feed")}
+"""What else has that name."""
 _INSTEAD = "--dry-run says what would change"
 
 
@@ -78,7 +81,7 @@ def delete(installation: Installation, request: Request) -> OperationResult:
         result = _changed(audit, request, _deletion)
         with engine.begin() as connection:
             for one in filter(lambda one: is_entity_name(one.name), result.entities):  # nothing is known of others
-                for kind in (one.kind,) if one.kind in KINDS else KINDS:
+                for kind in _FORGOTTEN.get(one.kind, KINDS):
                     forget(connection, kind, one.name)
             audit.result(result.changed, connection)
     return result
@@ -102,14 +105,14 @@ def submit_and_schedule(installation: Installation, request: Request) -> Operati
 
 
 def _submission(stored: Stored, request: Request) -> Plan:
-    return _with_names(stored, request, plan_submit)
+    return with_names(stored, request, plan_submit)
 
 
 def _updating(stored: Stored, request: Request) -> Plan:
-    return _with_names(stored, request, plan_update)
+    return with_names(stored, request, plan_update)
 
 
-def _with_names(stored: Stored, request: Request, plan_of: Callable[[Stored, Stored], Plan]) -> Plan:
+def with_names(stored: Stored, request: Request, plan_of: Callable[[Stored, Stored], Plan]) -> Plan:
     given, names = read_given(stored, request)
     there = there_already(stored, names, request.kind)
     plan = plan_of(stored, given) if given.files.contents or given.files.problems else Plan(())
@@ -160,7 +163,7 @@ def _changed(audit: Audit, request: Request, plan_of: Callable[[Stored, Request]
         audit.about((one.kind, one.name) for one in plan.entities)
         require_change(audit.principal, operation, _owned(stored, plan, operation))
         require_queues(audit.principal, settings.queues, stored, plan.written)
-        require_allowed(installation, plan.updates)
+        require_allowed(installation, [*plan.updates, *made_updates(stored, plan)])
         return plan
 
     if request.dry_run:

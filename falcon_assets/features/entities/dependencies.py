@@ -1,4 +1,4 @@
-"""Dependencies between entities: a process needs feeds and clusters; a feed clusters, datasources and other feeds."""
+"""Dependencies between entities: a process needs feeds and clusters; a feed clusters, datasources, other feeds."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from falcon_assets.features.entities.listing import any_named, declared_entities
 from falcon_assets.model.completeness import Expected
 from falcon_assets.model.entity import Entity
 from falcon_assets.model.feed import Feed
+from falcon_assets.model.flow import Flow
 from falcon_assets.model.process import Process
 from falcon_assets.operations.audit import require_readable
 from falcon_assets.operations.installation import Installation
@@ -52,6 +53,10 @@ def needs_of(entity: Entity) -> Iterator[Need]:
         yield from (Need("feed", one.feed, "input") for one in entity.inputs)
         yield from (Need("feed", one.feed, "output") for one in entity.outputs)
         yield from (Need("cluster", one.name, "cluster") for one in entity.clusters)
+    elif isinstance(entity, Flow):
+        for role, ends in (("source", (entity.source,)), ("destination", entity.destinations)):
+            for one in ends:
+                yield Need("cluster" if one.cluster else "datasource", one.place, role)
     elif isinstance(entity, Feed):
         yield from _needs_of_feed(entity)
 

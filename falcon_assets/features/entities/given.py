@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from falcon_assets.base.texts import hidden
+from falcon_assets.catalog.made_feeds import MadeDocument
 from falcon_assets.catalog.stored_tree import Stored, key_of, masked, read_tree
 from falcon_assets.catalog.yaml_files.definition_files import UnfitFileError, definition_files, file_content, shown_path
 from falcon_assets.catalog.yaml_files.documents import Files, read_file
@@ -35,10 +36,16 @@ def stored_keys(stored: Stored, names: Iterable[str], kind: str | None) -> list[
     for name in names:
         found = keys_named(stored, name, kind)
         if not found:
-            close = nearest(name, [known for _, known in stored.by_key])
-            raise UnknownEntityError(f"there is no {kind or 'entity'} {name!r}{close}")
+            raise UnknownEntityError(f"there is no {kind or 'entity'} {name!r}{_hint(stored, name)}")
         keys += found
     return keys
+
+
+def _hint(stored: Stored, name: str) -> str:
+    made = stored.made.get(("feed", name))
+    if isinstance(made, MadeDocument):
+        return f": feed {name!r} is made of flow {made.flow.data['name']!r}, which is to be changed instead"
+    return nearest(name, [known for _, known in stored.by_key])
 
 
 _TEXT = Path("definitions")
@@ -76,8 +83,8 @@ def there_already(stored: Stored, names: Sequence[str], kind: str | None) -> lis
     for name in names:
         found = keys_named(stored, name, kind)
         if not found:
-            close = nearest(name, [known for _, known in stored.by_key])
-            raise UnknownEntityError(f"there is no file and no {kind or 'entity'} {_shortened(name)!r}{close}")
+            hint = _hint(stored, name)
+            raise UnknownEntityError(f"there is no file and no {kind or 'entity'} {_shortened(name)!r}{hint}")
         changes += [EntityChange(*key, "unchanged", stored.by_key[key].file) for key in found]
     return changes
 
@@ -143,4 +150,8 @@ def stored_definition(installation: Installation, name: str, kind: str | None = 
     entity = any_named(entities, name, kind)
     require_readable(installation, "show", [entity])
     stored = read_tree(entities.root, entities.position(entity).file)
-    return hidden(masked(stored.text(stored.by_key[entity.kind, entity.name]).strip("\n") + "\n"))
+    document = stored.by_key.get((entity.kind, entity.name))
+    if document is None:  # made of what other files say, too
+        stored = read_tree(entities.root)
+        document = stored.made[entity.kind, entity.name]
+    return hidden(masked(stored.text(document).strip("\n") + "\n"))

@@ -27,6 +27,7 @@ from falcon_assets.operations.audit import require_readable
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Result
 from falcon_assets.operations.paging import TAG, Fields, Page, Query, require_values, select
+from falcon_assets.planning.flows.feeds import FLOW_TAG
 
 _NAMED = ("properties", "options")
 """Keys of mappings in which the name of a value decides whether it is secret."""
@@ -62,8 +63,8 @@ class Entity(Result):
     """An entity and its status.
 
     Attributes:
-        status: SUBMITTED, RUNNING or SUSPENDED; a cluster or datasource is always SUBMITTED.
-        since: On the falcon clock; None for a cluster or datasource.
+        status: SUBMITTED, RUNNING or SUSPENDED; of other kinds always SUBMITTED.
+        since: On the falcon clock; None for other kinds.
         commanded: Whether a command set the status, not ``schedule:`` in the definition.
     """
 
@@ -161,6 +162,8 @@ def any_named(entities: EntityStore, name: str, kind: str | None = None) -> AnyE
     if kind is not None:
         return entities.named(kind, name)
     found = [those[name] for those in entities.by_kind.values() if name in those]
+    if name in entities.flows:
+        found = [one for one in found if one.tags.get(FLOW_TAG) != name]  # what it is made of is meant with it
     if len(found) > 1:
         kinds = " and ".join(f"a {one.kind}" for one in found)
         raise UnknownEntityError(f"there is {kinds} {name!r}: say which one with --kind")

@@ -121,6 +121,8 @@ def _history(installation: Installation, name: str, kind: str | None) -> History
     name = printable(name)  # PostgreSQL takes no byte that is not UTF-8, and no entity has another name
     with installation.database.connect() as connection:
         kinds = [kind] if kind else recorded_kinds(connection, name)
+        if sorted(kinds) == ["feed", "flow"]:
+            kinds = ["flow"]  # what it is made of is meant with it
         if len(kinds) > 1:
             found = " and ".join(f"a {one}" for one in kinds)
             raise UnknownEntityError(f"there is {found} {name!r}: say which one with --kind")
@@ -129,7 +131,7 @@ def _history(installation: Installation, name: str, kind: str | None) -> History
         what = f"{kind or 'an entity'} {name!r}"
         raise UnknownEntityError(f"no definition of {what} is recorded: a load of the code location does that")
     stored = read_tree(installation.settings.entity_defs)
-    document = stored.by_key.get((kinds[0], name))
+    document = stored.document((kinds[0], name))
     present = masked(stored.text(document).strip("\n") + "\n") if document else None
     return History(kinds[0], name, versions, present)
 
@@ -209,7 +211,7 @@ def _definition(history: History, version: int, present: Any) -> Files:
 
 def _entity(installation: Installation, history: History) -> list[StoredEntity]:
     stored = read_tree(installation.settings.entity_defs)
-    if document := stored.by_key.get((history.kind, history.name)):
+    if document := stored.document((history.kind, history.name)):
         return [StoredEntity(document)]
     texts, files = [one.text for one in history.versions if one.text is not None], Files()
     text = shown_hidden(texts[-1]) if texts else ""

@@ -11,9 +11,8 @@ from pydantic import Field
 
 from falcon_assets.catalog.stored_tree import Stored, read_tree
 from falcon_assets.catalog.yaml_files.documents import Document
-from falcon_assets.errors import (
-    Problem,
-)
+from falcon_assets.catalog.yaml_files.yaml_text import as_documents
+from falcon_assets.errors import Problem
 from falcon_assets.features.entities.changes import Plan, plan_put, plan_submit
 from falcon_assets.features.entities.changing import change
 from falcon_assets.features.entities.results import OperationResult, Request
@@ -23,7 +22,7 @@ from falcon_assets.features.templates.packs import (
     read_packs,
 )
 from falcon_assets.features.templates.uses import MadeEntity, left_over, made_again, made_entities, uses_of
-from falcon_assets.features.templates.values import as_tree, as_yaml, given_values, made_of
+from falcon_assets.features.templates.values import as_tree, given_values, made_of
 from falcon_assets.model.access import may_read
 from falcon_assets.operations.acting import acting, require_read
 from falcon_assets.operations.installation import Installation
@@ -168,7 +167,7 @@ class RenderTemplate(WithParameters):
     command = "template render"
 
     def run(self, installation: Installation) -> Rendered:
-        return Rendered(as_yaml(self.made(self.found(installation))))
+        return Rendered(as_documents(one.data for one in self.made(self.found(installation))))
 
 
 class SubmitTemplate(Change, WithParameters):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from falcon_assets.catalog.validation import unknown_word
 from falcon_assets.catalog.yaml_files.documents import Document, KeyPath
-from falcon_assets.catalog.yaml_files.yaml_nodes import BOOL, FLOAT, INT, MAP, SEQ, STR
+from falcon_assets.catalog.yaml_files.yaml_nodes import MAP, STR, node_of, plain_text
 from falcon_assets.catalog.yaml_files.yaml_values import PlainValues
 from falcon_assets.errors import InvalidDefinitionsError, Problem
 from falcon_assets.features.templates.definitions import LISTS, Parameter, Template
@@ -103,7 +103,9 @@ def _entity(document: Document, node: Node, values: Mapping[str, Any], use: Mapp
     assert isinstance(root, MappingNode)
     pairs = [pair for pair in root.value if pair[0].value != "template"]
     key = ScalarNode(STR, "template", node.start_mark, node.start_mark)
-    root = MappingNode(MAP, [*pairs, (key, _node_of(use, node))], node.start_mark, node.end_mark, root.flow_style)
+    root = MappingNode(
+        MAP, [*pairs, (key, node_of(use, lambda _: node))], node.start_mark, node.end_mark, root.flow_style
+    )
     data = PlainValues().convert(root)
     return Document(document.file, document.lines, root, data, document.path)
 
@@ -135,34 +137,15 @@ class _Filling:
     def _scalar(self, node: ScalarNode) -> Node | None:
         if whole := _HOLE.fullmatch(node.value.strip()):
             value = self._values.get(whole[1])
-            return None if value is None else _node_of(value, node)
+            return None if value is None else node_of(value, lambda _: node)
         if "{{" not in node.value:
             return node
         for name in _HOLE.findall(node.value):
             if self._values.get(name) is None:
                 message = f"the parameter {name!r} has no value, and this text needs it"
                 raise InvalidDefinitionsError([self._document.problem_at(node, message)])
-        text = _HOLE.sub(lambda found: _text(self._values[found[1]]), node.value)
+        text = _HOLE.sub(lambda found: plain_text(self._values[found[1]]), node.value)
         return ScalarNode(STR, text, node.start_mark, node.end_mark, '"')
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _node_of(value: Any, at: Node) -> Node:
-    """A plain value as a node at the place of another one."""
-    marks = (at.start_mark, at.end_mark)
-    if isinstance(value, Mapping):
-        pairs = [(ScalarNode(STR, key, *marks), _node_of(inner, at)) for key, inner in value.items()]
-        return MappingNode(MAP, pairs, *marks, True)
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return SequenceNode(SEQ, [_node_of(one, at) for one in value], *marks, True)
-    tag = next((tag for kind, tag in _TAGS if isinstance(value, kind)), STR)
-    return ScalarNode(tag, _text(value), *marks, '"' if tag == STR else None)
-
-
-_TAGS = ((bool, BOOL), (int, INT), (float, FLOAT))
 
 
 def secret_paths(document: Document, template: Template) -> Callable[[Any], dict[str, Any]]:

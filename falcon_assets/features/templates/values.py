@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ from falcon_assets.catalog.stored_tree import Stored
 from falcon_assets.catalog.validation import validation_problems
 from falcon_assets.catalog.yaml_files.definition_files import UnfitFileError, plain_content, shown_path
 from falcon_assets.catalog.yaml_files.documents import Document, Files, read_file
-from falcon_assets.catalog.yaml_files.merging import canonical, said
 from falcon_assets.catalog.yaml_files.yaml_nodes import compose_documents
+from falcon_assets.catalog.yaml_files.yaml_text import as_document, as_documents
 from falcon_assets.catalog.yaml_files.yaml_values import PlainValues
 from falcon_assets.errors import InvalidDefinitionsError, Position, Problem
 from falcon_assets.features.templates.definitions import LISTS, TEXTS, Parameter
@@ -24,13 +24,6 @@ from falcon_assets.features.templates.rendering import rendered
 
 _GIVEN = "parameters"
 """The file name that problems show for values that are given as texts."""
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes no aliases."""
-
-    def ignore_aliases(self, _data: Any) -> bool:
-        return True
 
 
 def given_values(one: StoredTemplate, texts: Mapping[str, str], file: Path | None) -> dict[str, Any]:
@@ -64,7 +57,7 @@ def require_legal(one: StoredTemplate, values: Mapping[str, Any], document: Docu
 
 def document_of(file: str, values: Mapping[str, Any]) -> Document:
     """Values as a document, whose problems name ``file``."""
-    text = _dumped(values, flow=False)
+    text = as_document(values, flow=False)
     (root,) = compose_documents(text)
     return Document(file, text.splitlines(), root, dict(values), Path(file))
 
@@ -114,27 +107,5 @@ def as_tree(root: Path, documents: Sequence[Document]) -> Stored:
     by_path: dict[Path, list[Document]] = {}
     for document in documents:
         by_path.setdefault(document.path, []).append(document)
-    contents = {path: as_yaml(those).encode() for path, those in by_path.items()}
+    contents = {path: as_documents(one.data for one in those).encode() for path, those in by_path.items()}
     return Stored(root, Files([*documents], contents=contents))
-
-
-def as_yaml(documents: Iterable[Document]) -> str:
-    return "".join(f"---\n{_text(one)}" for one in documents)
-
-
-def _text(document: Document) -> str:
-    text = _dumped(document.data)
-    try:
-        if said(text) == [canonical(document.data)]:
-            return text
-    except yaml.YAMLError:
-        pass
-    return _dumped(document.data, escaped=True)  # this package reads by YAML 1.2, in which others are line breaks
-
-
-def _dumped(data: Any, *, flow: bool | None = None, escaped: bool = False) -> str:
-    layout: Any = {"default_style": '"', "width": 1_000_000} if escaped else {"width": 120}
-    text: str = yaml.dump(
-        data, Dumper=_Dumper, sort_keys=False, allow_unicode=not escaped, default_flow_style=flow, **layout
-    )
-    return text

@@ -72,7 +72,7 @@ def instances_of(flow: Flow, validity: Validity) -> Validity | None:
     return Validity(start=start, end=end) if start < end else None
 
 
-def submitted_validity(flow: Flow, now: datetime) -> datetime:
+def submitted_start(flow: Flow, now: datetime) -> datetime:
     """When a flow starts that is submitted now and does not say it."""
     minute = now.replace(second=0, microsecond=0)
     if flow.schedule is None:
@@ -111,9 +111,8 @@ class _Making:
             "properties": {**options, **flow.properties},
             "schedule": True,
         }
-        origins: dict[KeyPath, KeyPath] = {(key,): (key,) for key in common}
-        origins |= {("groups",): ("group",), ("clusters",): ("source",)}
-        origins |= {("frequency",): ("schedule",)} if flow.schedule else {}
+        origins: dict[KeyPath, KeyPath] = {(key,): (key,) for key in common if key != "schedule"}
+        origins |= {("groups",): ("group",), ("frequency",): ("schedule" if flow.schedule else "frequency",)}
         entries = []
         for number, cluster in enumerate([root, *copies]):
             entry, own = self._entry(cluster, "source" if number == 0 else "target")
@@ -121,7 +120,7 @@ class _Making:
                 del entry["type"]
             if number == 0 and is_imported:
                 entry["import"] = self._import()
-                own["import",] = ("source",)
+                own |= _transfer_origins(("import",), ("source",), "source")
             entries.append(_without_empty(entry))
             origins |= {("clusters", number, *key): origin for key, origin in own.items()}
         return MadeFeed({**_without_empty(common), "clusters": entries}, origins)
@@ -134,11 +133,20 @@ class _Making:
             to, stored = self._destination(hop.target)
             if stored is not None and stored.dataset is not None:
                 exports.append({**self._options(stored.export), "target": _named(stored.place, stored.dataset)})
-                origins["export", at] = ("destinations", to)
+                origins |= _transfer_origins(("export", at), ("destinations", to), "target")
         is_source = flow.source.cluster == name
         dataset = flow.source.dataset if is_source else destination.dataset if destination else None
-        origins[()] = ("source",) if is_source or destination is None else ("destinations", number)
-        retention = (destination.retention if destination else None) or (None if is_source else flow.retention)
+        own = destination.retention if destination else None
+        retention = own or (None if is_source else flow.retention)
+        said: KeyPath = ("source",) if is_source or destination is None else ("destinations", number)
+        origins |= {
+            (): said,
+            ("name",): (*said, "cluster"),
+            ("validity",): ("validity",),
+            ("locations", "data"): (*said, "dataset", "path"),
+            ("table", "uri"): (*said, "dataset", "table"),
+            ("retention",): (*said, "retention") if own else ("retention",),
+        }
         return {
             "name": name,
             "type": role,
@@ -176,6 +184,16 @@ class _Making:
             ((number, one) for number, one in enumerate(self.flow.destinations) if getattr(one, place[0]) == place[1]),
             (0, None),
         )
+
+
+def _transfer_origins(keys: KeyPath, end: KeyPath, other: str) -> dict[KeyPath, KeyPath]:
+    """``other``: the key for the datasource of an import or export."""
+    kind = str(keys[0])
+    return {
+        keys: (*end, kind),
+        (*keys, other): (*end, "dataset"),
+        (*keys, other, "name"): (*end, "datasource"),
+    }
 
 
 def _name(flow: Flow, cluster: str, number: int) -> str:

@@ -15,7 +15,7 @@ from click.shell_completion import (
 
 from falcon_assets.errors import FalconError
 
-_ANY = ("cluster", "datasource", "feed", "process")
+_ANY = ("cluster", "datasource", "flow", "feed", "process")
 _RUNS = ("process", "feed")
 TAKES: Mapping[str, tuple[str, ...]] = {
     "explain": ("process",),
@@ -23,6 +23,7 @@ TAKES: Mapping[str, tuple[str, ...]] = {
     **{f"entity {name}": _ANY for name in ("show", "status", "dependency", "history", "diff", "restore")},
     **{f"entity {name}": _ANY for name in ("delete", "touch")},
     **{f"entity {name}": _RUNS for name in ("schedule", "suspend", "resume")},
+    **{f"flow {name}": ("flow",) for name in ("show", "explain", "run", "kill", "status", "delete")},
     **{f"instance {name}": _RUNS for name in ("list", "status", "running", "summary", "params", "dependency", "logs")},
     **{f"instance {name}": _RUNS for name in ("wait", "triage", "rerun", "kill", "suspend", "resume")},
     "instance replay": ("process",),
@@ -35,7 +36,7 @@ TAKES: Mapping[str, tuple[str, ...]] = {
     "admin root adopt": ("cluster",),
 }
 """Command -> the kinds of entities whose name is its first argument."""
-MANY = frozenset({"entity delete", "entity touch", "entity schedule", "entity suspend", "entity resume"})
+MANY = frozenset({"entity delete", "flow delete", "entity touch", "entity schedule", "entity suspend", "entity resume"})
 """Those that take several."""
 _OPTIONS: Mapping[str, tuple[str, ...]] = {"--cluster": ("cluster",), "--feed": ("feed",), "--process": ("process",)}
 

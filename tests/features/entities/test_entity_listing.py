@@ -165,7 +165,7 @@ def test_definitions_are_gone_through_once(monkeypatch: pytest.MonkeyPatch) -> N
     processes = {f"p{name}": make_process(name=f"p{name}", inputs=[one], outputs=[]) for name, one in reading.items()}
     clusters = {cluster.name: cluster}
     related = relations(feeds.values(), processes.values())
-    store = EntityStore(Path(), clusters, feeds, processes, {}, {}, clusters, related)
+    store = EntityStore(Path(), clusters, feeds, processes, {}, {}, {}, clusters, related)
 
     def counted(entity: AnyEntity) -> Iterator[Need]:
         asked.append(entity.name)

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from falcon_assets.catalog.yaml_files.documents import Files, read_file
 from falcon_assets.catalog.yaml_files.merging import canonical, said
+from falcon_assets.catalog.yaml_files.yaml_text import as_documents
 from falcon_assets.errors import InvalidDefinitionsError
 from falcon_assets.features.templates.definitions import Pack, Template
 from falcon_assets.features.templates.packs import StoredPack, StoredTemplate, parsed_template
-from falcon_assets.features.templates.values import as_yaml, given_values, made_of
+from falcon_assets.features.templates.values import given_values, made_of
 
 PACK = StoredPack(Pack(kind="pack", name="ops"), Path("ops"), is_folder=True)
 HEAD = "kind: template\nname: t\ndescription: Makes it\n"
@@ -54,7 +55,7 @@ def stored(text: str) -> StoredTemplate:
 def rendered(text: str, **values: Any) -> list[Any]:
     one = stored(HEAD + text)
     documents = made_of(one, values)
-    texts = as_yaml(documents)
+    texts = as_documents(one.data for one in documents)
     assert said(texts) == [canonical(document.data) for document in documents]
     for document in documents:
         assert document.data.pop("template")["name"] == "ops/t"

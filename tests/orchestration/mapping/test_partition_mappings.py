@@ -52,7 +52,7 @@ def assets(consumer: Process, *feeds: Feed, producers: tuple[Process, ...] = ())
     named = {one.name: one for one in feeds}
     settings, clusters = load_settings({}), {"primary": CLUSTER}
     related = relations(named.values(), processes.values())
-    store = EntityStore(settings.entity_defs, clusters, named, processes, {}, clusters, related)
+    store = EntityStore(settings.entity_defs, clusters, named, processes, {}, {}, {}, clusters, related)
     recording = DefinitionRecording(store.root, settings)
     return store, ProcessAssets(store, settings, AssetPartitions(store), recording, OpOptions())
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from falcon_assets.model.base import is_entity_name
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.flow import Flow
-from falcon_assets.planning.flows.feeds import MadeFeed, feeds_of, instances_of, submitted_validity
+from falcon_assets.planning.flows.feeds import MadeFeed, feeds_of, instances_of, submitted_start
 from falcon_assets.planning.flows.routes import cheapest_route
 from falcon_assets.planning.flows.topology import Topology
 from falcon_assets.planning.timeline import feed_timeline
@@ -128,9 +128,12 @@ def test_what_the_whole_flow_says_holds_for_each_part() -> None:
 def test_keys_know_which_keys_of_the_flow_they_are_made_of() -> None:
     (found,) = made(flow())
     origins = found.origins
-    assert origins["clusters", 0, "import"] == ("source",)
-    assert origins["clusters", 0, "export", 0] == ("destinations", 0)
+    assert origins["clusters", 0, "import"] == ("source", "import")
+    assert origins["clusters", 0, "import", "source"] == ("source", "dataset")
+    assert origins["clusters", 0, "export", 0, "target", "name"] == ("destinations", 0, "datasource")
+    assert origins["clusters", 0, "retention"] == ("destinations", 1, "retention")
     assert origins["clusters", 1] == ("destinations", 2)
+    assert origins["clusters", 1, "locations", "data"] == ("destinations", 2, "dataset", "path")
     assert origins["groups",] == ("group",)
 
 
@@ -196,7 +199,7 @@ def test_a_schedule_begins_with_its_first_time() -> None:
 )
 def test_a_submitted_flow_begins_now(said: dict[str, Any], start: str) -> None:
     now = datetime(2024, 5, 15, 10, 7, 31, tzinfo=UTC)
-    assert submitted_validity(flow(**said), now) == datetime.fromisoformat(start).replace(tzinfo=UTC)
+    assert submitted_start(flow(**said), now) == datetime.fromisoformat(start).replace(tzinfo=UTC)
 
 
 @given(st.permutations(yaml.safe_load(STORY)["destinations"]))

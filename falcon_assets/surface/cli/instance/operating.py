@@ -26,14 +26,14 @@ def rerun(asked: RerunInstances, yes: bool, as_json: bool) -> None:
     with open_installation() as installation:
         if asked.downstream and not (yes or asked.dry_run):
             plan = asked.model_copy(update={"dry_run": True}).run(installation)
-            perform(plan, lambda plan: _show(plan, limit=len(plan.items)), as_json=as_json)
+            perform(plan, lambda plan: show_command(plan, limit=len(plan.items)), as_json=as_json)
             if not plan.changed:
                 return
             click.confirm("Run all of them again?", abort=True, err=True)
-        perform(asked.run(installation), _show, as_json=as_json)
+        perform(asked.run(installation), show_command, as_json=as_json)
 
 
-def _show(result: CommandResult, limit: int = _SHOWN) -> None:
+def show_command(result: CommandResult, limit: int = _SHOWN) -> None:
     changed = [one for one in result.items if one.changed]
     for one in changed[:limit]:
         click.echo(_sentence(one, result))
@@ -56,9 +56,9 @@ def _sentence(one: Outcome, result: CommandResult) -> str:
     return f"{name} is {one.instance.state.value}"
 
 
-kill = command(KillInstances, _show)
-suspend = command(SuspendInstances, _show)
-resume = command(ResumeInstances, _show)
+kill = command(KillInstances, show_command)
+suspend = command(SuspendInstances, show_command)
+resume = command(ResumeInstances, show_command)
 
 
 @command_of(WaitForInstance, "Print JSON instead of a sentence.")

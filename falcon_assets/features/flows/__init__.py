@@ -1,0 +1,1 @@
+"""Flows: submitted, planned, run and watched as a whole."""
