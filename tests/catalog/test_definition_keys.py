@@ -283,7 +283,8 @@ CASES = {
         [
             "feeds.yaml:5: notification.on[0]: 'FAILD' is not legal (did you mean 'FAILED'?); legal: FAILED, "
             "TIMED_OUT, SLA, LATE, EVICTED, SUCCEEDED, KILLED, RESTORED, STARTED, SKIPPED, SUSPENDED, RESUMED, "
-            "INTERRUPTED, TOO_LATE, LANDED, REPLICATED, WITHDRAWN, SHARE_REACHED, VALID, INVALID, BACKFILLED, HELD",
+            "INTERRUPTED, TOO_LATE, LANDED, REPLICATED, WITHDRAWN, SHARE_REACHED, VALID, INVALID, BACKFILLED, HELD, "
+            "EXECUTOR_OFFLINE, EXECUTOR_ONLINE",
             "feeds.yaml:6: notification.to: must not be empty",
         ],
     ),
