@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from falcon_assets.catalog.declared import Definitions
     from falcon_assets.catalog.store import EntityStore
     from falcon_assets.errors import Problem
+    from falcon_assets.history.dagster_internals.events import Record as RecordEvents
     from falcon_assets.history.events.event_log import Logged
     from falcon_assets.history.events.instance_event import InstanceEvent, Notice, Sent
     from falcon_assets.history.events.record import Record
@@ -80,12 +81,31 @@ class EventReceiver(Protocol):
         """
 
 
+class KeptAside(NamedTuple):
+    """An output that is kept aside.
+
+    Attributes:
+        records: What history would say of it, were it published there and then.
+        facts: What it would say besides, with the success of the instance.
+    """
+
+    place: str
+    records: Sequence[Record]
+    facts: Sequence[Record]
+
+
 class StagedOutput(NamedTuple):
-    """An output that was computed, and is not published; ``hold`` keeps it aside and returns where it is then."""
+    """An output that was computed, and is not published.
+
+    Attributes:
+        keys: Of a table: its partition keys, and their types; the files do not have them.
+        hold: Keeps it aside; takes the time on the falcon clock.
+    """
 
     plan: OutputPlan
     url: str
-    hold: Callable[[], str]
+    keys: Mapping[str, str]
+    hold: Callable[[datetime], KeptAside]
 
 
 class InspectedOutput(Protocol):
@@ -207,9 +227,12 @@ class Hooks(Protocol):
 
     @_spec
     def output_inspection(
-        self, ledger: Ledger, store: EntityStore, cluster: Cluster, settings: Settings
+        self, ledger: Ledger, store: EntityStore, cluster: Cluster, settings: Settings, record: RecordEvents
     ) -> OutputInspection | None:
-        """Looks at outputs of the run before they are published; None: at none that is on the cluster."""
+        """Looks at outputs of the run before they are published; None: at none that is on the cluster.
+
+        ``record`` takes events of the run, about one asset.
+        """
 
     @_spec
     def definitions(self, store: EntityStore, settings: Settings) -> dg.Definitions:

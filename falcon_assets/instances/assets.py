@@ -12,6 +12,7 @@ from pydantic import Field
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import count_of
+from falcon_assets.history.dagster_internals.events import record_in_step
 from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping import run_tags
 from falcon_assets.history.mapping.partition_mappings import mapping_for, self_mapping
@@ -155,8 +156,9 @@ class ProcessAssets:
             executor = executor_of_run(context, ledger, self.store, workload)
             recorded = recorded_on(ledger.engine, cluster.name)
             watermark = watermarks_on(lambda: ledger.engine, self.store.feeds, cluster.name, self.settings.now)
+            own = {"store": self.store, "cluster": cluster, "settings": self.settings}
             inspections = hooks().output_inspection(
-                ledger=ledger, store=self.store, cluster=cluster, settings=self.settings
+                ledger=ledger, **own, record=record_in_step(context.op_execution_context)
             )
             runner = replace(
                 present(),

@@ -42,7 +42,7 @@ class OutputTarget:
     keeps: KeptAs | None = None
     """The output that this one replaces is kept as a version of this instance; None: it is deleted."""
     holds: bool = False
-    """An output of an earlier attempt may have been kept aside, and goes."""
+    """An output of an earlier attempt may have been kept aside, and goes with this one."""
     replaces: str | None = None
     """The signature of what it may replace: where something else is by then, that stays (StorageError)."""
 
@@ -50,4 +50,4 @@ class OutputTarget:
 def output_target(feed: Feed, instance: datetime, path: str) -> OutputTarget:
     permission = feed.acl.permission if feed.acl else None
     keeps = KeptAs(feed.name, instance) if feed.versions else None
-    return OutputTarget(path, feed.availability_flag, permission, keeps=keeps, holds=feed.holds)
+    return OutputTarget(path, feed.availability_flag, permission, keeps=keeps)

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import lit
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.functions import col, lit
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.compute.spark.data.dataset import InputData
 from falcon_assets.compute.spark.data.reading import read_input
+from falcon_assets.compute.spark.data.schemas import parse_schema
 from falcon_assets.compute.spark.jvm import in_utc
 from falcon_assets.compute.spark.sessions import apply_settings, isolated
 from falcon_assets.compute.spark_executor import SparkExecutor
@@ -28,6 +29,7 @@ from falcon_assets.features.quality.verdict import Measured, QualityResult, judg
 from falcon_assets.history.events.event_log import observation
 from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.platform.open_ledger import Ledger
+from falcon_assets.hooks import StagedOutput
 from falcon_assets.instances.runs.instance_run import read_as_data
 from falcon_assets.instances.runs.run_locks import all_taken
 from falcon_assets.instances.runs.spark_access import SparkAccess
@@ -44,6 +46,9 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.reading import ReadableInstance
+from falcon_assets.storage.tables.catalog import Column as TableColumn
+from falcon_assets.storage.tables.column_types import as_read
+from falcon_assets.storage.tables.key_values import NO_VALUE, same
 
 _GIVEN_UP_AFTER = 3
 """Attempts to read data that Spark cannot read; then the instance is invalid."""
@@ -107,13 +112,14 @@ class InstanceChecker:
         with ExitStack() as held:
             return self._measuring(held, feed, key, version).measure((), profile=True)
 
-    def check_staged(self, feed: Feed, key: InstanceKey, url: str, path: str) -> InstanceChecked:
-        """Judges what was computed for the instance of ``path``, lies at ``url`` and has no version yet."""
+    def check_staged(self, one: StagedOutput) -> InstanceChecked:
+        """Judges what was computed, and has no version yet."""
+        feed, key = one.plan.feed, (self.cluster.name, one.plan.feed.name, one.plan.instance)
         with ExitStack() as held:
             access = self._access(feed)
             spark = self._session(held, access, feed)
             try:
-                data = _staged_frame(spark, feed, self.cluster.name, url, path)
+                data = _staged_frame(spark, one)
                 found = self._judged(feed, key, self._measuring_of(held, spark, access, feed, key, data))
             except UnreadableDataError as error:  # nobody else is writing it: it stays so
                 return self._unreadable(key, "", str(error))
@@ -243,10 +249,20 @@ def _readable(spark: SparkSession, data: InputData) -> DataFrame:
         raise UnreadableDataError(str(error)) from error
 
 
-def _staged_frame(spark: SparkSession, feed: Feed, cluster: str, url: str, path: str) -> DataFrame:
-    """With the keys of a table's partition, which are in its path only."""
-    if feed.table_on(cluster) is None:
-        return _readable(spark, InputData(feed.name, feed, (url,)))
+def _staged_frame(spark: SparkSession, one: StagedOutput) -> DataFrame:
+    """With the keys of a table's partitions, in the types that its readers get."""
+    feed = one.plan.feed
+    if not one.keys:
+        return _readable(spark, InputData(feed.name, feed, (one.url,)))
+    declared = parse_schema(feed.schema_) if feed.schema_ is not None else ()
+    types = {field.name.lower(): field.dataType.simpleString() for field in declared}
+    fixed, keys = TableUri.parse(one.plan.path).fixed, dict[str, Column]()
+    for name, kind in one.keys.items():
+        if name.lower() in fixed:
+            (value,) = same([TableColumn(name, kind)], (fixed[name.lower()],))
+            said = lit(None if value == NO_VALUE else value)
+        else:  # the folders say it
+            said = col(f"`{name}`")
+        keys[name] = said.cast(as_read(types.get(name.lower(), kind)))
     of_files = feed.model_copy(update={"schema_": None})
-    keys = {name: lit(value) for name, value in TableUri.parse(path).fixed.items()}
-    return _readable(spark, InputData(feed.name, of_files, (url,))).withColumns(keys)
+    return _readable(spark, InputData(feed.name, of_files, (one.url,))).withColumns(keys)

@@ -46,7 +46,8 @@ class QualityChecks:
         partition = self.partition_of(feed, found.cluster, found.instance)
         for one in found.checks:
             if one.name in declared:
-                yield _evaluation(names.asset_key(found.cluster, feed.name), partition, one, found.checked_version)
+                shown = _overruled(one, found.overruled) if found.overruled and one.is_error else one
+                yield _evaluation(names.asset_key(found.cluster, feed.name), partition, shown, found.checked_version)
 
     def accepted(
         self, feed: Feed, row: VerdictRow | None, accepted: InvalidAccepted
@@ -58,9 +59,7 @@ class QualityChecks:
         said = f"accepted by {accepted.accepted_by}: {accepted.reason}"
         for one in row.checks if row else ():
             if one.is_error and one.name in declared:
-                yield _evaluation(
-                    key, partition, replace(one, passed=True, said=f"{said}; {one.said}"), accepted.accepted_version
-                )
+                yield _evaluation(key, partition, _overruled(one, said), accepted.accepted_version)
         about = f"{feed.name} {format_instant(accepted.instance)} is {said}"
         yield observation(key, partition, accepted, description=about)
 
@@ -132,6 +131,10 @@ class QualityChecks:
         timeline = self._partitions.of_feed(feed, cluster).partitions
         key, metadata = names.asset_key(cluster, feed.name), {"declared": declared}
         return partitioned_check(check.title, key, (type(check).__doc__ or "").strip(), timeline, metadata)
+
+
+def _overruled(one: QualityResult, by: str) -> QualityResult:
+    return replace(one, passed=True, said=f"{by}; {one.said}")
 
 
 def _evaluation(

@@ -42,7 +42,7 @@ def _holding(definitions: Definitions, feed: Declared[Feed]) -> Iterator[Problem
         yield feed.warning(("on_error",), "nothing is held, as no check has severity: error")
     elif all(
         one.feed != feed.entity.name for process in definitions.processes.values() for one in process.entity.outputs
-    ):
+    ) and not any(one.import_ and one.import_.source.path is None for one in feed.entity.clusters):
         yield feed.warning(("on_error",), "nothing is held, as no process writes it: what lands is checked afterwards")
 
 

@@ -14,7 +14,7 @@ from falcon_assets.base.texts import hidden
 from falcon_assets.features.quality.profile import ColumnProfile
 from falcon_assets.features.quality.verdict import InstanceVerdict, QualityResult
 from falcon_assets.history.events import record as keys
-from falcon_assets.history.events.record import Record, Size, Text, Time, Words, storable
+from falcon_assets.history.events.record import Data, Record, Size, Text, Time, Words, storable
 from falcon_assets.model.instant import Instant
 
 
@@ -58,8 +58,15 @@ class InstanceChecked(Record):
     profile: Annotated[tuple[ColumnProfile, ...] | None, BeforeValidator(_require_json)] = None
     checked_staged: bool = False
     """Before it was published."""
-    accepted_when_held: bool = False
-    """It was held before, and a person accepted it."""
+    overruled_by: Text | None = None
+    """The person who accepted it, because of whom it was published all the same."""
+    overruled_at: Time | None = None
+    overruled_reason: Words = ""
+
+    @property
+    def overruled(self) -> str:
+        """In words; empty: it is not."""
+        return f"accepted by {self.overruled_by}: {self.overruled_reason}" if self.overruled_by else ""
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,11 @@ class InvalidAccepted(Record):
 
 @dataclass(frozen=True)
 class OutputHeld(Record):
-    """What a process computed for an instance failed its checks, and lies at ``held_at``, unpublished."""
+    """What a process computed for an instance lies at ``held_at``: it, or another output of it, failed its checks.
+
+    The event also has what it was made from: the records that a materialization has. ``facts`` are those that come with
+    the success of the instance, which it did not have.
+    """
 
     key = "held_at"
 
@@ -88,14 +99,18 @@ class OutputHeld(Record):
     instance: Annotated[Instant, keys.INSTANCE]
     held_at: Text
     process: Annotated[Text, keys.PROCESS]
+    nominal: Annotated[Instant, keys.NOMINAL]
     at: Annotated[Time, keys.AT]
+    suite: Text = ""
     checked_records: Size = None
     checks: Annotated[tuple[QualityResult, ...], BeforeValidator(_require_json)] = ()
+    profile: Annotated[tuple[ColumnProfile, ...] | None, BeforeValidator(_require_json)] = None
+    facts: Data = None
 
 
 @dataclass(frozen=True)
 class HeldAccepted(Record):
-    """A person accepts what is held: the next output that fails no other checks is published."""
+    """A person overrules the checks of what is held."""
 
     key = "held_accepted_by"
 

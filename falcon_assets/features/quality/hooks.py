@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from falcon_assets.errors import Problem
     from falcon_assets.features.quality.holding import OutputChecks
     from falcon_assets.features.quality.sensors import CheckingPass
+    from falcon_assets.history.dagster_internals.events import Record as RecordEvents
     from falcon_assets.history.events.event_log import Logged
     from falcon_assets.history.events.instance_event import InstanceEvent
     from falcon_assets.history.events.record import Record
@@ -48,12 +49,14 @@ def records() -> Collection[type[Record]]:
 @hookimpl
 def fold(connection: Connection, facts: Sequence[Logged], happened: Sequence[InstanceEvent]) -> Sequence[InstanceEvent]:
     from falcon_assets.features.quality.events import RECORDS
+    from falcon_assets.features.quality.held_outputs import end_held
     from falcon_assets.features.quality.store import fold_verdicts
     from falcon_assets.features.quality.transitions import quality_events
 
     ours = [one for one in facts if isinstance(one.fact, RECORDS)]
     events = [*quality_events(connection, ours, happened)]
     fold_verdicts(connection, ours)
+    end_held(connection, happened)
     return events
 
 
@@ -92,12 +95,14 @@ def metric_values(
 
 
 @hookimpl
-def output_inspection(ledger: Ledger, store: EntityStore, cluster: Cluster, settings: Settings) -> OutputChecks | None:
+def output_inspection(
+    ledger: Ledger, store: EntityStore, cluster: Cluster, settings: Settings, record: RecordEvents
+) -> OutputChecks | None:
     if not any(feed.holds and feed.on(cluster.name) for feed in store.feeds.values()):
         return None
     from falcon_assets.features.quality.holding import OutputChecks
 
-    return OutputChecks(store, cluster, settings, ledger)
+    return OutputChecks(store, cluster, settings, ledger, record)
 
 
 @hookimpl

@@ -10,17 +10,16 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from falcon_assets.errors import QueryError, StorageError, UnknownInstanceError, UsageError
-from falcon_assets.features.quality.events import HeldAccepted, InvalidAccepted
+from falcon_assets.features.quality.events import InvalidAccepted
+from falcon_assets.features.quality.held_outputs import HeldOutput, held_output
 from falcon_assets.features.quality.profile import ColumnProfile
 from falcon_assets.features.quality.rules import QualityState
 from falcon_assets.features.quality.states import KnownState, known_states
 from falcon_assets.features.quality.store import (
     Attempts,
-    HeldOutput,
     InstanceKey,
     VerdictRow,
     attempts_of,
-    held_output,
     present_version,
     verdict_about,
     verdicts_before,
@@ -47,6 +46,7 @@ class InstanceQuality:
     Attributes:
         version: None: none is there.
         known: What follows from verdicts, also about others that it has to do with; None: nothing, or it is valid.
+        has_checks: Whether its feed declares any; else nobody awaits a verdict.
     """
 
     feed: str
@@ -57,9 +57,12 @@ class InstanceQuality:
     attempts: Attempts | None = None
     known: KnownState | None = None
     held: HeldOutput | None = None
+    has_checks: bool = True
 
     @property
-    def verdict(self) -> InstanceVerdict:
+    def verdict(self) -> InstanceVerdict | None:
+        if self.row is None and not self.has_checks:
+            return None
         if self.row is None:
             return InstanceVerdict.UNCHECKED
         return InstanceVerdict.VALID if self.row.is_valid else InstanceVerdict.INVALID
@@ -71,14 +74,14 @@ class InstanceQuality:
         return is_marked or self.verdict is InstanceVerdict.INVALID
 
     def as_data(self) -> dict[str, Any]:
-        row = self.row
+        row, verdict = self.row, self.verdict and self.verdict.value
         about = {"feed": self.feed, "cluster": self.cluster, "instance": format_instant(self.instance)}
         accepted = row and row.accepted_at and {"by": row.accepted_by, "at": row.accepted_at.isoformat()}
         return {
             **about,
             "version": self.version,
-            "verdict": self.verdict.value,
-            "state": self.known.state.value if self.known else self.verdict.value,
+            "verdict": verdict,
+            "state": self.known.state.value if self.known else verdict,
             "origin": self.known.origin_data if self.known else None,
             "checked_at": row and row.checked_at.isoformat(),
             "suite": row and row.suite,
@@ -103,7 +106,7 @@ class ShowQuality(Operation):
     """Show whether an INSTANCE of FEED is valid, and what each of its checks found.
 
     INSTANCE is a time, YYYY-MM-DDTHH:MMZ. UNCHECKED: it has no verdict yet; failed attempts to check it
-    are shown.
+    are shown. If its feed declares no checks, there is none.
     """
 
     command = "quality show"
@@ -237,7 +240,8 @@ class AcceptInstance(Change):
     """Accept an INSTANCE of FEED although it is invalid, or made from invalid data: a person overrules its checks.
 
     INSTANCE is a time, YYYY-MM-DDTHH:MMZ. Only its present version is accepted; the next one is checked like any other.
-    Where the output of a process is held, that is accepted: a rerun is published, unless it fails other checks.
+    If the output of a process is held, that is accepted, and published as it was computed: together with all outputs of
+    its instance, as soon as each that failed its checks is accepted.
     """
 
     command = "quality accept"
@@ -254,13 +258,18 @@ class AcceptInstance(Change):
             require_change(audit.principal, "accept instances of", [feed])
             found = _quality(installation, key)
             if found.held is not None:
-                held = self._accept_held(installation, feed, key, found.held, audit.principal.name)
-                audit.result(held is not found.held)
-                return replace(found, held=held)
+                self._accept_held(installation, found.held, audit.principal.name)
+                if self.dry_run:
+                    by, now = audit.principal.name, installation.settings.now()
+                    held = replace(found.held, accepted_by=by, accepted_at=now, accepted_reason=self.reason)
+                    return replace(found, held=held)
+                audit.result(True)
+                return _quality(installation, key)
             version = _version(found)
             if not found.is_invalid:
                 if found.row is None:
-                    raise UsageError(f"{feed.name} {format_instant(key[2])} is unchecked: there is nothing to overrule")
+                    why = "is unchecked" if found.has_checks else "has no checks"
+                    raise UsageError(f"{feed.name} {format_instant(key[2])} {why}: there is nothing to overrule")
                 audit.result(False)
                 return found
             now = installation.settings.now()
@@ -273,21 +282,10 @@ class AcceptInstance(Change):
             audit.result(True)
         return _quality(installation, key)
 
-    def _accept_held(
-        self, installation: Installation, feed: Feed, key: InstanceKey, held: HeldOutput, by: str
-    ) -> HeldOutput:
-        if held.accepted_by is not None:
-            return held
-        now = installation.settings.now()
-        if not self.dry_run:
-            from falcon_assets.features.quality.checks import QualityChecks  # noqa: PLC0415 - it needs Dagster
+    def _accept_held(self, installation: Installation, held: HeldOutput, by: str) -> None:
+        from falcon_assets.features.quality.accepting import HeldAcceptance  # noqa: PLC0415 - it needs Dagster
 
-            event = QualityChecks(installation.entities, installation.settings).held_accepted(
-                feed, HeldAccepted(*key, by, now, self.reason)
-            )
-            installation.ledger.instance.report_runless_asset_event(event)
-            installation.ledger.catch_up()
-        return replace(held, accepted_by=by, accepted_at=now, accepted_reason=self.reason)
+        HeldAcceptance(installation, held).run(by, self.reason, dry_run=self.dry_run)
 
 
 def _record_acceptance(
@@ -318,7 +316,8 @@ def _quality(installation: Installation, key: InstanceKey) -> InstanceQuality:
         tried = None if version is None or row is not None else attempts_of(connection, key, version)
         known = known_states(connection, installation.entities, [key[:2]], installation.settings.now(), key.__eq__)
         held = held_output(connection, key)
-    return InstanceQuality(key[1], key[0], key[2], version, row, tried, known.get(key), held)
+    has_checks = bool(installation.entities.feed(key[1]).checks)
+    return InstanceQuality(key[1], key[0], key[2], version, row, tried, known.get(key), held, has_checks)
 
 
 def _version(found: InstanceQuality) -> str:

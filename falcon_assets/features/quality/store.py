@@ -11,11 +11,12 @@ from sqlalchemy import ColumnElement, Connection, Row, Table, and_, delete, func
 from sqlalchemy.dialects.postgresql import insert
 
 from falcon_assets.features.quality.events import HeldAccepted, InstanceChecked, InvalidAccepted, OutputHeld
+from falcon_assets.features.quality.held_outputs import fold_held
 from falcon_assets.features.quality.profile import ColumnProfile
 from falcon_assets.features.quality.verdict import InstanceVerdict, QualityResult
-from falcon_assets.history.database import among, of_row, parts, upsert
+from falcon_assets.history.database import among, parts
 from falcon_assets.history.events.event_log import Logged
-from falcon_assets.history.tables import FEED_INSTANCES, QUALITY_ATTEMPTS, QUALITY_HELD, QUALITY_VERDICTS
+from falcon_assets.history.tables import FEED_INSTANCES, QUALITY_ATTEMPTS, QUALITY_VERDICTS
 from falcon_assets.model.quality_check import Figures
 from falcon_assets.operations.operation import Result
 from falcon_assets.planning.instance_record import FeedState
@@ -53,24 +54,6 @@ class VerdictRow:
 
 
 @dataclass(frozen=True)
-class HeldOutput(Result):
-    """What a process computed for an instance, and did not publish; ``accepted_by``: who lets the next one pass."""
-
-    place: str
-    process: str
-    at: datetime
-    records: int | None
-    checks: tuple[QualityResult, ...]
-    accepted_by: str | None = None
-    accepted_at: datetime | None = None
-    accepted_reason: str | None = None
-
-    @property
-    def failed(self) -> frozenset[str]:
-        return frozenset(one.name for one in self.checks if one.is_error)
-
-
-@dataclass(frozen=True)
 class Attempts(Result):
     """Attempts to check a version; ``retry_at`` is in real time."""
 
@@ -89,10 +72,8 @@ def fold_verdicts(connection: Connection, facts: Sequence[Logged]) -> None:
             connection.execute(
                 statement.on_conflict_do_update(index_elements=QUALITY_VERDICTS.primary_key.columns, set_=others)
             )
-            if one.fact.checked_staged:
-                _published(connection, one.fact)
         elif isinstance(one.fact, OutputHeld | HeldAccepted):
-            _fold_held(connection, one.fact)
+            fold_held(connection, one.event_id, one.fact)
         elif isinstance(one.fact, InvalidAccepted):
             fact = one.fact
             accepted = {"accepted_by": fact.accepted_by, "accepted_at": fact.at, "accepted_reason": fact.reason}
@@ -102,43 +83,10 @@ def fold_verdicts(connection: Connection, facts: Sequence[Logged]) -> None:
             )
 
 
-_ACCEPTED = ("accepted_by", "accepted_at", "accepted_reason")
-
-
-def _fold_held(connection: Connection, fact: OutputHeld | HeldAccepted) -> None:
-    key = {"cluster": fact.cluster, "feed": fact.feed, "instance": fact.instance}
-    if isinstance(fact, OutputHeld):
-        what = {"place": fact.held_at, "process": fact.process, "at": fact.at, "records": fact.checked_records}
-        checks = [asdict(one) for one in fact.checks]
-        upsert(connection, QUALITY_HELD, [{**key, **what, "checks": checks, **dict.fromkeys(_ACCEPTED)}])
-        return
-    accepted = dict(zip(_ACCEPTED, (fact.held_accepted_by, fact.at, fact.reason), strict=True))
-    connection.execute(update(QUALITY_HELD).values(accepted).filter_by(**key))
-
-
-def _published(connection: Connection, fact: InstanceChecked) -> None:
-    """Nothing is held any more: who accepted what was, accepted what came of it."""
-    key = (fact.cluster, fact.feed, fact.instance)
-    before = held_output(connection, key)
-    if before is None:
-        return
-    if fact.accepted_when_held:
-        accepted = {name: getattr(before, name) for name in _ACCEPTED}
-        own = _own(QUALITY_VERDICTS, key, fact.checked_version)
-        connection.execute(update(QUALITY_VERDICTS).values(accepted).where(own))
-    connection.execute(delete(QUALITY_HELD).filter_by(**dict(zip(_KEY, key, strict=True))))
-
-
-def held_output(connection: Connection, key: InstanceKey) -> HeldOutput | None:
-    row = connection.execute(select(QUALITY_HELD).filter_by(**dict(zip(_KEY, key, strict=True)))).first()
-    if row is None:
-        return None
-    checks = tuple(QualityResult(**one) for one in row.checks)
-    return of_row(HeldOutput, row, checks=checks)
-
-
 def _values(event_id: int, fact: InstanceChecked) -> dict[str, Any]:
+    by = {"accepted_by": fact.overruled_by, "accepted_at": fact.overruled_at, "accepted_reason": fact.overruled_reason}
     return {
+        **(by if fact.overruled_by else {}),
         "cluster": fact.cluster,
         "feed": fact.feed,
         "instance": fact.instance,

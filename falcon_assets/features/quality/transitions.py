@@ -57,8 +57,8 @@ def quality_events(
         if isinstance(one, InstanceChecked):
             failed = [check for check in one.checks if check.is_error]
             said = "; ".join(f"{check.name}: {check.said}" for check in failed)
-            is_accepted = one.accepted_when_held or (before is not None and before.is_accepted)
-            known[key] = _KnownVerdict(one.verdict, said, is_accepted)
+            is_accepted = bool(one.overruled) or (before is not None and before.is_accepted)
+            known[key] = _KnownVerdict(one.verdict, one.overruled or said, is_accepted)
         else:  # without a verdict, where it is made from invalid data
             verdict = before.verdict if before else InstanceVerdict.UNCHECKED
             known[key] = _KnownVerdict(verdict, f"accepted by {one.accepted_by}: {one.reason}", is_accepted=True)
@@ -78,7 +78,8 @@ def _came(one: InstanceEvent, known: Mapping[VersionKey, _KnownVerdict]) -> Iter
 
 def _held(one: OutputHeld | HeldAccepted, event_id: int) -> Iterator[InstanceEvent]:
     if isinstance(one, OutputHeld):
-        said = "; ".join(f"{check.name}: {check.said}" for check in one.checks if check.is_error)
+        failed = "; ".join(f"{check.name}: {check.said}" for check in one.checks if check.is_error)
+        said = failed or f"it is published with another output of {one.process}, which failed its checks"
         run = {"id": None, "process": one.process, "records": one.checked_records, "held_at": one.held_at}
         about = ("feed", one.feed, one.cluster, one.instance, one.at, str(event_id), said)
         yield InstanceEvent(EventKind.HELD, *about, event_id=event_id, run=run)

@@ -17,7 +17,6 @@ from falcon_assets.errors import (
     MissingInputsError,
     OldDefinitionError,
     QueryError,
-    StorageError,
     UnknownEntityError,
     UnknownInstanceError,
 )
@@ -29,13 +28,11 @@ from falcon_assets.features.replay.run import Replay, ReplayedOutput
 from falcon_assets.history.events.data_version import Version
 from falcon_assets.history.mapping.partitions import key_of
 from falcon_assets.instances.operations.selection import InstanceRequest
-from falcon_assets.instances.rules.replaced_outputs import replaced_by
 from falcon_assets.instances.runs.environment import run_environment
 from falcon_assets.instances.runs.instance_run import InstanceRunner, ReadyInstance
 from falcon_assets.instances.runs.materializations import materializations
+from falcon_assets.instances.runs.outside_runs import without_runs
 from falcon_assets.instances.runs.recorded_entities import OldEntity
-from falcon_assets.instances.runs.run_locks import all_taken, instance_lock, place_lock
-from falcon_assets.instances.store.newest_instances import newest_written
 from falcon_assets.instances.views.query import InstanceQuery
 from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.operations.acting import require_change, require_read
@@ -240,17 +237,7 @@ def _published(
     installation: Installation, replay: Replay, ready: ReadyInstance, workload: ProcessWorkload
 ) -> list[ReplayedOutput]:
     ledger, runner = installation.ledger, replay.runner
-    where = (workload.name, workload.cluster)
-    locks = [instance_lock(*where, replay.nominal), *([place_lock(*where)] if workload.snapshots else [])]
-    with all_taken(ledger.engine, locks) as is_ours:
-        if not is_ours:
-            when = f"{workload.name} {format_instant(replay.nominal)}"
-            raise StorageError(f"{when} is being written by a run: let it end, or kill it, and replay it then")
-        ledger.catch_up()
-        with ledger.engine.connect() as connection:
-            replaced = replaced_by(workload, replay.nominal, newest_written(connection, [workload]))
-        if replaced:
-            raise StorageError(f"{workload.name} {format_instant(replay.nominal)} cannot be published: {replaced}")
+    with without_runs(ledger, workload, replay.nominal, "replay it"):
         outputs, result = replay.publish(ready)
         timeline, partition = workload.partitions.timeline, workload.partitions.partition_of(replay.nominal)
         definition = next(iter(replay.recorded.outputs.values())).definition

@@ -20,8 +20,8 @@ from falcon_assets.features.replay.comparison import Comparison, as_in_table, co
 from falcon_assets.features.replay.recorded_instance import RecordedInstance
 from falcon_assets.history.events.inputs import Consumption
 from falcon_assets.instances.runs.instance_data import InstanceData, Readings
+from falcon_assets.instances.runs.instance_result import InstanceResult
 from falcon_assets.instances.runs.instance_run import (
-    InstanceResult,
     InstanceRunner,
     ReadyInstance,
     read_as_data,

@@ -17,6 +17,7 @@ from falcon_assets.features.transfers.file_import import FileImport
 from falcon_assets.features.transfers.importing import Importing
 from falcon_assets.features.transfers.store import ChangesRead, last_execution, watermarks_around
 from falcon_assets.features.transfers.work import Moving, process_of
+from falcon_assets.history.dagster_internals.events import record_in_step
 from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping.partition_mappings import mapping_for
 from falcon_assets.history.mapping.partitions import AssetPartitions, partitions_of
@@ -65,7 +66,11 @@ class TransferAssets:
                 run_id=context.run.run_id,
                 recorded=recorded_on(ledger.engine, cluster.name),
                 inspections=hooks().output_inspection(
-                    ledger=ledger, store=self.store, cluster=cluster, settings=self.settings
+                    ledger=ledger,
+                    store=self.store,
+                    cluster=cluster,
+                    settings=self.settings,
+                    record=record_in_step(context.op_execution_context),
                 ),
             )
             same: Callable[[int], InstanceRunner] = lambda _: runner  # noqa: E731 - of a feed only the present one

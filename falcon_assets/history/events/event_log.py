@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from falcon_assets.history.events.columns import columns_in
 from falcon_assets.history.events.feed_instances import (
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import dagster as dg
 
 
+_Record = TypeVar("_Record", bound=Record)
 Fact: TypeAlias = Record | RunQueued | RunEnded
 """Records are of the core, or of a feature."""
 
@@ -79,6 +80,11 @@ def observation(
 
 def _metadata(records: tuple[Record, ...]) -> dict[str, Any]:
     return for_people({key: value for record in records for key, value in record.metadata().items()})
+
+
+def record_in(event: AssetEvent, kind: type[_Record]) -> _Record:
+    """Returns a record of an event, whatever kind of event it is; raises ValueError where it is another one's."""
+    return kind.read({**said_by(event), str(COLUMNS.alias): columns_in(event.metadata)})
 
 
 @cache

@@ -92,14 +92,17 @@ QUALITY_HELD = Table(
     Column("instance", INSTANT, primary_key=True),
     Column("place", Text, nullable=False, comment="where it lies, unpublished"),
     Column("process", Text, nullable=False, comment="the process that computed it"),
+    Column("nominal", INSTANT, nullable=False, comment="the instance of the process"),
+    Column("event_id", BigInteger, nullable=False, comment="of Dagster's event, which has what it was made from"),
     Column("at", INSTANT, nullable=False, comment="on the falcon clock"),
     Column("records", BigInteger, comment="rows; null: not counted"),
     Column("checks", JSONB, nullable=False, comment="what each check found, in the order of the definition"),
-    Column("accepted_by", Text, comment="who lets the next output pass; null: nobody"),
+    Column("accepted_by", Text, comment="who overruled the checks; null: nobody"),
     Column("accepted_at", INSTANT, comment="on the falcon clock"),
     Column("accepted_reason", Text),
 )
-"""Outputs of processes that failed a check and were not published, until an instance is; folded from Dagster's log."""
+"""Outputs of processes that are not published, as one of them failed its checks, until the instance of the process
+succeeds; folded from Dagster's log."""
 
 QUALITY_ATTEMPTS = Table(
     "quality_attempts",

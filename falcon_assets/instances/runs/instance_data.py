@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from typing import TypeAlias
 
@@ -14,12 +15,14 @@ from falcon_assets.instances.runs.spark_access import SparkAccess
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
-from falcon_assets.planning.process_instance import OutputPlan, ProcessInstance
+from falcon_assets.planning.process_instance import ProcessInstance
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files.ability import Ability
+from falcon_assets.storage.instances.held_data import HeldData
 from falcon_assets.storage.instances.publication import InstancePublication
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.reading import ReadableInstance
+from falcon_assets.storage.kinds.storage_kind import NOTHING_HELD
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget, output_target
 
@@ -67,20 +70,12 @@ class InstanceData:
         return kind_of(self.store_of(feed)).reading(path, feed.availability_flag, staging)
 
     def _publications(self, held: ExitStack, staging: LocalStaging | None) -> Publications:
-        found: dict[str, InstancePublication] = {}
-        stores = {_place_of(store): store for store in (self.store_of(output.feed) for output in self.plan.outputs)}
-        for _, store in sorted(stores.items()):  # in the same order for all runs, as within a publication
-            ours = [one for one in self.plan.outputs if _place_of(self.store_of(one.feed)) == _place_of(store)]
-            kind = kind_of(store)
-            if Ability.SPARK_OUTPUT in kind.cannot:
-                lies = f"output {ours[0].name!r} lies at {store.shown(ours[0].path)}"
-                raise StorageError(
-                    f"{self._key}: {lies}: outputs are published on file://, on HDFS and on object stores only"
-                )
-            targets = {output.name: _target(output, self.executor.cluster) for output in ours}
-            publication = held.enter_context(kind.publish(self._key, targets, staging))
-            found |= dict.fromkeys(targets, publication)
-        return found
+        holds = any(one.feed.holds for one in self.plan.outputs)  # one that fails its checks holds back all of them
+        outputs = {}
+        for one in self.plan.outputs:
+            target = target_on(self.executor.cluster, one.feed, one.instance, one.path)
+            outputs[one.name] = (self.store_of(one.feed), replace(target, holds=holds))
+        return publications(held, self._key, outputs, staging)
 
     def _staging(self) -> LocalStaging | None:
         return self._access.staging
@@ -100,14 +95,35 @@ class InstanceData:
         return f"{self.plan.process.name} at {format_instant(self.plan.nominal)}"
 
 
+def publications(
+    entered: ExitStack,
+    key: str,
+    outputs: Mapping[str, tuple[ClusterStore, OutputTarget]],
+    staging: LocalStaging | None = None,
+    held: Mapping[str, HeldData] = NOTHING_HELD,
+) -> Publications:
+    """Enters a publication for each store; raises StorageError; ``staging`` and ``held`` as for each of them."""
+    found: dict[str, InstancePublication] = {}
+    stores = {_place_of(store): store for store, _ in outputs.values()}
+    for place, store in sorted(stores.items()):  # in the same order for all runs, as within a publication
+        ours = {name: target for name, (of, target) in outputs.items() if _place_of(of) == place}
+        kind, (name, first) = kind_of(store), next(iter(ours.items()))
+        if Ability.SPARK_OUTPUT in kind.cannot:
+            raise StorageError(
+                f"{key}: output {name!r} lies at {store.shown(first.path)}: outputs are published on file://, on HDFS "
+                "and on object stores only"
+            )
+        own = {name: held[name] for name in ours if name in held}
+        found |= dict.fromkeys(ours, entered.enter_context(kind.publish(key, ours, staging, own)))
+    return found
+
+
 def _place_of(store: ClusterStore) -> tuple[str, str]:
     return store.root or "", store.endpoint
 
 
-def _target(output: OutputPlan, cluster: Cluster) -> OutputTarget:
-    feed = output.feed
-    table = feed.table_on(cluster.name)
-    target = output_target(feed, output.instance, output.path)
+def target_on(cluster: Cluster, feed: Feed, instance: datetime, path: str) -> OutputTarget:
+    table, target = feed.table_on(cluster.name), output_target(feed, instance, path)
     if table is None:
         return target
     return replace(target, format=feed.format, makes_table=table.create, merges_schema=table.merge_schema)

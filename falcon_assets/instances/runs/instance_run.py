@@ -16,12 +16,11 @@ from falcon_assets.compute.engines.computing.task import WorkflowResult, Workflo
 from falcon_assets.compute.executor import Executor, InProcessExecutor
 from falcon_assets.compute.spark.data.dataset import InputData, Members, OutputData
 from falcon_assets.compute.spark_executor import SparkExecutor
-from falcon_assets.history.events.feed_instances import KeptVersion
 from falcon_assets.history.events.inputs import Consumption
-from falcon_assets.history.events.record import Record
-from falcon_assets.hooks import InspectedOutput, OutputInspection, StagedOutput, merged
+from falcon_assets.hooks import InspectedOutput, KeptAside, OutputInspection, StagedOutput, merged
 from falcon_assets.instances.runs.data_usage import FeedPlaces, require_declared
 from falcon_assets.instances.runs.instance_data import InstanceData, Publications, Readings
+from falcon_assets.instances.runs.instance_result import InstanceResult, PublishedOutput
 from falcon_assets.instances.runs.kept_versions import kept_versions
 from falcon_assets.instances.runs.planned_inputs import Available, Evicted, PlannedInputs, nothing_evicted
 from falcon_assets.instances.store.known_instances import Recorded, all_recorded
@@ -42,7 +41,6 @@ from falcon_assets.planning.process_instance import InputPlan, OutputPlan, Proce
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf
-from falcon_assets.storage.instances.data_version import DataVersion
 from falcon_assets.storage.kinds.reading import ReadableInstance
 
 
@@ -51,44 +49,13 @@ def _real_clock(feed: Feed) -> Clock | None:
 
 
 @dataclass(frozen=True)
-class PublishedOutput:
-    """``place`` is an absolute path or URL; ``kept`` are older versions beside it."""
-
-    plan: OutputPlan
-    place: str
-    version: DataVersion
-    records: int
-    kept: tuple[KeptVersion, ...] | None = None
-    inspected: InspectedOutput | None = None
-
-
-@dataclass(frozen=True)
-class InstanceResult:
-    """The result of one process instance.
-
-    ``inputs`` are the instances of each window, oldest first. ``usage`` is what was really read and written,
-    ``undeclared`` the feed instances in it without a declaration. ``late`` has the changes for which it was rerun, up
-    to the versions that it read. ``facts`` are recorded with its success.
-    """
-
-    nominal: datetime
-    inputs: Mapping[str, tuple[Consumption, ...]]
-    outputs: tuple[PublishedOutput, ...]
-    application_id: str
-    seconds: float
-    usage: Usage
-    late: tuple[LateChange, ...] = ()
-    undeclared: tuple[Consumption, ...] = ()
-    facts: tuple[Record, ...] = ()
-
-
-@dataclass(frozen=True)
 class ReadyInstance:
-    """Its required inputs are there; ``late`` as in :meth:`InstanceRunner.prepare`."""
+    """Its required inputs are there; ``late`` as in :meth:`InstanceRunner.prepare`; ``definition`` None: unknown."""
 
     plan: ProcessInstance
     available: Mapping[str, Available]
     late: tuple[LateChange, ...] | None = None
+    definition: int | None = None
 
 
 @dataclass(frozen=True)
@@ -191,21 +158,30 @@ class InstanceRunner:
             if self.process.strict_lineage:
                 require_declared(used, self.process.name, late_workflow(self.process, ready.late).program)
             unchanged()
-            inspected = self._inspected(ready, publications)
+            late, seconds = _read(ready.late or (), inputs), time.monotonic() - started
+            done = (seconds, used, late, undeclared, result.facts)
+            made = InstanceResult(plan.nominal, inputs, (), result.application_id, *done)
+            inspected = self._inspected(ready, publications, made, result.records)
             outputs = self.publish(plan, publications, result.records, inspected)
-        seconds = time.monotonic() - started
-        late = _read(ready.late or (), inputs)
-        spark = result.application_id
-        return InstanceResult(plan.nominal, inputs, outputs, spark, seconds, used, late, undeclared, result.facts)
+        return replace(made, outputs=outputs, seconds=time.monotonic() - started)
 
-    def _inspected(self, ready: ReadyInstance, publications: Publications) -> Mapping[str, InspectedOutput]:
+    def _inspected(
+        self, ready: ReadyInstance, publications: Publications, made: InstanceResult, records: Mapping[str, int]
+    ) -> Mapping[str, InspectedOutput]:
         """Raises HeldOutputError where nothing is to be published."""
-        staged = [
-            StagedOutput(
-                one, publications[one.name].staging_url(one.name), partial(publications[one.name].hold, one.name)
-            )
-            for one in (ready.plan.outputs if self.inspections else ())
-        ]
+        if not self.inspections:
+            return {}
+
+        def hold(output: OutputPlan, at: datetime) -> KeptAside:
+            held, place = publications[output.name].hold(output.name), self.store_of(output.feed).shown(output.path)
+            lies = PublishedOutput(output, place, held.version, records[output.name])
+            of = made.available(lies, self.process.name, self.cluster.name, at, ready.definition)
+            return KeptAside(held.place, (of, *made.work), made.facts)
+
+        staged = []
+        for one in ready.plan.outputs:
+            where = publications[one.name]
+            staged.append(StagedOutput(one, where.staging_url(one.name), where.keys(one.name), partial(hold, one)))
         return merged(inspect(self.process.name, ready.plan.nominal, staged) for inspect in self.inspections)
 
     def publish(

@@ -14,22 +14,20 @@ from falcon_assets.base.texts import keep_secret
 from falcon_assets.compute.executor import Executor
 from falcon_assets.errors import StorageError
 from falcon_assets.history.mapping.asset_keys import workload_keys
-from falcon_assets.history.mapping.partitions import key_of
 from falcon_assets.history.platform.open_ledger import Ledger
 from falcon_assets.instances.rules.replaced_outputs import replaced_by
-from falcon_assets.instances.runs.instance_run import InstanceResult, InstanceRunner, ReadyInstance
+from falcon_assets.instances.runs.instance_result import InstanceResult
+from falcon_assets.instances.runs.instance_run import InstanceRunner, ReadyInstance
 from falcon_assets.instances.runs.materializations import materializations
+from falcon_assets.instances.runs.outside_runs import earlier_snapshots
 from falcon_assets.instances.runs.planned_inputs import Evicted
 from falcon_assets.instances.runs.run_definitions import RunDefinitions
 from falcon_assets.instances.store import reruns
 from falcon_assets.instances.store.former_instances import require_apart
-from falcon_assets.instances.store.newest_instances import newest_written, unrecorded_before
+from falcon_assets.instances.store.newest_instances import newest_written
 from falcon_assets.model.instant import format_instant
-from falcon_assets.planning.data_usage import FeedInstance
-from falcon_assets.planning.input_windows import output_instance
 from falcon_assets.planning.instance_record import LateChange, RerunRequest
 from falcon_assets.planning.process_instance import looked_up, said_properties, with_properties
-from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.planning.workloads import Workload
 
 Event: TypeAlias = dg.AssetMaterialization | dg.AssetObservation | dg.AssetCheckEvaluation
@@ -87,7 +85,7 @@ class ProcessWork:
             instance = f"{self.workload.name} on {self.workload.cluster} at {format_instant(nominal)}"
             raise StorageError(f"{instance}: {replaced}")
         runner = self._told(self.definitions.runner(nominal), nominal)
-        ready = runner.prepare(nominal, late, evicted)
+        ready = replace(runner.prepare(nominal, late, evicted), definition=self.definition(nominal))
         for output in ready.plan.outputs:
             require_apart(self.ledger, runner.store_of(output.feed), output.feed, output.instance, output.path)
         return _Computation(runner, ready, self)
@@ -114,21 +112,6 @@ class ProcessWork:
 
     def is_there(self, nominal: datetime, feed: str, instance: datetime) -> bool:
         return self.definitions.runner(nominal).is_there(feed, instance)
-
-    def earlier(self, nominal: datetime) -> Mapping[FeedInstance, str | None]:
-        """Earlier snapshot instances without data, which get that of ``nominal``, with their partition, if any."""
-        if not self.workload.snapshots:
-            return {}
-        partitions, cluster = self.workload.partitions.timeline, self.workload.cluster
-        found: dict[FeedInstance, str | None] = {}
-        self.ledger.catch_up()
-        with self.ledger.engine.connect() as connection:
-            for output in self.workload.snapshots:
-                feed = self.workload.feeds[output.feed]
-                own = output_instance(output, feed_timeline(feed, cluster), nominal, self.workload.timezone)
-                for one in unrecorded_before(connection, cluster, feed, own) if own else ():
-                    found[feed.name, one] = key_of(partitions, one) if partitions.contains(one) else None
-        return found
 
     @cached_property
     def _newest(self) -> Mapping[str, datetime]:
@@ -166,7 +149,7 @@ class _Computed:
         return self.result.nominal
 
     def events(self, partition: str, at: datetime, definition: int | None) -> Iterator[Event]:
-        workload, earlier = self.work.workload, self.work.earlier(self.nominal)
+        workload, name, cluster = self.work.workload, self.work.workload.name, self.work.workload.cluster
+        earlier = earlier_snapshots(self.work.ledger, workload, self.nominal)
         effect = workload_keys(workload)[0]
-        name, cluster = workload.name, workload.cluster
         return materializations(self.result, name, cluster, partition, at, definition, earlier, effect)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TypeAlias
 
 import dagster as dg
 
-from falcon_assets.history.events.columns import DataCaptured
 from falcon_assets.history.events.event_log import materialization
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.history.events.process_instances import InstanceChanged, WorkDone
+from falcon_assets.history.events.process_instances import InstanceChanged
+from falcon_assets.history.events.record import Record
 from falcon_assets.history.mapping import asset_keys as names
-from falcon_assets.instances.runs.environment import run_environment
-from falcon_assets.instances.runs.instance_run import InstanceResult
+from falcon_assets.hooks import InspectedOutput
+from falcon_assets.instances.runs.instance_result import InstanceResult
 from falcon_assets.planning.data_usage import FeedInstance
 from falcon_assets.planning.instance_record import InstanceState
-from falcon_assets.settings import os_user
+
+Earlier: TypeAlias = Mapping[FeedInstance, str | None]
+"""Earlier snapshot instances with the same data, with their partitions, if any."""
+Recorded: TypeAlias = tuple[FeedInstanceAvailable, InspectedOutput | None]
 
 
 def materializations(
@@ -27,60 +31,44 @@ def materializations(
     partition: str,
     at: datetime,
     definition: int | None,
-    earlier: Mapping[FeedInstance, str | None] | None = None,
+    earlier: Earlier | None = None,
     effect: dg.AssetKey | None = None,
 ) -> Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation]:
-    """One event per output (without any, one for the ``effect``), on its own partition, with all that decisions need.
+    """``effect`` is the asset of a workload without outputs, where it does not have its name."""
+    state, inputs, late = InstanceState.SUCCEEDED, result.inputs, result.late
+    succeeded = InstanceChanged(
+        process, cluster, result.nominal, state, at, inputs=inputs, late=late, definition=definition
+    )
+    published = [(result.available(one, process, cluster, at, definition), one.inspected) for one in result.outputs]
+    yield from events_of(published, succeeded, partition, result.work, earlier or {}, result.facts, effect)
 
-    The last records the success of the process instance. Before it are those of ``earlier`` snapshot instances with the
-    same data, with their partitions.
+
+def events_of(
+    published: Sequence[Recorded],
+    succeeded: InstanceChanged,
+    partition: str,
+    work: Sequence[Record],
+    earlier: Earlier,
+    facts: Sequence[Record] = (),
+    effect: dg.AssetKey | None = None,
+) -> Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation]:
+    """One event per output (without any, one for the effect), on its own partition, with all that decisions need.
+
+    The last records the success of the process instance, with the ``facts``. Before it are those of ``earlier``
+    snapshot instances.
     """
-    nominal, inputs, late = result.nominal, result.inputs, result.late
-    state = InstanceState.SUCCEEDED
-    succeeded = InstanceChanged(process, cluster, nominal, state, at, inputs=inputs, late=late, definition=definition)
-    work = WorkDone(round(result.seconds, 3), result.application_id)
-    used = result.usage
-    captured = DataCaptured(used.capture, tuple(used.warnings))
-    published = [
-        FeedInstanceAvailable(
-            cluster,
-            output.plan.feed.name,
-            output.plan.instance,
-            output.version.version,
-            at,
-            output.version.bytes,
-            output.records,
-            output.version.files,
-            process=process,
-            nominal=nominal,
-            inputs=inputs,
-            late=late,
-            path=output.place,
-            definition=definition,
-            kept_versions=output.kept,
-            made_by=os_user(),
-            environment=run_environment(),
-            undeclared=result.undeclared,
-            places=used.recorded_places,
-            writes=used.recorded_writes,
-            capture=captured.capture,
-            warnings=captured.capture_warnings,
-            columns=used.columns.get(output.plan.name),
-        )
-        for output in result.outputs
-    ]
-    for one in published:
-        for (feed, instance), own in (earlier or {}).items():
+    cluster = succeeded.cluster
+    for one, _ in published:
+        for (feed, instance), own in earlier.items():
             if feed == one.feed:
                 same = replace(one, instance=instance)
                 yield materialization(names.asset_key(cluster, feed), own or partition, same)
-    keys = [names.asset_key(cluster, one.feed) for one in published] or [effect or names.asset_key(cluster, process)]
-    found = [[one.inspected.record(one.version.version, at)] if one.inspected else [] for one in result.outputs]
-    for key, one, more in zip(keys, published[:-1], found, strict=False):
-        yield materialization(key, partition, one, *more, captured, work)
-    for output in result.outputs:
-        if output.inspected is not None:
-            yield from output.inspected.evaluations(output.version.version)
-    yield materialization(
-        keys[-1], partition, *published[-1:], *(found or [[]])[-1], succeeded, *result.facts, captured, work
-    )
+    keys = [names.asset_key(cluster, one.feed) for one, _ in published]
+    records = [[one, *([found.record(one.version, succeeded.at)] if found else [])] for one, found in published]
+    for key, said in zip(keys[:-1], records, strict=False):
+        yield materialization(key, partition, *said, *work)
+    for one, found in published:
+        if found is not None:
+            yield from found.evaluations(one.version)
+    last = keys[-1] if keys else effect or names.asset_key(cluster, succeeded.process)
+    yield materialization(last, partition, *(records[-1] if records else ()), succeeded, *facts, *work)

@@ -11,6 +11,7 @@ from typing import Any
 from falcon_assets.errors import StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import explained
+from falcon_assets.storage.files.file_access import FileAccess
 from falcon_assets.storage.instances.instance_files import InstanceFiles, files_of
 
 _ATTEMPTS = 5
@@ -40,7 +41,7 @@ def count_files(store: ClusterStore, path: str, flag: str | None) -> tuple[DataV
         for _ in range(_ATTEMPTS):
             before = _identity(store, path, base)
             try:
-                contents = list(_contents(store, files_of(store, base, flag)))
+                contents = list(_contents(store.files, files_of(store, base, flag)))
             except FileNotFoundError:
                 if before is None:
                     raise _nothing(store, path) from None
@@ -63,19 +64,20 @@ def _nothing(store: ClusterStore, path: str) -> StorageError:
 
 
 def _contents(
-    store: ClusterStore, entries: Iterable[tuple[str, Mapping[str, Any]]]
+    files: FileAccess, entries: Iterable[tuple[str, Mapping[str, Any]]]
 ) -> Iterator[tuple[bytes, int, bytes]]:
     for relative, entry in entries:
-        reported = store.files.told_checksum(entry)
+        reported = files.told_checksum(entry)
         if reported is not None:
             yield os.fsencode(relative), entry["size"], reported
         else:
-            size, checksum = store.files.content(entry["name"], entry["size"])
+            size, checksum = files.content(entry["name"], entry["size"])
             yield os.fsencode(relative), size, bytes.fromhex(checksum)
 
 
-def version_of_entries(store: ClusterStore, entries: Iterable[tuple[str, Mapping[str, Any]]]) -> DataVersion:
-    return version_of(_contents(store, entries))
+def version_of_entries(files: FileAccess, entries: Iterable[tuple[str, Mapping[str, Any]]]) -> DataVersion:
+    """Returns the version of files by their relative names and fsspec's entries."""
+    return version_of(_contents(files, entries))
 
 
 def version_of(contents: Iterable[tuple[bytes, int, bytes]]) -> DataVersion:

@@ -18,10 +18,11 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules, CopyTarget
 from falcon_assets.storage.copying.listed_files import SourceFiles
 from falcon_assets.storage.instances.data_version import DataVersion
+from falcon_assets.storage.instances.held_data import HeldData
 from falcon_assets.storage.instances.publication import InstancePublication
 from falcon_assets.storage.kinds.reading import ReadableFolder, ReadableInstance, ReadablePartition
 from falcon_assets.storage.kinds.removing import Removal
-from falcon_assets.storage.kinds.storage_kind import StorageKind
+from falcon_assets.storage.kinds.storage_kind import NOTHING_HELD, StorageKind
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.rollup_store import RollupStore
@@ -131,7 +132,11 @@ class RollupStorage(StorageKind):
                 yield _Part(one.feed, at, self._kinds[one.feed.name], paths.data(at), one.is_optional)
 
     def publish(
-        self, key: str, outputs: Mapping[str, OutputTarget], staging: LocalStaging | None = None
+        self,
+        key: str,
+        outputs: Mapping[str, OutputTarget],
+        staging: LocalStaging | None = None,
+        held: Mapping[str, HeldData] = NOTHING_HELD,
     ) -> AbstractContextManager[InstancePublication]:
         self._refuse("written")
 

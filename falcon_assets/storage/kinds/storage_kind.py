@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from types import MappingProxyType
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.feed import Feed
@@ -17,6 +18,7 @@ from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules, Co
 from falcon_assets.storage.copying.listed_files import SourceFiles
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion
+from falcon_assets.storage.instances.held_data import HeldData
 from falcon_assets.storage.instances.instance_files import Listing
 from falcon_assets.storage.instances.old_folders import Visit
 from falcon_assets.storage.instances.publication import InstancePublication
@@ -28,6 +30,7 @@ from falcon_assets.storage.output_target import OutputTarget
 READERS_SECONDS = 60.0
 """How long a reader may take to list one folder."""
 _NEVER = datetime.max.replace(tzinfo=UTC)
+NOTHING_HELD: Mapping[str, HeldData] = MappingProxyType({})
 KEEPS_NONE = "the feed keeps no versions: declare `versions` to keep those that come"
 
 
@@ -133,12 +136,17 @@ class StorageKind(ABC):
 
     @abstractmethod
     def publish(
-        self, key: str, outputs: Mapping[str, OutputTarget], staging: LocalStaging | None = None
+        self,
+        key: str,
+        outputs: Mapping[str, OutputTarget],
+        staging: LocalStaging | None = None,
+        held: Mapping[str, HeldData] = NOTHING_HELD,
     ) -> AbstractContextManager[InstancePublication]:
         """Gives a publication of ``outputs``: readers see the whole old instance, the whole new one or none.
 
         Entering repairs what a crashed run left, and keeps other runs away (StorageError) or overtakes them. Leaving
-        drops what was not committed. ``staging`` is for writing, if Spark cannot reach the store.
+        drops what was not committed. ``staging`` is for writing, if Spark cannot reach the store. ``held``, of all
+        outputs: nothing is written, and what was kept aside is published.
         """
 
     def repair(self, key: str, output: OutputTarget) -> None:  # noqa: B027 - a store may switch in one step

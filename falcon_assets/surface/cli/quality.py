@@ -40,21 +40,23 @@ def quality() -> None:
 
 def _show_quality(found: InstanceQuality) -> None:
     name = f"{shown(found.feed)} {format_instant(found.instance)} on {found.cluster}"
-    color = _COLORS[found.verdict.value]
-    console().print(f"{name}: [{color}]{found.verdict.value}[/]")
+    if found.verdict is None:
+        console().print(f"{name}: its feed declares no checks")
+    else:
+        console().print(f"{name}: [{_COLORS[found.verdict.value]}]{found.verdict.value}[/]")
     if found.known is not None and found.known.origin_data is not None:
         console().print(f"[{_COLORS[found.known.state.value]}]{shown(str(found.known))}[/]")
     row, tried = found.row, found.attempts
     if row is not None and row.accepted_by is not None:
         console().print(f"accepted by {shown(row.accepted_by)}: {shown(row.accepted_reason or '')}")
     if (held := found.held) is not None:
-        wrong = ", ".join(sorted(held.failed))
+        wrong = ", ".join(held.failed) or "it passed, another output of the instance did not"
         console().print(
             f"an output of {shown(held.process)} is [red]held[/], not published ({shown(wrong)}): {shown(held.place)}"
         )
         if held.accepted_by is not None:
             said = f"{shown(held.accepted_by)}: {shown(held.accepted_reason or '')}"
-            console().print(f"accepted by {said}; the next run publishes it")
+            console().print(f"accepted by {said}; it is published with all outputs of the instance")
     if found.version is None:
         console().print("it is not available")
     elif tried is not None:

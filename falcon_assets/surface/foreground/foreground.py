@@ -133,6 +133,8 @@ class Foreground:
                 touched[key].update(nominal for nominal, one in known.items() if one.state is InstanceState.FAILED)
 
     def _clusters_of(self, workloads: Sequence[Workload]) -> list[Cluster]:
+        if len(workloads) == len(self.store.workloads):  # nothing is left out: also where data only lands
+            return [*self.store.clusters.values()]
         used = {name for one in workloads for name in (one.cluster, one.reads_on)}
         return [cluster for cluster in self.store.clusters.values() if cluster.name in used]
 

@@ -17,7 +17,8 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.audit import read_audit
 from falcon_assets.operations.installation import Installation
 from falcon_assets.surface.cli.main import falcon
-from tests.features.quality.shop import BAD, GOOD, anew, checking, land, shop
+from tests.features.landing.snapshot_tables import run
+from tests.features.quality.shop import BAD, GOOD, anew, checking, land, shop, verdict
 from tests.operations.opening import OpenAt
 
 BAD_SHOWN = """\
@@ -136,3 +137,34 @@ ERRORS = {
 def test_what_is_refused(installation: Installation, words: list[str], said: str) -> None:
     found = call(*words)
     assert isinstance(found.exception, FalconError) and said in str(found.exception), found.output
+
+
+def test_without_checks_there_is_no_verdict(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Path]) -> None:
+    write_entities(shop(checks=""))
+    with open_at("2013-01-01T12:00Z") as opened:
+        anew(opened)
+        land(opened, 1, *GOOD)
+        shown = call("show", "sales", "2013-01-01T01:00Z")
+        assert (shown.exit_code, shown.output) == (
+            0,
+            "sales 2013-01-01T01:00Z on primary: its feed declares no checks\n",
+        )
+        said = json.loads(call("show", "sales", "2013-01-01T01:00Z", "--json").output)
+        assert (said["verdict"], said["state"], said["checks"]) == (None, None, [])
+        refused = call("accept", "sales", "2013-01-01T01:00Z", "--reason", "why").exception
+        assert isinstance(refused, FalconError)
+        assert str(refused) == "sales 2013-01-01T01:00Z has no checks: there is nothing to overrule"
+
+
+def test_falcon_run_checks_what_only_lands(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Path]) -> None:
+    """No process reads or writes it."""
+    write_entities(shop())
+    with open_at("2013-01-01T12:00Z") as opened:
+        anew(opened)
+        for hour, rows in ((1, GOOD), (2, BAD)):
+            folder = opened.settings.home / f"data/primary/sales/2013-01-01-{hour:02}"
+            folder.mkdir(parents=True)
+            (folder / "part.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        assert run(opened).is_whole
+        verdicts = [found.verdict.value for hour in (1, 2) if (found := verdict(opened, hour))]
+        assert verdicts == ["VALID", "INVALID"]

@@ -10,7 +10,7 @@ import dagster as dg
 from falcon_assets.compute.executor import InProcessExecutor
 from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.events.record import said_by
-from falcon_assets.instances.runs.instance_run import InstanceResult
+from falcon_assets.instances.runs.instance_result import InstanceResult
 from falcon_assets.instances.runs.materializations import materializations
 from falcon_assets.instances.runs.workload_execution import WorkloadRun
 from falcon_assets.model.instant import parse_instant

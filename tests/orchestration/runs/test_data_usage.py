@@ -13,7 +13,8 @@ from falcon_assets.errors import WorkflowError
 from falcon_assets.history.events.columns import DataCaptured
 from falcon_assets.history.events.event_log import asset_facts
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
-from falcon_assets.instances.runs.instance_run import InstanceResult, InstanceRunner
+from falcon_assets.instances.runs.instance_result import InstanceResult
+from falcon_assets.instances.runs.instance_run import InstanceRunner
 from falcon_assets.instances.runs.materializations import materializations
 from falcon_assets.planning.version_columns import OutputColumn, OutputColumns
 from falcon_assets.storage.cluster_store import ClusterStore

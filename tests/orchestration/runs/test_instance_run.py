@@ -10,7 +10,8 @@ import pytest
 from falcon_assets.compute.spark.copying import copy_instance
 from falcon_assets.compute.spark_executor import SparkExecutor
 from falcon_assets.errors import StorageError, WorkflowError
-from falcon_assets.instances.runs.instance_run import InstanceResult, InstanceRunner
+from falcon_assets.instances.runs.instance_result import InstanceResult
+from falcon_assets.instances.runs.instance_run import InstanceRunner
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import StoresOf

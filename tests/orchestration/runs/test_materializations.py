@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable
 from falcon_assets.history.events.record import said_by
-from falcon_assets.instances.runs.instance_run import InstanceResult, PublishedOutput
+from falcon_assets.instances.runs.instance_result import InstanceResult, PublishedOutput
 from falcon_assets.instances.runs.materializations import materializations
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.data_usage import Usage

@@ -15,6 +15,7 @@ from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.files.entry import modified_at
 from falcon_assets.storage.instances.data_version import DataVersion
+from falcon_assets.storage.instances.held_data import HeldData
 from falcon_assets.storage.instances.publication import InstancePublication
 from falcon_assets.storage.instances.version_pointer import data_path
 from falcon_assets.storage.kinds.file_storage import FileStorage
@@ -25,7 +26,7 @@ from falcon_assets.storage.kinds.objects.spark_urls import connector_scheme, spa
 from falcon_assets.storage.kinds.objects.staged_input import staged_input
 from falcon_assets.storage.kinds.reading import ReadableInstance
 from falcon_assets.storage.kinds.removing import FileRemoval, Removal
-from falcon_assets.storage.kinds.storage_kind import KEEPS_NONE, READERS_SECONDS
+from falcon_assets.storage.kinds.storage_kind import KEEPS_NONE, NOTHING_HELD, READERS_SECONDS
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import HELD_SECONDS, held_folder
@@ -105,9 +106,13 @@ class ObjectStorage(FileStorage):
         return spark_url(self.store, self.store.path(path))
 
     def publish(
-        self, key: str, outputs: Mapping[str, OutputTarget], staging: LocalStaging | None = None
+        self,
+        key: str,
+        outputs: Mapping[str, OutputTarget],
+        staging: LocalStaging | None = None,
+        held: Mapping[str, HeldData] = NOTHING_HELD,
     ) -> AbstractContextManager[InstancePublication]:
-        return ObjectPublication(self.store, key, outputs, staging)
+        return ObjectPublication(self.store, key, outputs, staging, held)
 
     def copy_target(self, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> ObjectCopyTarget:
         if output.keeps is not None:

@@ -7,6 +7,7 @@ Each final path has a folder of its own in the staging location, and each attemp
     STAGING/KEY/SEALED/old         the old instance, moved out of its place
     STAGING/KEY/SEALED/kept-as     the name of the version that the old instance is kept as, if it is
     STAGING/KEY/SEALED/from        the name of the version that ``ready`` was, if one is restored
+    STAGING/KEY/SEALED/was-held    that ``ready`` was kept aside, in STAGING/held/KEY
 
 ``ready`` leaves by the rename into the final path. So ``ready`` beside ``old`` means: the crash happened between the
 two renames, and the old instance is moved back. ``old`` alone has its successor: it becomes a kept version, or its
@@ -27,6 +28,7 @@ from contextlib import suppress
 from falcon_assets.errors import BeingWrittenError, StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.data_version import DataVersion, fingerprint
+from falcon_assets.storage.instances.held_data import HeldData
 from falcon_assets.storage.instances.instance_files import list_instance
 from falcon_assets.storage.kinds.renaming.kept_versions import KeptVersions
 from falcon_assets.storage.kinds.renaming.set_aside import replaced
@@ -58,8 +60,6 @@ class OutputSwap:
     def prepare(self) -> None:
         """Takes over from earlier attempts, and raises now what would make :meth:`publish` fail hours later."""
         self.recover()
-        if self.target.holds:
-            self._files.discard(self.held)
         self._check_place("directory" if self.target.flag else None)
         self._files.make_folder(self._attempt)
         self._files.require_moves(self._attempt, self.final)
@@ -70,20 +70,39 @@ class OutputSwap:
 
         ``verified`` is from a writer that has verified it and made sure that it is on disk.
         """
-        sealed = self._seal()
-        if not self._fs.lexists(f"{sealed}/written"):
-            raise self._error(f"nothing was written to {self.written}")
+        sealed = self._sealed_with_output()
         self._files.move(f"{sealed}/written", f"{sealed}/ready")
         version = self._completed(f"{sealed}/ready", verified)
         self._swap(sealed, version)
+        if self.target.holds:
+            self._files.discard(self.held)
         return version
 
-    def hold(self) -> str:
-        """Moves what was written aside, and returns its place."""
-        sealed, place = self._seal(), f"{self.held}/written"
+    def hold(self) -> HeldData:
+        """Moves what was written aside, in place of what was held before."""
+        sealed, place = self._sealed_with_output(), f"{self.held}/written"
+        self._files.discard(self.held)
         self._files.make_folder(self.held)
         self._files.move(f"{sealed}/written", place)
-        return place
+        return HeldData(place, self._version(place))
+
+    def publish_held(self, held: HeldData) -> DataVersion:
+        """Swaps in what was held; after a kill that came too late for that, it is the present instance."""
+        sealed = self._seal()
+        self._note(f"{sealed}/was-held", "")
+        try:
+            self._files.move(f"{self.held}/written", f"{sealed}/ready")
+        except FileNotFoundError:
+            flag = self.target.flag
+            is_there = self._fs.exists(f"{self.final}/{flag}" if flag else self.final)
+            if is_there and self._version(self.final) == held.version:
+                return held.version
+            raise self._error(held.gone) from None
+        if self._completed(f"{sealed}/ready", None) != held.version:
+            raise self._error(held.changed)
+        self._swap(sealed, held.version)
+        self._files.discard(self.held)
+        return held.version
 
     def publish_kept(self, name: str, version: DataVersion) -> None:
         """Swaps in a kept version, which is removed from the kept ones."""
@@ -115,6 +134,15 @@ class OutputSwap:
                     self._drop(attempt)
         with suppress(OSError):
             self._fs.rmdir(self.folder)
+
+    def _sealed_with_output(self) -> str:
+        sealed = self._seal()
+        if not self._fs.lexists(f"{sealed}/written"):
+            raise self._error(f"nothing was written to {self.written}")
+        return sealed
+
+    def _version(self, path: str) -> DataVersion:
+        return fingerprint(self._store, path[len(self._root) :], self.target.flag)
 
     def _seal(self) -> str:
         sealed = f"{self.folder}/{uuid.uuid4().hex}"
@@ -174,6 +202,9 @@ class OutputSwap:
             place = self._versions.place(self._fs.cat_file(f"{attempt}/from").decode())
             with suppress(FileExistsError):
                 self._bring(f"{attempt}/ready", place)
+        elif self._fs.exists(f"{attempt}/was-held"):
+            with suppress(FileExistsError):
+                self._bring(f"{attempt}/ready", f"{self.held}/written")
 
     def _drop(self, attempt: str) -> None:
         old = f"{attempt}/old"
@@ -204,7 +235,7 @@ class OutputSwap:
         keeps, flag = self.target.keeps, self.target.flag
         if keeps is None or not self._fs.exists(f"{self.final}/{flag}" if flag else self.final):
             return  # what is no whole instance is no version
-        old = fingerprint(self._store, self.final[len(self._root) :], flag)
+        old = self._version(self.final)
         if old.version != new.version:
             name = self._versions.name(keeps, old.version)
             self._files.make_folder(self._versions.place(name).rpartition("/")[0])
@@ -230,7 +261,7 @@ class OutputSwap:
         if verified is not None:
             self._files.sync(ready)
             return verified
-        version = fingerprint(self._store, ready[len(self._root) :], flag)
+        version = self._version(ready)
         self._files.sync_tree(ready)
         return version
 

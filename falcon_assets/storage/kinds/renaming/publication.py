@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import permutations, product
 from types import TracebackType
 
@@ -12,9 +13,10 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion
+from falcon_assets.storage.instances.held_data import HeldData
 from falcon_assets.storage.kinds.renaming.output_swap import OutputSwap
 from falcon_assets.storage.kinds.renaming.set_aside import replaced
-from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS
+from falcon_assets.storage.kinds.storage_kind import NOTHING_HELD, READERS_SECONDS
 from falcon_assets.storage.output_target import OutputTarget
 
 _LOCK_SECONDS = 3.0
@@ -24,7 +26,8 @@ class RenamePublication:
     """Publishes by two renames per output: the old instance out of its place, the new one into it.
 
     Raises StorageError if outputs are within one another, or in the staging or working location. ``verified`` is the
-    version of the only output, from a writer that has verified it and made sure that it is on disk.
+    version of the only output, from a writer that has verified it and made sure that it is on disk; ``held`` as in
+    :meth:`.StorageKind.publish`.
     """
 
     def __init__(
@@ -33,9 +36,10 @@ class RenamePublication:
         process_key: str,
         outputs: Mapping[str, OutputTarget],
         verified: DataVersion | None = None,
+        held: Mapping[str, HeldData] = NOTHING_HELD,
     ) -> None:
         self._cluster, self._process_key, self._store = store.cluster.name, process_key, store
-        self._verified = verified
+        self._verified, self._held_data = verified, held
         self._swaps = {name: OutputSwap(store, one, f"{process_key}: {one.path}") for name, one in outputs.items()}
         self._replaced, self._held = replaced(store), ExitStack()
         self._check_apart(store)
@@ -80,10 +84,14 @@ class RenamePublication:
     def staging_url(self, name: str) -> str:
         return str(self._store.fs.unstrip_protocol(self.staging(name)))
 
-    def hold(self, name: str) -> str:
+    def keys(self, name: str) -> Mapping[str, str]:
+        return {}
+
+    def hold(self, name: str) -> HeldData:
         swap = self._swaps[name]
         with driver_explained(self._cluster, f"keep the output for {swap.target.path} aside"):
-            return str(self._store.fs.unstrip_protocol(swap.hold()))
+            held = swap.hold()
+        return replace(held, place=str(self._store.fs.unstrip_protocol(held.place)))
 
     def commit(self, name: str) -> DataVersion:
         swap = self._swaps[name]
@@ -91,7 +99,7 @@ class RenamePublication:
         # a request, the folder of the attempt shows it: see :class:`OutputSwap`.
         self._store.require_root(claims=True)  # of a new root it is the first look that finds it there
         with driver_explained(self._cluster, f"publish {swap.target.path}"):
-            return swap.publish(self._verified)
+            return swap.publish_held(self._held_data[name]) if self._held_data else swap.publish(self._verified)
 
     def commit_kept(self, name: str, version: str, found: DataVersion) -> None:
         """Puts the kept version of that name in :class:`.KeptVersions` in place of the old instance."""

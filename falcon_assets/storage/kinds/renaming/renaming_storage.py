@@ -15,6 +15,7 @@ from falcon_assets.storage.copying.copy_target import REPLICATING, CopyRules, Co
 from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion
+from falcon_assets.storage.instances.held_data import HeldData
 from falcon_assets.storage.instances.publication import InstancePublication
 from falcon_assets.storage.kinds.file_storage import FileStorage
 from falcon_assets.storage.kinds.removing import Removal
@@ -22,8 +23,8 @@ from falcon_assets.storage.kinds.renaming.copy_target import MountedCopyTarget, 
 from falcon_assets.storage.kinds.renaming.kept_versions import KeptVersions
 from falcon_assets.storage.kinds.renaming.publication import RenamePublication
 from falcon_assets.storage.kinds.renaming.removal import LockingRemoval, RenameRemoval
-from falcon_assets.storage.kinds.renaming.set_aside import evicted, held, replaced
-from falcon_assets.storage.kinds.storage_kind import KEEPS_NONE, READERS_SECONDS, StorageKind
+from falcon_assets.storage.kinds.renaming.set_aside import evicted, held_aside, replaced
+from falcon_assets.storage.kinds.storage_kind import KEEPS_NONE, NOTHING_HELD, READERS_SECONDS, StorageKind
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import HELD_SECONDS, copies_folder
@@ -39,9 +40,13 @@ class RenamingStorage(FileStorage):
     """
 
     def publish(
-        self, key: str, outputs: Mapping[str, OutputTarget], staging: LocalStaging | None = None
+        self,
+        key: str,
+        outputs: Mapping[str, OutputTarget],
+        staging: LocalStaging | None = None,
+        held: Mapping[str, HeldData] = NOTHING_HELD,
     ) -> AbstractContextManager[InstancePublication]:
-        return RenamePublication(self.store, key, outputs)
+        return RenamePublication(self.store, key, outputs, held=held)
 
     def repair(self, key: str, output: OutputTarget) -> None:
         RenamePublication.recover(self.store, key, output)
@@ -113,7 +118,7 @@ class RenamingStorage(FileStorage):
 
     def purge(self, patience: float = READERS_SECONDS) -> None:
         evicted(self.store).purge(patience, waits=True)
-        held(self.store).purge(HELD_SECONDS, waits=False)
+        held_aside(self.store).purge(HELD_SECONDS, waits=False)
 
     def is_purged(self) -> bool:
         return evicted(self.store).is_empty

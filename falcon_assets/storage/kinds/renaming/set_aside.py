@@ -84,7 +84,7 @@ def replaced(store: ClusterStore) -> SetAside:
     return SetAside(store, "replaced")
 
 
-def held(store: ClusterStore) -> SetAside:
+def held_aside(store: ClusterStore) -> SetAside:
     return SetAside(store, "held")
 
 

@@ -151,8 +151,9 @@ def remove_old(
     old = list(versions.old(grace))
     if not old:
         return
-    there = catalog.partitions(database, table, catalog.values(database, table, {}))  # several may share a folder
-    every = (versions.folder.path(place) for one in there.values() for place in one.places)
+    is_there = catalog.layout(database, table) is not None  # it may be held until the first that is published
+    there = catalog.partitions(database, table, catalog.values(database, table, {})) if is_there else {}
+    every = (versions.folder.path(place) for one in there.values() for place in one.places)  # several may share one
     places = {place for place in every if place}
     places.update(KeptPartitions(versions).places())  # after the catalog: what is replaced has its note before
     used = {folder for path in places for folder in _with_parents(path)}
@@ -160,7 +161,7 @@ def remove_old(
         if one.place in used or not places.isdisjoint(_with_parents(one.place)):
             versions.folder.remove(one.note)  # published, or not dropped, before a crash; in use elsewhere; or kept
         else:
-            versions.drop(one.place)
+            versions.drop(one.place, one.note)
 
 
 def _with_parents(path: str) -> Iterator[str]:

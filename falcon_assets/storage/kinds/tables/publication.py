@@ -17,17 +17,17 @@ from fsspec.spec import AbstractBufferedFile
 from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.model.table_uri import ANY, TableUri
 from falcon_assets.storage.errors import driver_explained
-from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion
-from falcon_assets.storage.kinds.objects.spark_urls import spark_url
+from falcon_assets.storage.instances.held_data import HeldData
 from falcon_assets.storage.kinds.objects.written import LocalWritten, StoreWritten, Written
+from falcon_assets.storage.kinds.storage_kind import NOTHING_HELD
 from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions, remove_old
 from falcon_assets.storage.kinds.tables.look import TableLook, version_of
-from falcon_assets.storage.kinds.tables.table_folder import FileFolder, HdfsFolder, TableFolder
+from falcon_assets.storage.kinds.tables.table_folder import FileFolder, HdfsFolder, TableFolder, new_layout
 from falcon_assets.storage.kinds.tables.version_folders import GRACE_SECONDS, VersionFolders
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
-from falcon_assets.storage.tables.catalog import Column, NewPartition, Partition, TableLayout, Values
+from falcon_assets.storage.tables.catalog import NewPartition, Partition, TableLayout, Values
 from falcon_assets.storage.tables.key_values import same, why_not_written
 from falcon_assets.storage.tables.table_store import TableStore
 
@@ -101,15 +101,23 @@ class _Output:
     is_new: bool
     before: Mapping[Values, Partition]
     versions: VersionFolders
+    values: Values
     place: str
     written: Written
+
+    @property
+    def present(self) -> set[str]:
+        """The folders of the versions that are the partitions now."""
+        places = (self.versions.folder.path(place) for one in self.before.values() for place in one.places)
+        return {self.versions.folder_of(place) for place in places if place}
 
 
 class TablePublication:
     """Publishes instances of one partition, or of one for each combination of values of keys that are ``*``.
 
     Of two runs that publish a partition, the catalog refuses the one that did not see the other's change. Spark writes
-    to ``staging`` if it cannot reach the table's object store; ``there`` is where the only output was written already.
+    to ``staging`` if it cannot reach the table's object store; ``there`` is where the only output was written already;
+    ``held`` as in :meth:`.StorageKind.publish`.
     """
 
     def __init__(
@@ -121,10 +129,11 @@ class TablePublication:
         staging: LocalStaging | None = None,
         there: str | None = None,
         is_copy: bool = False,
+        held: Mapping[str, HeldData] = NOTHING_HELD,
     ) -> None:
         self._store, self._key, self._targets, self._grace = store, key, outputs, grace
         self._staging, self._there, self._held = staging, there, ExitStack()
-        self._is_copy = is_copy
+        self._is_copy, self._held_data = is_copy, held
         self._outputs: dict[str, _Output] = {}
         self._published: set[str] = set()
 
@@ -133,9 +142,8 @@ class TablePublication:
             for name, target in self._targets.items():
                 with driver_explained(self._store.cluster.name, f"prepare {target.path}"):
                     self._outputs[name] = output = self._prepared(name, target)
-                    if not output.is_new:
-                        table = (output.uri.database, output.uri.table)
-                        remove_old(self._store.catalog, *table, output.versions, self._grace)
+                    table = (output.uri.database, output.uri.table)
+                    remove_old(self._store.catalog, *table, output.versions, self._grace)
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -146,7 +154,7 @@ class TablePublication:
     ) -> None:
         with self._held:
             for name, output in self._outputs.items():
-                if name not in self._published:
+                if name not in self._published and name not in self._held_data:
                     with driver_explained(self._store.cluster.name, f"clean up after {output.target.path}"):
                         output.versions.drop(output.place)
 
@@ -156,13 +164,31 @@ class TablePublication:
     def staging_url(self, name: str) -> str:
         return self._outputs[name].written.url(name)
 
-    def hold(self, name: str) -> str:
-        """Leaves it where it was written, with its note, by which it goes a day later."""
+    def keys(self, name: str) -> Mapping[str, str]:
+        return {key.name: key.type for key in self._outputs[name].layout.keys}
+
+    def hold(self, name: str) -> HeldData:
+        """Leaves it where it was written, in the table's folder; no catalog knows it."""
         output = self._outputs[name]
+        folder = output.versions.folder
         with driver_explained(self._store.cluster.name, f"keep the output for {output.target.path} aside"):
-            output.written.bring(name, output.written.files(name), output.place, lambda: None)
-        self._published.add(name)
-        return output.versions.folder.url(output.place)
+            found = self._files(name)
+            output.written.bring(name, found, output.place, lambda: None)
+            output.versions.hold(output.values, output.place, output.present)
+            self._published.add(name)
+            return HeldData(folder.url(output.place), folder.version(output.place))
+
+    def _files(self, name: str) -> list[str]:
+        """What was written, or held; raises StorageError where that is nothing, or not what it was any more."""
+        output, held = self._outputs[name], self._held_data.get(name)
+        if held and output.versions.held(output.values) != output.place:
+            raise self._error(output, held.gone)
+        found = output.written.files(name)
+        if not found:
+            raise self._error(output, held.gone if held else f"nothing was written to {self.staging(name)}")
+        if held and output.versions.folder.version(output.place) != held.version:
+            raise self._error(output, held.changed)
+        return found
 
     def commit(self, name: str) -> DataVersion:
         """Makes what was written for an output the partitions of its instance: see :meth:`.switch_all`.
@@ -183,10 +209,12 @@ class TablePublication:
 
         output = self._outputs[name]
         uri, catalog, written, folder = output.uri, self._store.catalog, output.written, output.versions.folder
+        held = self._held_data.get(name)
         with driver_explained(self._store.cluster.name, f"publish {output.target.path}"):
-            found = written.files(name)
-            if not found:
-                raise self._error(output, f"nothing was written to {self.staging(name)}")
+            if held and output.place in output.present:  # before a kill
+                output.versions.drop_held(output.values, [output.place])
+                return version_of([*output.before.values()])
+            found = self._files(name)
             if self._is_copy:
                 from falcon_assets.storage.kinds.tables.copied_keys import take_keys_out  # noqa: PLC0415
 
@@ -233,6 +261,8 @@ class TablePublication:
                 raise
             self._published.add(name)
             output.versions.is_published(output.place)
+            if held or output.target.holds:
+                output.versions.drop_held(output.values, {output.place, *output.present})
         return version_of(list(now.values()))
 
     def _replacing(self, output: _Output, new: Mapping[Values, NewPartition]) -> AbstractContextManager[None]:
@@ -256,9 +286,7 @@ class TablePublication:
                     f"{self._key}: there is no table {uri.name} at {catalog.endpoint}: make it, or declare "
                     "`create: true` in the feed's table"
                 )
-            keys = tuple(Column(key, "string") for key, _ in uri.keys)
-            location = self._new_location(uri)
-            layout = TableLayout(uri.name, (), keys, location, target.format)
+            layout = new_layout(self._store, uri, target.format)
         if not layout.format:
             raise StorageError(f"{self._key}: table {uri.name} is neither in Parquet nor in ORC, which processes write")
         if why := next(filter(None, map(why_not_written, layout.keys)), None):
@@ -266,15 +294,12 @@ class TablePublication:
         values = tuple(uri.fixed.get(key.lower(), ANY) for key in layout.key_names)
         before = {} if is_new else {one.values: one for one in TableLook(self._store).partitions(target.path)}
         versions = VersionFolders.of(self._store, layout)
-        place = versions.new(values)
+        held = self._held_data.get(name)
+        place = versions.folder.path(held.place) if held else versions.new(values)
+        if place is None:  # on another store
+            raise StorageError(f"{self._key}: {held.gone if held else uri.name}")
         written = written_version(self._held, name, versions.folder, self._there or place, self._staging)
-        return _Output(target, uri, layout, is_new, before, versions, place, written)
-
-    def _new_location(self, uri: TableUri) -> str:
-        """Returns a place below the cluster's own store, as URL of the catalog's form."""
-        files, path = self._store.without_tables, f"/tables/{uri.database}/{uri.table}"
-        is_hadoop = self._store.catalog.says_urls_of_hadoop and Ability.WITHOUT_CONNECTOR in files.files.cannot
-        return spark_url(files, files.path(path)) if is_hadoop else files.url(path)
+        return _Output(target, uri, layout, is_new, before, versions, values, place, written)
 
     def _layout(self, target: OutputTarget, uri: TableUri) -> TableLayout | None:
         layout = self._store.catalog.layout(uri.database, uri.table)

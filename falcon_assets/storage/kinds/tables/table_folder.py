@@ -5,18 +5,25 @@ from __future__ import annotations
 import posixpath
 import shutil
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from fsspec import AbstractFileSystem
 from fsspec.implementations.local import LocalFileSystem
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.store_url import canonical_url, is_hdfs, is_object_store
+from falcon_assets.model.table_uri import TableUri
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.files.entry import modified_at
+from falcon_assets.storage.files.file_access import FileAccess
 from falcon_assets.storage.files.files_on import files_on
+from falcon_assets.storage.instances.data_version import DataVersion, version_of_entries
+from falcon_assets.storage.kinds.objects.spark_urls import spark_url
+from falcon_assets.storage.tables.catalog import Column, TableLayout
 from falcon_assets.storage.tables.table_store import TableStore
 
 
@@ -28,6 +35,18 @@ class TableFolder(ABC):
 
     root: str
     store: ClusterStore | None = None
+
+    def version(self, path: str) -> DataVersion:
+        """Returns the version of the files below a folder."""
+        return version_of_entries(self.access, ((str(one["name"])[len(path) + 1 :], one) for one in self._files(path)))
+
+    @property
+    @abstractmethod
+    def access(self) -> FileAccess: ...
+
+    @abstractmethod
+    def _files(self, path: str) -> Iterable[Mapping[str, Any]]:
+        """Lists the files below a folder; none if it is missing."""
 
     @abstractmethod
     def is_on(self, store: ClusterStore) -> bool:
@@ -84,6 +103,13 @@ class FileFolder(TableFolder):
         self.fs, self.files = fs, files_on(fs)
         self.root = str(self.path(location))
 
+    @property
+    def access(self) -> FileAccess:
+        return self.files
+
+    def _files(self, path: str) -> Iterable[Mapping[str, Any]]:
+        return [one for name, one in self.fs.find(path, detail=True).items() if name != path]
+
     def is_on(self, store: ClusterStore) -> bool:
         return type(store.files) is type(self.files)
 
@@ -94,8 +120,7 @@ class FileFolder(TableFolder):
         return bool(self.fs.exists(path))
 
     def below(self, path: str) -> dict[str, float]:
-        found = self.fs.find(path, detail=True)
-        return {name: at.timestamp() for name, one in found.items() if name != path and (at := modified_at(one))}
+        return {str(one["name"]): at.timestamp() for one in self._files(path) if (at := modified_at(one))}
 
     def read(self, path: str) -> str:
         return bytes(self.fs.cat_file(path)).decode()
@@ -171,6 +196,14 @@ class ObjectFolder(TableFolder):
         self._fs, self._scheme = store.fs, canonical_url(location).partition("://")[0]
         self.root = str(self._fs._strip_protocol(self._location))
 
+    @property
+    def access(self) -> FileAccess:
+        assert self.store is not None
+        return self.store.files
+
+    def _files(self, path: str) -> Iterable[Mapping[str, Any]]:
+        return [one for one in self.access.all_below(path) or () if str(one["name"]).startswith(f"{path}/")]
+
     def is_on(self, store: ClusterStore) -> bool:
         return Ability.RENAME in store.files.cannot
 
@@ -190,13 +223,7 @@ class ObjectFolder(TableFolder):
         return bool(self._fs.exists(path))
 
     def below(self, path: str) -> dict[str, float]:
-        assert self.store is not None
-        entries = self.store.files.all_below(path) or ()
-        return {
-            str(entry["name"]): at.timestamp()
-            for entry in entries
-            if str(entry["name"]).startswith(f"{path}/") and (at := modified_at(entry))
-        }
+        return {str(one["name"]): at.timestamp() for one in self._files(path) if (at := modified_at(one))}
 
     def read(self, path: str) -> str:
         return bytes(self._fs.cat_file(path)).decode()
@@ -208,10 +235,8 @@ class ObjectFolder(TableFolder):
         pass  # there are no folders
 
     def remove(self, path: str) -> None:
-        assert self.store is not None
-        found = [str(entry["name"]) for entry in self.store.files.all_below(path) or ()]
-        if found:
-            self.store.files.remove(found)
+        if found := [str(entry["name"]) for entry in self.access.all_below(path) or ()]:
+            self.access.remove(found)
 
     def prune(self, path: str) -> None:
         pass
@@ -236,3 +261,11 @@ def table_folder(tables: TableStore, name: str, location: str) -> TableFolder:
         f"table {name} lies at {location}, and partitions are written, kept and evicted on file://, on HDFS and on "
         "object stores only"
     )
+
+
+def new_layout(tables: TableStore, uri: TableUri, kind: str) -> TableLayout:
+    """Describes a table that has yet to be made, in a format: below the cluster's own store, with texts as keys."""
+    files, path = tables.without_tables, f"/tables/{uri.database}/{uri.table}"
+    is_hadoop = tables.catalog.says_urls_of_hadoop and Ability.WITHOUT_CONNECTOR in files.files.cannot
+    location = spark_url(files, files.path(path)) if is_hadoop else files.url(path)
+    return TableLayout(uri.name, (), tuple(Column(key, "string") for key, _ in uri.keys), location, kind)

@@ -21,11 +21,12 @@ from falcon_assets.storage.copying.listed_files import SourceFiles
 from falcon_assets.storage.errors import driver_explained
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.instances.data_version import DataVersion
+from falcon_assets.storage.instances.held_data import HeldData
 from falcon_assets.storage.instances.instance_files import Listing
 from falcon_assets.storage.instances.publication import InstancePublication
 from falcon_assets.storage.kinds.reading import ReadableInstance, ReadablePartition
 from falcon_assets.storage.kinds.removing import Removal
-from falcon_assets.storage.kinds.storage_kind import KEEPS_NONE, READERS_SECONDS, StorageKind
+from falcon_assets.storage.kinds.storage_kind import KEEPS_NONE, NOTHING_HELD, READERS_SECONDS, StorageKind
 from falcon_assets.storage.kinds.tables.copied_files import files_of_partitions
 from falcon_assets.storage.kinds.tables.copy_target import HdfsTableCopyTarget, ObjectTableCopyTarget, TableCopyTarget
 from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions, remove_old
@@ -34,7 +35,7 @@ from falcon_assets.storage.kinds.tables.partition_folders import folder_of
 from falcon_assets.storage.kinds.tables.publication import TablePublication
 from falcon_assets.storage.kinds.tables.reachable import within_reach
 from falcon_assets.storage.kinds.tables.removal import TableRemoval
-from falcon_assets.storage.kinds.tables.table_folder import TableFolder, table_folder
+from falcon_assets.storage.kinds.tables.table_folder import TableFolder, new_layout, table_folder
 from falcon_assets.storage.kinds.tables.version_folders import VersionFolders
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
@@ -211,9 +212,13 @@ class TableStorage(StorageKind):
             yield ReadableInstance(version_of(found), partitions=partitions)
 
     def publish(
-        self, key: str, outputs: Mapping[str, OutputTarget], staging: LocalStaging | None = None
+        self,
+        key: str,
+        outputs: Mapping[str, OutputTarget],
+        staging: LocalStaging | None = None,
+        held: Mapping[str, HeldData] = NOTHING_HELD,
     ) -> AbstractContextManager[InstancePublication]:
-        return TablePublication(self._tables, key, outputs, staging=staging)
+        return TablePublication(self._tables, key, outputs, staging=staging, held=held)
 
     def source_files(self, path: str, flag: str | None, left_out: Callable[[str], bool]) -> SourceFiles | None:
         """Asks the catalog anew: a copy compares the files before and after."""
@@ -274,20 +279,28 @@ class TableStorage(StorageKind):
     def purge(self, patience: float = READERS_SECONDS) -> None:
         """Removes what was replaced or dropped a day ago; waits for nothing."""
         with suppress(StorageError), driver_explained(self.store.cluster.name, "remove what was replaced"):
-            if versions := self._versions:
+            if versions := self._old_versions:
                 remove_old(self._catalog, *versions)
 
     def is_purged(self) -> bool:
         with suppress(StorageError), driver_explained(self.store.cluster.name, "look for what was replaced"):
-            if versions := self._versions:
+            if versions := self._old_versions:
                 return not any(versions[2].old())
         return True
 
     @property
     def _versions(self) -> tuple[str, str, VersionFolders] | None:
         uri = self._tables.table
-        layout = self._look.layout(uri) if uri else None
-        folder = self._folder_of(layout) if layout else None
+        return self._versions_of(self._look.layout(uri)) if uri else None
+
+    @property
+    def _old_versions(self) -> tuple[str, str, VersionFolders] | None:
+        """Also of a table that has yet to be made: outputs that were found wrong may be held for it."""
+        uri = self._tables.table
+        return self._versions or (self._versions_of(new_layout(self._tables, uri, "")) if uri else None)
+
+    def _versions_of(self, layout: TableLayout | None) -> tuple[str, str, VersionFolders] | None:
+        uri, folder = self._tables.table, self._folder_of(layout) if layout else None
         return (uri.database, uri.table, VersionFolders(layout, folder)) if uri and layout and folder else None
 
     def _folder_of(self, layout: TableLayout) -> TableFolder | None:
