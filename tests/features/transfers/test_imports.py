@@ -13,10 +13,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from falcon_assets.features.datasources.access import Access
+from falcon_assets.features.quality.operations import AcceptInstance
 from falcon_assets.features.transfers.importing import Importing, read_parts
 from falcon_assets.features.transfers.store import ChangesRead
 from falcon_assets.features.transfers.work import process_of
 from falcon_assets.model.cluster import Cluster
+from falcon_assets.operations.installation import open_installation
 from falcon_assets.settings import Settings
 from tests.features.transfers.source import access_of, opened, run_sql
 from tests.features.transfers.worlds import PASSWORD, ImportWorld, import_world, imported
@@ -24,6 +26,9 @@ from tests.hours import hour
 from tests.spark.sandbox import Sandbox
 
 WrittenEntities = Callable[[dict[str, str]], Path]
+
+
+HOLDS = {"on_error": "hold", "checks": [{"name": "enough", "rule": "row_count", "min": 2}]}
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +55,7 @@ def world(
         imported(hours=2),
         imported("hourly", 2, **by_hour),
         imported("broken", 2, source={"name": "shop", "query": "SELECT 'infinity'::date AS due"}),
+        imported("held", 1, HOLDS, source={"name": "shop", "query": "SELECT 1 AS id"}),
         imported("csvs", 1, {"format": "csv"}, source={"name": "shop", "query": "SELECT 1 AS id"}),
     )
 
@@ -102,6 +108,19 @@ def test_what_cannot_be_imported_fails_with_a_sentence(world: ImportWorld) -> No
     assert (row["state"], said in row["reason"]) == ("FAILED", True), row["reason"]
     assert "Traceback" not in row["reason"]
     assert not world.folder("primary", "broken", 0).exists()
+
+
+def test_what_fails_its_checks_is_held_and_counts_once_it_is_accepted(world: ImportWorld) -> None:
+    assert played(world, "held", "01:00") == [False]
+    assert world.rows("held import")[0]["reason_data"]["kind"] == "held_back"
+    assert not world.folder("primary", "held", 0).exists()
+    assert world.transfers("held import") == {}
+    with open_installation(world.settings) as installation:
+        AcceptInstance(feed="held", instance=hour(0), reason="why").run(installation)
+    assert world.ids("held", 0) == [1]
+    (told,) = world.transfers("held import").values()
+    assert (told["kind"], told["datasource"], told["rows"]) == ("import", "shop", 1)
+    assert world.rows("held import")[0]["state"] == "SUCCEEDED"
 
 
 def test_the_password_is_in_no_plan_and_no_record(
