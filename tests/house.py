@@ -16,19 +16,46 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent.parent / "falcon_assets"
 LONGEST, SMALLEST, FIELDS = 400, 60, 8
 LAZY = "its importer loads it only where it is needed"
+_PART = "each part that doctor looks at has a file"
+_TYPE = "types of datasources have the same files"
 SMALL = {
+    "catalog/checks/executors.py": "each kind of checks has a file",
+    "catalog/checks/flows.py": "each kind of checks has a file",
     "catalog/checking.py": LAZY,
     "compute/engines/computing/connect_client.py": "it is a program of its own",
-    "doctor/webserver.py": "each part that doctor looks at has a file",
+    "doctor/datasources.py": _PART,
+    "doctor/executors.py": _PART,
+    "doctor/webserver.py": _PART,
     "features/compaction/checks.py": LAZY,
+    "features/datasources/types/mysql/column_types.py": _TYPE,
+    "features/datasources/types/mysql/tables.py": _TYPE,
+    "features/datasources/types/postgresql/misfits.py": "with its importer it would be too long",
+    "features/datasources/types/postgresql/ranges.py": "with its importer it would be too long",
+    "features/executors/health_events.py": LAZY,
+    "features/executors/sensors.py": LAZY,
+    "features/flows/submitted.py": LAZY,
     "features/openlineage/sending.py": LAZY,
+    "features/transfers/work.py": "a transfer is a process for the core only here",
+    "history/tables/executors.py": "the tables of a feature have a file",
     "features/rollups/sensors.py": LAZY,
     "history/platform/run_worker.py": "it runs in another process, which loads nothing else of its importer",
+    "instances/runs/executor_away.py": "what it knows of runs is asked by nothing else",
+    "planning/flows/gaps.py": "sentences, apart from the search",
     "storage/kinds/tables/copied_files.py": "with its importer it would be too long",
 }
+_DECLARED = "what people declare of both has the same names"
+_VERDICT = "one is about a version, the other about what became none"
 ALIKE = {
-    ("Cluster", "Feed"): "what people declare of both has the same names",
-    ("Feed", "Process"): "what people declare of both has the same names",
+    ("CheckedEntities", "EntityStore"): "the first is kept in a file, the second knows clusters that are left out",
+    ("Cluster", "Datasource"): _DECLARED,
+    ("Cluster", "Feed"): _DECLARED,
+    ("Cluster", "Process"): _DECLARED,
+    ("Feed", "Flow"): _DECLARED,
+    ("Feed", "Process"): _DECLARED,
+    ("Flow", "Process"): _DECLARED,
+    ("HeldOutput", "VerdictRow"): _VERDICT,
+    ("InstanceChecked", "OutputHeld"): _VERDICT,
+    ("InstanceInfo", "JobState"): "the first is an instance as lists show it, the second a hop of a flow",
 }
 
 

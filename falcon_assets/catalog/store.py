@@ -22,14 +22,13 @@ from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.model.flow import Flow
 from falcon_assets.model.process import Process, ProcessCluster
 from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.compactions import CompactionWorkload, compaction_on
 from falcon_assets.planning.rollups import RolledUp
 from falcon_assets.planning.transfers import ExportWorkload, ImportWorkload, exports_on, import_on
 from falcon_assets.planning.workloads import (
-    CompactionWorkload,
     ProcessWorkload,
     ReplicationWorkload,
     Workload,
-    compaction_on,
     feed_of_workload,
     not_from_outside,
     replications_to,

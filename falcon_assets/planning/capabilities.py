@@ -10,8 +10,9 @@ from falcon_assets.model.datasource import Datasource
 from falcon_assets.model.executor import Capability
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.table_catalog_url import ICEBERG
+from falcon_assets.planning.compactions import CompactionWorkload
 from falcon_assets.planning.transfers import ExportWorkload, ImportWorkload
-from falcon_assets.planning.workloads import CompactionWorkload, ProcessWorkload, Workload
+from falcon_assets.planning.workloads import ProcessWorkload, Workload
 
 FILE, HIVE, ICEBERG_TABLE = "file", "hive", "iceberg"
 STORES = (FILE, HIVE, ICEBERG_TABLE)

@@ -13,9 +13,10 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.model.process import Process
 from falcon_assets.model.transfer import Import
+from falcon_assets.planning.compactions import compaction_on
 from falcon_assets.planning.dagster_names import compaction_work, job_name, op_name, replication_work
 from falcon_assets.planning.transfers import ExportWorkload, ImportWorkload, exports_on, import_on
-from falcon_assets.planning.workloads import compaction_on, compaction_pipeline, replication_pipeline
+from falcon_assets.planning.workloads import compaction_pipeline, replication_pipeline
 
 
 class _Claim(NamedTuple):

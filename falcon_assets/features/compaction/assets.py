@@ -18,7 +18,7 @@ from falcon_assets.instances.runs.instance_claims import InstanceClaims
 from falcon_assets.instances.runs.run_definitions import DefinitionRecording, recorded_versions
 from falcon_assets.instances.runs.workload_execution import run_workload
 from falcon_assets.operations.data_roots import roots_of
-from falcon_assets.planning.workloads import CompactionWorkload
+from falcon_assets.planning.compactions import CompactionWorkload
 from falcon_assets.settings import Settings
 from falcon_assets.storage.feed_store import store_of
 

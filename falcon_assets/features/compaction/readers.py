@@ -16,11 +16,12 @@ from falcon_assets.errors import BeingWrittenError, ExpressionError
 from falcon_assets.history.platform.open_ledger import Ledger
 from falcon_assets.history.tables import PROCESS_INSTANCES
 from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.compactions import CompactionWorkload
 from falcon_assets.planning.input_windows import input_instances
 from falcon_assets.planning.instance_record import InstanceState
 from falcon_assets.planning.rollups import Above, above, made_with, rollups_above
 from falcon_assets.planning.timeline import feed_timeline
-from falcon_assets.planning.workloads import CompactionWorkload, Workload
+from falcon_assets.planning.workloads import Workload
 
 _LOOKS_EVERY_SECONDS = 2.0
 _PATIENCE_SECONDS = 900.0

@@ -25,9 +25,9 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.compactions import COMPACTED, CompactionWorkload
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.instance_record import InstanceState, LateChange
-from falcon_assets.planning.workloads import COMPACTED, CompactionWorkload
 from falcon_assets.settings import os_user
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.instances.data_version import DataVersion

@@ -30,11 +30,12 @@ from falcon_assets.instances.store import changed_inputs, reruns
 from falcon_assets.instances.store.newest_instances import newest_written
 from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.instant import format_instant
+from falcon_assets.planning.compactions import CompactionWorkload
 from falcon_assets.planning.dagster_names import op_name
 from falcon_assets.planning.instance_record import LATE, LateChange, RerunRequest
 from falcon_assets.planning.late_inputs import late_inputs
 from falcon_assets.planning.transfers import ExportWorkload
-from falcon_assets.planning.workloads import CompactionWorkload, Workload
+from falcon_assets.planning.workloads import Workload
 from falcon_assets.settings import Settings
 
 _INTERVAL_SECONDS = 10

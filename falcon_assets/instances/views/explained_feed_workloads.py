@@ -11,9 +11,10 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.audit import require_readable
 from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.operations.installation import Installation
+from falcon_assets.planning.compactions import COMPACTED
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.replication import contributions, replication_options
-from falcon_assets.planning.workloads import COMPACTED, ReplicationWorkload, feed_of_workload
+from falcon_assets.planning.workloads import ReplicationWorkload, feed_of_workload
 from falcon_assets.storage.feed_store import store_of
 from falcon_assets.storage.kinds.kind_of import kind_of
 
