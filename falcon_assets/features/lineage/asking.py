@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from falcon_assets.errors import UnknownInstanceError, printable
 from falcon_assets.features.lineage.column_impact import Affected, affected_by
+from falcon_assets.features.lineage.datasets import DatasetEdge, made_from, sent_to
 from falcon_assets.features.lineage.definitions import Compared, changed_definitions, code_version
 from falcon_assets.features.lineage.difference import CodeVersion, Difference, difference
 from falcon_assets.features.lineage.graph import Edge, Graph
@@ -53,6 +54,7 @@ class Lineage:
         metadata: Relations of versions to entities, and between those; empty unless asked for.
         places: Undeclared reads and writes of the runs; reads only where the question goes up.
         through: Edges that skip places: from inputs of the run that wrote there to the version whose run read there.
+        datasets: What imports made versions from, where the question goes up, and where versions were sent, else.
     """
 
     version: Version
@@ -65,6 +67,7 @@ class Lineage:
     metadata: Sequence[Relation] = ()
     places: Sequence[PlaceEdge] = ()
     through: Sequence[Edge] = ()
+    datasets: Sequence[DatasetEdge] = ()
 
     @property
     def past_places(self) -> Graph:
@@ -79,9 +82,14 @@ class Lineage:
         return self.columns.get(version.plan or "")
 
     @property
+    def outside(self) -> Sequence[PlaceEdge | DatasetEdge]:
+        """Edges from and to what is of no feed."""
+        return [*self.places, *self.datasets]
+
+    @property
     def other_nodes(self) -> list[dict[str, Any]]:
-        places = {one.place: one.as_node() for one in self.places}
-        return [*places.values(), *(one.as_node() for one in sorted({one.target for one in self.metadata}))]
+        outside = {node["id"]: node for node in (one.as_node() for one in self.outside)}
+        return [*outside.values(), *(one.as_node() for one in sorted({one.target for one in self.metadata}))]
 
     def as_data(self) -> dict[str, Any]:
         code = self.code.code if self.code else None
@@ -90,7 +98,7 @@ class Lineage:
         version = {**self.version.as_data(), "code": code, **self.lifecycle.as_data(), **made}
         graph = self.graph.as_data()
         nodes = [*graph["nodes"], *self.other_nodes]
-        edges = [*graph["edges"], *(one.as_edge() for one in self.places), *(one.as_edge() for one in self.metadata)]
+        edges = [*graph["edges"], *(one.as_edge() for one in self.outside), *(one.as_edge() for one in self.metadata)]
         return {"nodes": nodes, "edges": edges, "version": version, "hidden": self.hidden}
 
 
@@ -105,11 +113,12 @@ class Impact(Lineage):
 
     @property
     def recompute(self) -> list[tuple[str, str, datetime]]:
-        """Instances (process or replication, cluster, nominal time) that made present data, in order of making."""
-        made = (one for one in self.derived if one.is_present)
-        return list(
-            dict.fromkeys((one.process, one.cluster, one.nominal) for one in made if one.process and one.nominal)
-        )
+        """Instances (workload, cluster, nominal time) that made or sent present data, in order of making."""
+        made = [one for one in self.derived if one.is_present]
+        there = {one.number for one in made}
+        again = [(one.process, one.cluster, one.nominal) for one in made if one.process and one.nominal]
+        again += [(one.process, one.cluster, one.nominal) for one in self.datasets if one.number in there]
+        return list(dict.fromkeys(again))
 
     def as_data(self) -> dict[str, Any]:
         again = [
@@ -140,7 +149,9 @@ def show_lineage(
         found = _with_crossings(_lineage(installation, connection, version, whole), crossed)
         read = places_read(found.graph.versions.values()) if up else []
         written = places_written(found.graph, None if up else version.number)
-        return replace(found, places=list(dict.fromkeys([*read, *written, *found.places])))
+        shown = list(found.graph.versions.values())
+        datasets = [*(made_from(connection, shown) if up else []), *(sent_to(connection, shown) if down else [])]
+        return replace(found, places=list(dict.fromkeys([*read, *written, *found.places])), datasets=datasets)
 
 
 def lineage_impact(installation: Installation, query: VersionQuery, column: str | None = None) -> Impact:
@@ -163,7 +174,8 @@ def lineage_impact(installation: Installation, query: VersionQuery, column: str 
         found = _with_crossings(_lineage(installation, connection, version, graph), crossed)
         shown = {number: one for number, one in affected.items() if number in found.graph.versions}
         places = [*places_written(found.graph, version.number), *found.places]
-        return Impact(**{**vars(found), "column": column, "places": places}, affected=shown)
+        sent = sent_to(connection, list(found.graph.versions.values()))
+        return Impact(**{**vars(found), "column": column, "places": places, "datasets": sent}, affected=shown)
 
 
 def with_metadata(installation: Installation, found: _Some) -> _Some:

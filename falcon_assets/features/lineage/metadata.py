@@ -10,7 +10,7 @@ from falcon_assets.history.events.data_version import Version
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
-from falcon_assets.planning.workloads import compaction_name
+from falcon_assets.planning.workloads import kind_of_workload
 
 
 @dataclass(frozen=True, order=True)
@@ -68,8 +68,7 @@ def _of_version(one: Version) -> Iterator[Relation]:
     yield Relation(one.id, MetadataNode("feed", one.feed), "instance-of")
     yield Relation(one.id, MetadataNode("cluster", one.cluster), "stored-in")
     if one.process:
-        kind = "replication" if one.process.startswith(f"{one.feed} from ") else "process"
-        kind = "compaction" if one.process == compaction_name(one.feed) else kind
+        kind = kind_of_workload(one.process)
         yield Relation(one.id, MetadataNode(kind, one.process), "output-of")
 
 

@@ -12,10 +12,11 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.compute.executor import Executor
 from falcon_assets.entities.definition_versions import EntityVersions
 from falcon_assets.features.datasources.access import access_to
+from falcon_assets.features.transfers.deliveries import last_delivery
 from falcon_assets.features.transfers.exporting import Exporting
 from falcon_assets.features.transfers.file_import import FileImport
 from falcon_assets.features.transfers.importing import Importing
-from falcon_assets.features.transfers.store import ChangesRead, last_execution, watermarks_around
+from falcon_assets.features.transfers.store import ChangesRead, watermarks_around
 from falcon_assets.features.transfers.work import Moving, process_of
 from falcon_assets.history.dagster_internals.events import record_in_step
 from falcon_assets.history.mapping import asset_keys as names
@@ -107,7 +108,8 @@ class TransferAssets:
             def before(nominal: datetime) -> str | None:
                 ledger.catch_up()
                 with ledger.engine.connect() as connection:
-                    return last_execution(connection, workload.name, workload.cluster, nominal)
+                    found = last_delivery(connection, workload, nominal)
+                return found.execution if found else None
 
             return Exporting(workload, datasource, environ, before, self.settings.now)
 

@@ -25,7 +25,7 @@ from falcon_assets.features.datasources.datasource_type import (
     WriteRequest,
     datasource_types,
 )
-from falcon_assets.features.transfers.records import Transferred
+from falcon_assets.features.transfers.records import Delivered
 from falcon_assets.model.datasource import Datasource
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.transfers import EXPORTED, ExportWorkload
@@ -52,7 +52,7 @@ class Exporting:
 
     def __call__(self, task: WorkflowTask) -> WorkflowResult:
         access = access_to(self.datasource, self.environ, write=True)
-        told: list[Transferred] = []
+        told: list[Delivered] = []
 
         def last() -> None:
             task.unchanged()
@@ -104,17 +104,18 @@ class Exporting:
             rate / (self._parts * workload.parallel) if rate else None,
         )
 
-    def _told(self, request: WriteRequest, rows: int) -> Transferred:
-        return Transferred(
+    def _told(self, request: WriteRequest, rows: int) -> Delivered:
+        return Delivered(
             self.workload.name,
             self.workload.cluster,
             request.start,
             self.now(),
-            "export",
-            datasource=self.datasource.name,
-            dataset=self.workload.declared.target.table,
-            rows=rows,
-            execution=request.execution,
+            self.workload.entity.name,
+            request.version,
+            self.datasource.name,
+            self.workload.declared.target.table,
+            request.execution,
+            rows,
         )
 
 

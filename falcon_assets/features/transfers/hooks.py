@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 
 @hookimpl
 def records() -> Collection[type[Record]]:
-    from falcon_assets.features.transfers.records import Transferred
+    from falcon_assets.features.transfers.records import Delivered, Transferred
 
-    return (Transferred,)
+    return (Transferred, Delivered)
 
 
 @hookimpl
 def fold(connection: Connection, facts: Sequence[Logged]) -> Sequence[InstanceEvent]:
+    from falcon_assets.features.transfers.deliveries import fold_deliveries
     from falcon_assets.features.transfers.store import fold_transfers
 
     fold_transfers(connection, facts)
+    fold_deliveries(connection, facts)
     return ()

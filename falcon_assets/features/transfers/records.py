@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from pydantic import Field
+
 from falcon_assets.history.events import record as keys
 from falcon_assets.history.events.record import Record, Size, Text, Time
 from falcon_assets.model.instant import Instant
@@ -38,3 +40,28 @@ class Transferred(Record):
     high_watermark: Text | None = None
     execution: Text | None = None
     source_columns: tuple[tuple[Text, Text], ...] = ()
+
+
+@dataclass(frozen=True)
+class Delivered(Record):
+    """A delivery of an instance of a feed to a datasource; recorded with the success of its export.
+
+    Attributes:
+        process: Name of the export.
+        delivered_feed: The feed; ``sent_version`` is the data version that was sent.
+        dataset: The table, resource or topic.
+        execution: Identifies the delivery at the target.
+    """
+
+    key = "execution"
+
+    process: Annotated[Text, keys.PROCESS]
+    cluster: Annotated[Text, keys.CLUSTER]
+    nominal: Annotated[Instant, keys.NOMINAL]
+    at: Annotated[Time, keys.AT]
+    delivered_feed: Text
+    sent_version: Text
+    datasource: Text
+    dataset: Text
+    execution: Text
+    rows: Annotated[int, Field(ge=0)]

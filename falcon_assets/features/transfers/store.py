@@ -26,13 +26,6 @@ def fold_transfers(connection: Connection, facts: Sequence[Logged]) -> None:
         upsert(connection, TRANSFERS, [*rows.values()])
 
 
-def last_execution(connection: Connection, process: str, cluster: str, nominal: datetime) -> str | None:
-    """The execution by which an instance was delivered last; None: by none."""
-    table = TRANSFERS.c
-    own = (table.process == process, table.cluster == cluster, table.nominal == nominal)
-    return connection.scalar(select(table.execution).where(*own))
-
-
 @dataclass(frozen=True)
 class ChangesRead:
     """How far the imports of changes around an instance have come.

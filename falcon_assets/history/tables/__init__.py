@@ -46,7 +46,7 @@ from falcon_assets.history.tables.scheduling import (
     ROLLUP_PROGRESS,
 )
 from falcon_assets.history.tables.sla import SLA_BREACHES, SLA_EVALUATIONS, SLA_PROGRESS, SLA_TOTALS
-from falcon_assets.history.tables.transfers import TRANSFERS
+from falcon_assets.history.tables.transfers import DELIVERIES, TRANSFERS
 from falcon_assets.history.tables.versions import (
     DATA_VERSIONS,
     KEPT_VERSIONS,
@@ -68,6 +68,7 @@ __all__ = [
     "DATA_VERSIONS",
     "DEFINITION_TREES",
     "DEFINITION_VERSIONS",
+    "DELIVERIES",
     "ENTITY_STATUS",
     "EVICTIONS",
     "EXECUTORS",
@@ -124,4 +125,5 @@ PROJECTION = (
     REPORTED_PARTS,
     COMPLETENESS,
     TRANSFERS,
+    DELIVERIES,
 )

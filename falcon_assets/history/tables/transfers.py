@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Table, Text
+from sqlalchemy import BigInteger, Column, Index, Table, Text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from falcon_assets.history.tables.ledger_schema import INSTANT, METADATA
@@ -25,3 +25,22 @@ TRANSFERS = Table(
     Column("event_id", BigInteger, nullable=False),
 )
 """The last success of each instance of an import or export."""
+
+DELIVERIES = Table(
+    "deliveries",
+    METADATA,
+    Column("process", Text, primary_key=True, comment="the export"),
+    Column("cluster", Text, primary_key=True),
+    Column("nominal", INSTANT, primary_key=True),
+    Column("event_id", BigInteger, primary_key=True, comment="of Dagster's event that recorded it"),
+    Column("feed", Text, nullable=False),
+    Column("version", Text, nullable=False, comment="what was sent"),
+    Column("datasource", Text, nullable=False),
+    Column("dataset", Text, nullable=False, comment="the table, resource or topic that it was sent to"),
+    Column("execution", Text, nullable=False, comment="identifies the delivery at the target"),
+    Column("rows", BigInteger, nullable=False),
+    Column("at", INSTANT, nullable=False, comment="on the falcon clock"),
+    Column("run_id", Text),
+)
+"""All deliveries of instances of feeds to datasources."""
+Index("ix_deliveries_version", *(DELIVERIES.c[name] for name in ("feed", "nominal", "cluster", "version")))

@@ -27,7 +27,8 @@ class InstanceParams(OfOneInstance):
     """Show the parameters of an instance of NAME; secrets are masked.
 
     INSTANCE is a time, YYYY-MM-DDTHH:MMZ. If NAME is a process, shows the variables of its workflow. If NAME is a
-    replicated feed, or a replication ("FEED from CLUSTER"), shows source, target and options of the copy.
+    replicated feed, or a replication ("FEED from CLUSTER"), shows source, target and options of the copy; likewise for
+    an import ("FEED import") or export ("FEED to DATASOURCE").
     """
 
     command = "instance params"
@@ -39,8 +40,9 @@ class InstanceParams(OfOneInstance):
 class InstanceDependencies(OfOneInstance):
     """Show the inputs and outputs of an instance of NAME, and which are missing.
 
-    INSTANCE is a time, YYYY-MM-DDTHH:MMZ. NAME is a process, a replicated feed, or a replication ("FEED from CLUSTER").
-    With --type feed, NAME is a feed: shows what writes the instance, what read it, and what has yet to read it.
+    INSTANCE is a time, YYYY-MM-DDTHH:MMZ. NAME is a process, a replicated feed, or other work ("FEED from CLUSTER",
+    "FEED import", "FEED to DATASOURCE"). With --type feed, NAME is a feed: shows what writes the instance, what read
+    it, and what has yet to read it.
     """
 
     command = "instance dependency"

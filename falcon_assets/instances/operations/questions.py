@@ -22,7 +22,7 @@ from falcon_assets.operations.operation import Given, Operation
 from falcon_assets.operations.paging import LongList, Page
 
 Type: TypeAlias = Literal["process", "feed"]
-TYPE = "process: instances of processes, replications and compactions; feed: instances of feeds."
+TYPE = "process: instances of processes and of other work (replications, imports ...); feed: instances of feeds."
 
 
 class WhichInstances(Operation):
@@ -53,10 +53,10 @@ class InstanceList(LongList, WhichInstances):
 
 
 class ListInstances(InstanceList, OfType):
-    """List the due instances of NAME, or of all processes, replications and compactions.
+    """List the due instances of NAME, or of all processes, replications, compactions, imports and exports.
 
-    If NAME is a feed, lists its replications and compactions. Due instances that are not launched are WAITING; the
-    reason is shown.
+    If NAME is a feed, lists its replications, compactions, imports and exports. Due instances that are not launched are
+    WAITING; the reason is shown.
 
     With --type feed, lists the instances of feeds: AVAILABLE, EVICTED, or MISSING (due, but not there).
 
@@ -100,7 +100,7 @@ class ListRunning(InstanceList):
 
 
 class SearchInstances(InstanceList, OfType):
-    """List instances of processes, replications and compactions with TEXT in their name.
+    """List instances of processes, replications, compactions, imports and exports with TEXT in their name.
 
     With --type feed, lists instances of feeds.
     """

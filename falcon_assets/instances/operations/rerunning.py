@@ -106,9 +106,9 @@ class RerunOptions(BaseModel):
 class RerunInstances(RerunOptions, InstanceChange):
     """Rerun finished instances of NAME: failed, timed out, killed or skipped.
 
-    If NAME is a feed, reruns its replications and compactions. --start alone selects that one instance; without --start
-    and --end, --status is required. At most `parallel` instances run at once. An instance that is requested twice runs
-    once.
+    If NAME is a feed, reruns its replications, compactions, imports and exports. --start alone selects that one
+    instance; without --start and --end, --status is required. At most `parallel` instances run at once. An instance
+    that is requested twice runs once.
     """
 
     command = "instance rerun"
@@ -118,7 +118,10 @@ class RerunInstances(RerunOptions, InstanceChange):
 
 
 def rerun_instances(
-    installation: Installation, request: InstanceRequest, options: RerunOptions | None = None
+    installation: Installation,
+    request: InstanceRequest,
+    options: RerunOptions | None = None,
+    command: InstanceCommand = InstanceCommand.RERUN,
 ) -> CommandResult:
     """Requests reruns of finished instances: failed for good or for now, timed out, killed or skipped.
 
@@ -136,7 +139,7 @@ def rerun_instances(
     ledger.catch_up()
     said = replace(request, reason=_why(options, request.reason))
     with (
-        audited(installation, operation_name(InstanceCommand.RERUN), said) as audit,
+        audited(installation, operation_name(command), said) as audit,
         ledger.engine.begin() as connection,
     ):
         actor = audit.principal.name
@@ -151,7 +154,7 @@ def rerun_instances(
             asked |= {one.key: _request(one, way, actor, hidden(request.reason), now) for one in following}
             again += following
             chosen = list({one.key: one for one in (*chosen, *following)}.values())
-        require_instances(audit, InstanceCommand.RERUN, chosen, again)
+        require_instances(audit, command, chosen, again)
         if not request.dry_run:
             reruns.request(connection, {one.key: asked[one.key] for one in again})
         latest = {one.key for one in again if asked[one.key].use_latest}
@@ -171,7 +174,7 @@ def rerun_instances(
     if left and not options.force:
         succeeded = count_of(left, "instance that succeeded is", "instances that succeeded are")
         notes.append(f"{succeeded} left alone: --force runs them again")
-    return CommandResult(InstanceCommand.RERUN.value, actor, request.reason, now, request.dry_run, items, tuple(notes))
+    return CommandResult(command.value, actor, request.reason, now, request.dry_run, items, tuple(notes))
 
 
 def _on_timelines(found: Sequence[Selected], query: InstanceQuery) -> tuple[list[Selected], list[Selected]]:

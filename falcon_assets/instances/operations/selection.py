@@ -57,7 +57,9 @@ def _state(text: str) -> str:
 class InstanceChange(Change, WhichInstances):
     """Fields of commands on instances."""
 
-    name: Annotated[str, Given("NAME")] = Field(description="A process, or a feed: then its replications.")
+    name: Annotated[str, Given("NAME")] = Field(
+        description="A process; or a feed: then its replications, imports and exports."
+    )
     status: tuple[Annotated[InstanceState, BeforeValidator(_state)], ...] = Field(
         (), description="Only instances in this state; may be repeated."
     )

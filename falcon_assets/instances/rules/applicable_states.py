@@ -15,6 +15,7 @@ _TERMINAL = (*FAILED_STATES, InstanceState.SKIPPED)
 
 class InstanceCommand(str, Enum):
     RERUN = "rerun"
+    RESEND = "resend"
     KILL = "kill"
     SUSPEND = "suspend"
     RESUME = "resume"
@@ -25,7 +26,7 @@ AFTER = {
     InstanceCommand.SUSPEND: InstanceState.SUSPENDED,
     InstanceCommand.RESUME: InstanceState.WAITING,
 }
-"""Without RERUN, which is only requested."""
+"""Without RERUN and RESEND, which are only requested."""
 
 
 REASONS: dict[InstanceCommand, type[Commanded]] = {

@@ -12,7 +12,7 @@ from falcon_assets.history.database import rows_of
 from falcon_assets.history.folding.totals import FEEDS
 from falcon_assets.history.queries import Name, signatures
 from falcon_assets.history.tables import FEED_INSTANCES, TOTALS
-from falcon_assets.history.tables.transfers import TRANSFERS
+from falcon_assets.history.tables.transfers import DELIVERIES
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Process
 from falcon_assets.planning.instance_record import FeedState
@@ -41,8 +41,8 @@ def newest_written(connection: Connection, workloads: Iterable[Workload]) -> dic
         if isinstance(workload.entity, Process):
             found.setdefault(workload.cluster, set()).update(one.feed for one in workload.snapshots)
         elif not workload.outputs and workload.replaces_earlier:
-            own = (TRANSFERS.c.process == workload.name, TRANSFERS.c.cluster == workload.cluster)
-            newest = connection.scalar(select(func.max(TRANSFERS.c.nominal)).where(*own))
+            own = (DELIVERIES.c.process == workload.name, DELIVERIES.c.cluster == workload.cluster)
+            newest = connection.scalar(select(func.max(DELIVERIES.c.nominal)).where(*own))
             delivered |= {workload.name: newest} if newest else {}
     return delivered | {
         feed: newest.instance

@@ -10,7 +10,11 @@ from typing import Any
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import UnknownEntityError
 from falcon_assets.instances.views.explain import Explanation, explain
-from falcon_assets.instances.views.explained_feed_workloads import explain_compaction, explain_replication
+from falcon_assets.instances.views.explained_feed_workloads import (
+    explain_compaction,
+    explain_replication,
+    explain_transfer,
+)
 from falcon_assets.instances.views.listing import instance_status
 from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
 from falcon_assets.model.expression import nearest
@@ -72,7 +76,9 @@ def instance_details(
     entities = installation.entities
     kinds = {one.kind for one in entities.workloads_named(name) if one.name == name}
     is_replication = name not in entities.processes and (name in entities.feeds or "replication" in kinds)
-    how = explain_compaction if "compaction" in kinds else explain_replication if is_replication else explain
+    ways = {"compaction": explain_compaction, "import": explain_transfer, "export": explain_transfer}
+    known = next((ways[kind] for kind in kinds if kind in ways), None)
+    how = known or (explain_replication if is_replication else explain)
     explanation = how(installation, name, instance, cluster)
     query = InstanceQuery(explanation.process, start=explanation.instance, cluster=explanation.cluster)
     return InstanceDetails(instance_status(installation, query).items[0], explanation)

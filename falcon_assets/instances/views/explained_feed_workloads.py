@@ -1,12 +1,15 @@
-"""One instance of a replication or compaction: where it reads and writes, and how."""
+"""One instance of a replication, compaction, import or export: where it reads and writes, and how."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any, TypeVar
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import UnknownEntityError
 from falcon_assets.instances.views.explain import ExplainedInput, ExplainedInstance, ExplainedOutput, Explanation
+from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.audit import require_readable
 from falcon_assets.operations.data_roots import roots_of
@@ -14,7 +17,8 @@ from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.compactions import COMPACTED
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.replication import contributions, replication_options
-from falcon_assets.planning.workloads import ReplicationWorkload, feed_of_workload
+from falcon_assets.planning.transfers import EXPORTED, IMPORTED, ExportWorkload
+from falcon_assets.planning.workloads import ReplicationWorkload, Workload, feed_of_workload
 from falcon_assets.storage.feed_store import store_of
 from falcon_assets.storage.kinds.kind_of import kind_of
 
@@ -64,24 +68,62 @@ def explain_compaction(
     installation: Installation, name: str, instance: datetime, cluster: str | None = None
 ) -> Explanation:
     """As :func:`explain`; the properties are how it is compacted. Raises as :func:`explain_replication`."""
-    settings, entities = installation.settings, installation.entities
-    of_name = [one for one in entities.compactions_of(feed_of_workload(name)) if cluster in (None, one.cluster)]
-    if len(of_name) != 1:
-        where = ", ".join(one.cluster for one in of_name)
+    found = _only(installation.entities.compactions_of(feed_of_workload(name)), name, cluster)
+    read = _read(installation, found, instance)
+    declared = found.entity.compact.model_dump(exclude={"parallel"}) if found.entity.compact else {}
+    outputs = (ExplainedOutput(COMPACTED, found.entity.name, instance, read.path),)
+    inputs = (ExplainedInput(COMPACTED, found.entity.name, False, (read,)),)
+    return Explanation(found.name, found.cluster, instance, inputs, outputs, _said(declared))
+
+
+def explain_transfer(
+    installation: Installation, name: str, instance: datetime, cluster: str | None = None
+) -> Explanation:
+    """As :func:`explain`; the properties are how it is transferred. Raises as :func:`explain_replication`."""
+    transfers = (*installation.entities.imports, *installation.entities.exports)
+    found = _only([one for one in transfers if one.name == name], name, cluster)
+    here = _read(installation, found, instance)
+    feed, data = found.entity.name, found.declared.model_dump(by_alias=True, exclude_none=True)
+    if isinstance(found, ExportWorkload):
+        inputs = (ExplainedInput(EXPORTED, feed, False, (here,)),)
+        return Explanation(found.name, found.cluster, instance, inputs, (), _said(data))
+    outputs = (ExplainedOutput(IMPORTED, feed, instance, here.path),)
+    return Explanation(found.name, found.cluster, instance, (), outputs, _said(data))
+
+
+Found = TypeVar("Found", bound=Workload)
+
+
+def _only(of_name: Sequence[Found], name: str, cluster: str | None) -> Found:
+    fitting = [one for one in of_name if cluster in (None, one.cluster)]
+    if len(fitting) != 1:
+        where = ", ".join(one.cluster for one in fitting)
         known = f"is on several clusters: say which one with --cluster ({where})" if where else "is not there"
         raise UnknownEntityError(f"{name!r} {known}")
-    (found,) = of_name
-    require_readable(installation, "explain", [found.entity])
+    return fitting[0]
+
+
+def _read(installation: Installation, found: Workload, instance: datetime) -> ExplainedInstance:
+    """The instance of its feed on its cluster."""
+    settings, entities, feed = installation.settings, installation.entities, found.entity
+    assert isinstance(feed, Feed)
+    require_readable(installation, "explain", [feed])
     found.timeline.require(instance, f"{found.name!r} on cluster {found.cluster!r}")
-    feed, on = found.entity, entities.clusters[found.cluster]
+    on = entities.clusters[found.cluster]
     store = store_of(feed, on, settings.home, settings.environ, roots=roots_of(settings))
     path = InstancePaths(feed, on).data(instance)
-    read = ExplainedInstance(instance, store.shown(path), kind_of(store).is_available(feed, path))
-    declared = feed.compact.model_dump(exclude={"parallel"}) if feed.compact else {}
-    properties = {key: ", ".join(said) if isinstance(said, tuple) else str(said) for key, said in declared.items()}
-    outputs = (ExplainedOutput(COMPACTED, feed.name, instance, read.path),)
-    inputs = (ExplainedInput(COMPACTED, feed.name, False, (read,)),)
-    return Explanation(found.name, found.cluster, instance, inputs, outputs, properties)
+    return ExplainedInstance(instance, store.shown(path), kind_of(store).is_available(feed, path))
+
+
+def _said(declared: Mapping[str, Any]) -> dict[str, str]:
+    """Keys of a definition as properties, with dots between nested ones."""
+    found: dict[str, str] = {}
+    for key, said in declared.items():
+        if isinstance(said, Mapping):
+            found |= {f"{key}.{inner}": value for inner, value in _said(said).items()}
+        else:
+            found[key] = ", ".join(map(str, said)) if isinstance(said, tuple) else str(said)
+    return found
 
 
 def _replication(entities: EntityStore, name: str, instance: datetime, cluster: str | None) -> ReplicationWorkload:

@@ -25,7 +25,7 @@ State: TypeAlias = InstanceState | FeedState
 Value: TypeAlias = datetime | int
 
 FIELDS = dict.fromkeys(("entity", "kind", "cluster", "state"))
-KINDS = {"process": ("process", "replication", "compaction"), "feed": ("feed",)}
+KINDS = {"process": ("process", "replication", "compaction", "import", "export"), "feed": ("feed",)}
 ORDERS = dict.fromkeys(("entity", "instance", "started", "attempt"))
 """Orders of lists; feeds have the first two only."""
 VALUES = ("started", "attempt")

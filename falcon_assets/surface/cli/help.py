@@ -55,6 +55,7 @@ EXAMPLES: Mapping[str, str] = {
     "quality show": "quality show raw-flights 2013-01-03T06:00Z",
     "quality profile": "quality profile raw-flights 2013-01-03T06:00Z",
     "quality history": "quality history raw-flights --metric records --last 48 --svg records.svg",
+    "instance resend": "instance resend raw-flights 2013-01-03T06:00Z --to warehouse --reason 'they never got it'",
     "quality check": "quality check raw-flights 2013-01-03T06:00Z --rerun",
     "quality accept": "quality accept raw-flights 2013-01-03T06:00Z --reason 'a holiday'",
     "notification list": "notification list --filter state=GIVEN_UP",

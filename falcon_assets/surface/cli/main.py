@@ -28,7 +28,7 @@ COMMANDS = {
     "run": "Run all due instances in this process, until nothing more is ready.",
     "entity": "Manage clusters, datasources, feeds and processes: submit, update, schedule and more.",
     "flow": "Say what is moved from where to where; see how, run it, watch it.",
-    "instance": "List, rerun, kill, suspend and resume instances; find out why one is missing.",
+    "instance": "List, rerun, resend, kill, suspend and resume instances; find out why one is missing.",
     "feed": "Report how complete instances of a feed are; show up to when it is complete.",
     "executor": "List the executors of clusters: whether they answer, and how busy they are.",
     "sla": "List instances that breach their SLA, or are about to.",

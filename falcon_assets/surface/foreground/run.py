@@ -38,9 +38,10 @@ def silently() -> AbstractContextManager[Display]:
 class RunReady(Operation):
     """Run all due instances in this process, until nothing more is ready.
 
-    Finds delivered data, runs scheduled processes, replications and compactions in the order of their inputs, waits for
-    retries, and ends when all remaining instances wait for data. Clusters and stores that cannot be reached or read are
-    skipped and named. The exit code is 1 where something was skipped, or an instance failed or timed out for good.
+    Finds delivered data, runs scheduled processes, replications, compactions, imports and exports in the order of their
+    inputs, waits for retries, and ends when all remaining instances wait for data. Clusters and stores that cannot be
+    reached or read are skipped and named. The exit code is 1 where something was skipped, or an instance failed or
+    timed out for good.
     """
 
     command = "run"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from decimal import Decimal
 from typing import Any
 
@@ -9,10 +11,21 @@ import dagster as dg
 import psycopg2
 import pytest
 
+from falcon_assets.errors import UnknownEntityError
 from falcon_assets.features.datasources.types.postgresql.writing import PostgresqlWriting
+from falcon_assets.features.lineage.asking import show_lineage
+from falcon_assets.features.lineage.graph import dot
+from falcon_assets.features.lineage.page import page_of
+from falcon_assets.features.lineage.subject import VersionQuery
+from falcon_assets.features.transfers.operations import ResendInstance
+from falcon_assets.instances.operations.one_instance import InstanceDependencies, InstanceParams
+from falcon_assets.instances.operations.questions import ListInstances
+from falcon_assets.operations.audit import ListAudit
+from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.transfers import ExportWorkload
 from tests.builders import cluster_yaml
 from tests.features.transfers.shop import Shop, datasource_yaml, export, land, orders_yaml
+from tests.hours import hour
 from tests.world import MakeWorld, World
 
 A, B, C = ({"id": number, "name": name, "amount": number} for number, name in enumerate("abc", 1))
@@ -46,6 +59,12 @@ def to(world: World, datasource: str) -> ExportWorkload:
 def deliver(world: World, time: str, datasource: str = "shop") -> list[dg.ExecuteInProcessResult]:
     """All runs that there are to do at that time."""
     return [result for _, result in world.play(time, [to(world, datasource)])]
+
+
+@contextmanager
+def installed(world: World, time: str) -> Iterator[Installation]:
+    with ExitStack() as opened:
+        yield Installation(world.at(time), opened)
 
 
 def delivered(shop: Shop) -> list[tuple[Any, ...]]:
@@ -130,6 +149,81 @@ def test_an_empty_instance_is_delivered(world: World, shop: Shop) -> None:
     (run,) = deliver(world, "07:10")
     assert run.success
     assert shop.deliveries[-1] == (7, 0)
+
+
+def test_an_instance_is_sent_again_to_one_destination_on_request(world: World, shop: Shop) -> None:
+    with installed(world, "07:20") as installation:
+        result = ResendInstance(feed="orders", instance=hour(0), to="shop", reason="it never came").run(installation)
+        assert (result.operation, [one.instance.entity for one in result.items]) == ("resend", ["orders to shop"])
+        (entry,) = ListAudit(filters=(("operation", "instance resend"),)).run(installation).items
+        assert (entry.reason, entry.first, entry.result) == ("it never came", hour(0), "done")
+    (before,) = (note for note in result.notes if "was sent" in note)
+    assert before.startswith(
+        "before, orders 2013-01-01T00:00Z was sent to shop.orders of shop on 2013-01-01T04:00Z (rows: 2, execution "
+    )
+    sent = shop.deliveries
+    deliver(world, "07:20")
+    assert shop.deliveries == [*sent, (0, 2)]
+    asked = "SELECT count(DISTINCT execution), count(DISTINCT version) FROM falcon_deliveries WHERE instance = %s"
+    executions = shop.ask(f"{asked} AND target = 'orders'", hour(0))
+    assert executions == [(3, 2)]
+    assert [row[:2] for row in delivered(shop)][:2] == [(1, "a"), (2, "b")]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"feed": "orders", "to": "nobody"},
+            "feed 'orders' is not exported to 'nobody'; it is to: mirror (from primary), ",
+        ),
+        ({"feed": "orders", "to": "shop", "cluster": "east"}, "feed 'orders' is not exported to 'shop' from east"),
+        ({"feed": "ordres", "to": "shop"}, "'ordres' is no feed (did you mean 'orders'?)"),
+    ],
+)
+def test_where_nothing_can_be_sent(world: World, given: dict[str, str], said: str) -> None:
+    with installed(world, "07:20") as installation, pytest.raises(UnknownEntityError) as found:
+        ResendInstance(instance=hour(0), **given).run(installation)  # type: ignore[arg-type]
+    assert str(found.value).startswith(said)
+
+
+def test_lineage_knows_what_was_sent_where_and_when(world: World, shop: Shop) -> None:
+    with installed(world, "07:20") as installation:
+        found = show_lineage(installation, VersionQuery("orders", hour(0)), down=True)
+        executions = shop.ask(
+            "SELECT execution FROM falcon_deliveries WHERE instance = %s AND version = %s ORDER BY number",
+            hour(0),
+            found.version.version,
+        )
+        assert [(one.dataset, one.datasource, one.rows, one.execution, one.process) for one in found.datasets] == [
+            ("shop.orders", "shop", 2, execution, "orders to shop") for (execution,) in executions
+        ]
+        data = found.as_data()
+        node = {"id": "dataset:shop/shop.orders", "kind": "dataset", "datasource": "shop", "name": "shop.orders"}
+        assert node in data["nodes"]
+        assert [one["to"] for one in data["edges"]] == [node["id"]] * 2
+        assert {one["at"] for one in data["edges"]} == {"2013-01-01T04:00:00+00:00", "2013-01-01T07:20:00+00:00"}
+        assert '"dataset:shop/shop.orders" [shape=folder]' in dot(
+            found.graph, folders={one.id for one in found.datasets}
+        )
+        assert "dataset:shop/shop.orders" in page_of(found)
+
+
+def test_commands_know_exports(world: World) -> None:
+    with installed(world, "07:20") as installation:
+        listed = (
+            ListInstances(name="orders to shop", filters=(("kind", "export"), ("state", "SUCCEEDED")))
+            .run(installation)
+            .items
+        )
+        assert {one.entity for one in listed} == {"orders to shop"}
+        assert {one.kind for one in listed} == {"export"}
+        dependencies = InstanceDependencies(name="orders to shop", instance=hour(0)).run(installation)
+        assert [(one["name"], one["feed"], one["available"]) for one in dependencies["inputs"]] == [
+            ("source", "orders", True)
+        ]
+        params = InstanceParams(name="orders to shop", instance=hour(0)).run(installation)["params"]
+        assert params["target.table"] == "shop.orders"
 
 
 def test_replace_holds_the_newest_instance_and_an_earlier_one_is_passed(world: World, shop: Shop) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 
 from falcon_assets.errors import UsageError, printable
 from falcon_assets.features.lineage.asking import Lineage
-from falcon_assets.features.lineage.places import WITH
+from falcon_assets.features.lineage.datasets import DatasetEdge
+from falcon_assets.features.lineage.places import WITH, PlaceEdge
 
 LARGEST = 5000
 """The largest number of versions on a page: browsers become slow with more, and the page unreadable."""
@@ -73,8 +74,8 @@ def page_of(found: Lineage) -> str:
     edges += [
         (at[one.source], at[one.target], WITH)
         if one.is_relation
-        else (at[one.source], at[one.target], one.process, one.run, one.definition, False)
-        for one in found.places
+        else (at[one.source], at[one.target], one.process, one.run, *_how(one))
+        for one in found.outside
     ]
     edges += [(at[one.source], at[one.target.id], one.label) for one in found.metadata]
     data = {
@@ -97,6 +98,11 @@ def page_of(found: Lineage) -> str:
             "script_hash": _allowed(script),
         }
     )
+
+
+def _how(edge: PlaceEdge | DatasetEdge) -> tuple[int | None, bool]:
+    """Its definition, and whether it is declared."""
+    return (edge.definition, False) if isinstance(edge, PlaceEdge) else (None, True)
 
 
 def _in_script(data: Mapping[str, Any]) -> str:

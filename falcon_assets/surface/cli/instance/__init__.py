@@ -15,11 +15,11 @@ MODULES = {
     "triage": "triage",
     **dict.fromkeys(["versions", "restore"], "versions"),
     "replay": "replaying",
-    **dict.fromkeys(["rerun", "kill", "suspend", "resume"], "operating"),
+    **dict.fromkeys(["rerun", "resend", "kill", "suspend", "resume"], "operating"),
 }
 """Command -> its module."""
 
 
 @click.group(cls=LazyGroup, package=__package__, modules=MODULES)
 def instance() -> None:
-    """List, rerun, kill, suspend and resume instances; find out why one is missing."""
+    """List, rerun, resend, kill, suspend and resume instances; find out why one is missing."""

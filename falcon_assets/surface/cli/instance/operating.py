@@ -1,4 +1,4 @@
-"""``falcon instance rerun|kill|suspend|resume|wait``."""
+"""``falcon instance rerun|resend|kill|suspend|resume|wait``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import click
 
 from falcon_assets.errors import count_of
+from falcon_assets.features.transfers.operations import ResendInstance
 from falcon_assets.instances.operations.rerunning import RerunInstances
 from falcon_assets.instances.operations.selection import CommandResult, Outcome
 from falcon_assets.instances.operations.stopping import KillInstances, ResumeInstances, SuspendInstances
@@ -17,7 +18,13 @@ from falcon_assets.surface.cli.declared import command, command_of, perform
 
 _SHOWN = 20
 """How many instances are listed."""
-_DONE = {"rerun": "asked to run again", "kill": "killed", "suspend": "suspended", "resume": "resumed"}
+_DONE = {
+    "rerun": "asked to run again",
+    "resend": "asked to be sent again",
+    "kill": "killed",
+    "suspend": "suspended",
+    "resume": "resumed",
+}
 
 
 @command_of(RerunInstances)
@@ -56,6 +63,7 @@ def _sentence(one: Outcome, result: CommandResult) -> str:
     return f"{name} is {one.instance.state.value}"
 
 
+resend = command(ResendInstance, show_command)
 kill = command(KillInstances, show_command)
 suspend = command(SuspendInstances, show_command)
 resume = command(ResumeInstances, show_command)

@@ -19,6 +19,7 @@ from falcon_assets.surface.cli.declared import command, command_of
 from falcon_assets.surface.cli.lineage.graphs import (
     JSON,
     graph_options,
+    print_datasets,
     print_hidden,
     print_metadata,
     print_rest,
@@ -50,6 +51,7 @@ def show(asked: ShowLineage, limit: int, as_json: bool, as_dot: bool, html: NewF
     for is_wanted, title, above in ((up, "came from", True), (down, "was made into", False)):
         if is_wanted:
             _tree(found, title, by_version if above else {}, up=above, depth=depth, limit=limit)
+    print_datasets(found, limit)
     print_written(found, limit)
     print_metadata(found)
     print_hidden(found)

@@ -47,8 +47,9 @@ def printed(found: Lineage, *, as_json: bool, as_dot: bool, html: NewFile | None
     elif as_dot:
         relations = [(one.source, one.target.id, one.label) for one in found.metadata]
         relations += [(one.source, one.target, WITH) for one in found.places if one.is_relation]
-        places = [(one.source, one.target, one.process) for one in found.places if not one.is_relation]
-        click.echo(dot(found.graph, relations, places, {place_id(one.place) for one in found.places}))
+        places = [(one.source, one.target, one.process) for one in found.outside if not one.is_relation]
+        folders = {place_id(one.place) for one in found.places} | {one.id for one in found.datasets}
+        click.echo(dot(found.graph, relations, places, folders))
     return bool(as_json or as_dot or html)
 
 
@@ -84,6 +85,17 @@ def print_written(found: Lineage, limit: int) -> None:
     for place, number in every[:limit]:
         click.echo(f"  {printable(place)}  by {named(found.graph.versions[number])}  (undeclared)")
     print_rest(len(every), limit)
+
+
+def print_datasets(found: Lineage, limit: int) -> None:
+    """Prints what imports made versions from, and where versions were sent."""
+    for is_sent, title in ((False, "imported from"), (True, "sent to")):
+        several = [one for one in found.datasets if one.is_sent is is_sent]
+        if several:
+            click.echo(f"{title}:")
+        for one in several[:limit]:
+            click.echo(printable(f"  {one}  {named(found.graph.versions[one.number])}"))
+        print_rest(len(several), limit)
 
 
 def print_hidden(found: Lineage) -> None:

@@ -16,6 +16,7 @@ from falcon_assets.surface.cli.declared import command_of, perform
 from falcon_assets.surface.cli.lineage.graphs import (
     JSON,
     graph_options,
+    print_datasets,
     print_hidden,
     print_metadata,
     print_rest,
@@ -56,6 +57,7 @@ def impact(asked: ImpactOfVersion, limit: int, as_json: bool, as_dot: bool, html
     for entity, where, nominal in again[:limit]:
         click.echo(f"  {printable(entity)} {format_instant(nominal)} on {where}")
     print_rest(len(again), limit)
+    print_datasets(found, limit)
     print_written(found, limit)
     print_metadata(found)
     print_hidden(found)
