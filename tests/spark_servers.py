@@ -95,10 +95,10 @@ def standalone_cluster(spark_folder: Path) -> Iterator[Cluster]:
 
 
 @contextmanager
-def standalone(folder: Path, port: int) -> Iterator[tuple[Cluster, list[subprocess.Popen[bytes]]]]:
-    """The same at that port, with its processes."""
+def standalone(folder: Path, port: int, ui: int = 0) -> Iterator[tuple[Cluster, list[subprocess.Popen[bytes]]]]:
+    """The same at that port, with its processes: master, worker. The pages of the master are at the port ``ui``."""
     url = f"spark://127.0.0.1:{port}"
-    master = ("--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
+    master = ("--host", "127.0.0.1", "--port", str(port), "--webui-port", str(ui))
     worker = ("--host", "127.0.0.1", "--webui-port", "0", "--cores", "2", "--memory", "2g", "--work-dir")
     package = "org.apache.spark.deploy"
     with daemon(folder, "master", "bin/spark-class", f"{package}.master.Master", *master) as (child, log):
@@ -130,6 +130,15 @@ def connect_cluster(spark_folder: Path) -> Iterator[Cluster]:
 @contextmanager
 def connect_server(folder: Path, name: str, more: Mapping[str, str] | None = None, **given: str) -> Iterator[Cluster]:
     """The same in an environment of its own, with more settings."""
+    with connect_server_process(folder, name, more, **given) as (cluster, _):
+        yield cluster
+
+
+@contextmanager
+def connect_server_process(
+    folder: Path, name: str, more: Mapping[str, str] | None = None, **given: str
+) -> Iterator[tuple[Cluster, subprocess.Popen[bytes]]]:
+    """The same, with its process."""
     port = free_port()
     confs = {**CONFS, **(more or {}), "spark.connect.grpc.binding.port": str(port), "spark.master": "local[2]"}
     confs["spark.sql.warehouse.dir"] = str(folder / f"{name}-warehouse")
@@ -138,7 +147,7 @@ def connect_server(folder: Path, name: str, more: Mapping[str, str] | None = Non
     given = {**given, **listener.environ}
     with daemon(folder, name, "sbin/start-connect-server.sh", "--wait", *flags, **given) as (child, log):
         wait_for(lambda: listens(port), child, log)
-        yield cluster_on(f"sc://127.0.0.1:{port}")
+        yield cluster_on(f"sc://127.0.0.1:{port}"), child
 
 
 # Two daemons, and a driver and an executor for each session and program: four machines are too many for every day.

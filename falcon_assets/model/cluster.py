@@ -174,6 +174,12 @@ class Cluster(WithReferences):
         """The key, for messages, that says where it executes."""
         return "the endpoint of the executor" if self.executors else "interfaces.execute.endpoint"
 
+    @property
+    def ui(self) -> str | None:
+        """The declared page of where it executes."""
+        here = self.interfaces.execute.endpoint
+        return next((one.ui for one in self.executors if one.endpoint == here and one.ui), None)
+
     def on(self, executor: str) -> Cluster:
         """The cluster with that executor for its ``interfaces.execute``; itself, where it has none of that name."""
         found = next((one for one in self.executors if one.name == executor), None)

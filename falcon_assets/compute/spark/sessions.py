@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -30,6 +31,7 @@ from falcon_assets.compute.spark.endpoints.connect import (
     start_connect,
     stop_connect,
 )
+from falcon_assets.compute.spark.endpoints.load import has_workers
 from falcon_assets.compute.spark.endpoints.reachable import CONNECT_SECONDS, require_reachable
 from falcon_assets.compute.spark.endpoints.server_watch import ServerWatch
 from falcon_assets.compute.spark.endpoints.standalone import is_standalone, watch_cluster
@@ -131,7 +133,7 @@ class SparkSessions:
             self.stop()
             require_reachable(cluster.name, endpoint, cluster.declared_endpoint)
             try:
-                session = _start(target.endpoint, dict(target.confs), home)
+                session = _start(target.endpoint, dict(target.confs), home, cluster.ui)
             except (*SPARK_ERRORS, OSError) as error:
                 why = explain(error)  # asks the JVM, so before that goes
                 _stop_jvm()
@@ -215,7 +217,7 @@ def is_classic(session: SparkSession) -> bool:
     return isinstance(session, SparkSession)  # Connect's is a class of its own
 
 
-def _start(endpoint: str, confs: dict[str, str], home: Path | None) -> SparkSession:
+def _start(endpoint: str, confs: dict[str, str], home: Path | None, ui: str | None) -> SparkSession:
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         # PySpark prints every failed query with its JVM stack as one line of JSON; our exceptions say it in words.
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -234,7 +236,8 @@ def _start(endpoint: str, confs: dict[str, str], home: Path | None) -> SparkSess
         session = builder.getOrCreate()
     listen(session)
     if is_standalone(endpoint):
-        session.falcon_watch = watch_cluster(session, endpoint)  # type: ignore[attr-defined]  # as Connect's have it
+        watch = watch_cluster(session, endpoint, partial(has_workers, endpoint, ui))
+        session.falcon_watch = watch  # type: ignore[attr-defined]  # as Connect's have it
     context = session.sparkContext
     declared = confs.get("spark.pyspark.python")
     if declared or context.pythonExec == "python3":  # what PySpark takes where PYSPARK_PYTHON is not set

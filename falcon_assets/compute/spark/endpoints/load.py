@@ -33,11 +33,20 @@ def page_of(executor: ClusterExecutor, cluster: Cluster, environ: Mapping[str, s
     if executor.ui:
         return (executor.ui.rstrip("/"),)
     if is_standalone(executor.endpoint):
-        return tuple(f"http://{host}:{_MASTER_PORT}" for host, _ in masters(executor.endpoint))
+        return _pages_of_masters(executor.endpoint)
     if executor.endpoint == "yarn":
         found = cluster.properties.get(_PROPERTY) or _from_yarn_site(environ)
         return (found if "://" in found else f"http://{found}",) if found else ()
     return ()
+
+
+def has_workers(endpoint: str, ui: str | None) -> bool:
+    """Whether a standalone cluster has a worker; also where its pages do not say it."""
+    pages = (ui,) if ui else _pages_of_masters(endpoint)
+    try:
+        return bool(_first_alive(pages)["aliveworkers"])
+    except (NoPageError, KeyError, TypeError):
+        return True
 
 
 def asked(executor: ClusterExecutor, pages: tuple[str, ...], own_application: str = "") -> Answer:
@@ -56,6 +65,10 @@ def asked(executor: ClusterExecutor, pages: tuple[str, ...], own_application: st
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise NoPageError(f"{', '.join(pages)}: what is there is no page of Spark or YARN") from error
     return Answer()
+
+
+def _pages_of_masters(endpoint: str) -> tuple[str, ...]:
+    return tuple(f"http://{host}:{_MASTER_PORT}" for host, _ in masters(endpoint))
 
 
 def _first_alive(pages: tuple[str, ...]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -32,9 +32,10 @@ def silence_of_masters(endpoint: str, seconds: float) -> str:
     return "; ".join(reasons)
 
 
-def watch_cluster(session: SparkSession, endpoint: str) -> ServerWatch:
-    """Ends the session's jobs when there is neither a master nor an executor: they would wait for ever."""
-    return ServerWatch(partial(_can_work, session, endpoint), f"the Spark master at {endpoint}", _cancel)
+def watch_cluster(session: SparkSession, endpoint: str, has_workers: Callable[[], bool]) -> ServerWatch:
+    """Ends the session's jobs when it has no executor, and no master or no worker would give it one for ever."""
+    can_work = partial(_can_work, session, endpoint, has_workers)
+    return ServerWatch(can_work, f"the Spark master at {endpoint}", _cancel)
 
 
 def masters(endpoint: str) -> Iterator[tuple[str, int]]:
@@ -44,14 +45,14 @@ def masters(endpoint: str) -> Iterator[tuple[str, int]]:
         yield host, int(port)
 
 
-def _can_work(session: Any, endpoint: str, seconds: float) -> bool:
-    if not silence_of_masters(endpoint, seconds):
-        return True
+def _can_work(session: Any, endpoint: str, has_workers: Callable[[], bool], seconds: float) -> bool:
     try:
         executors = session.sparkContext._jsc.sc().statusTracker().getExecutorInfos()
-        return len(executors) > 1  # the driver is one of them
     except (Py4JError, AttributeError, OSError):
         return True  # the session is stopped, or its JVM is gone: others say so
+    if len(executors) > 1:  # the driver is one of them
+        return True
+    return not silence_of_masters(endpoint, seconds) and has_workers()
 
 
 def _cancel(session: Any) -> None:
