@@ -67,7 +67,7 @@ PARTS = {
     "catalog": ["yaml_files", ""],
     "compute": ["executor", "spark", "engines", "spark_executor"],
     "compute/engines": ["computing", ""],
-    "compute/spark": ["", "jvm", "capture", "endpoints", "connect_server", "sessions", "data"],
+    "compute/spark": ["", "jvm", "capture", "endpoints", "connect_server", "provisioned", "sessions", "data"],
     "history": [
         "dagster_internals",
         "mapping",

@@ -13,6 +13,7 @@ from falcon_assets.compute.spark.endpoints.confs import cluster_confs, is_local
 from falcon_assets.compute.spark.endpoints.connect_endpoint import served_port
 from falcon_assets.compute.spark.endpoints.reachable import require_reachable
 from falcon_assets.compute.spark.endpoints.standalone import is_standalone, masters
+from falcon_assets.compute.spark.provisioned import provisioned_confs
 from falcon_assets.compute.spark.sessions import interrupt_sessions, session_for
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.store_url import is_mounted
@@ -38,7 +39,7 @@ class SparkExecutor:
 
     @property
     def properties(self) -> Mapping[str, str]:
-        return cluster_confs(self.cluster)
+        return cluster_confs(self.cluster) | provisioned_confs(self.endpoint, self.home)
 
     @property
     def shares_folders(self) -> bool:

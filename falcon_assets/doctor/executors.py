@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from pathlib import Path
 
 from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, ok, problem, warning
 from falcon_assets.doctor.side_by_side import side_by_side
@@ -19,7 +20,7 @@ def check_executors(context: CheckContext) -> Iterator[Diagnosis]:
     """Whether the executors that clusters declare answer now."""
     store = context.entities_if_sound()
     asked = {
-        (cluster.name, one.name): partial(_judged, one, cluster.on(one.name), context.environ)
+        (cluster.name, one.name): partial(_judged, one, cluster.on(one.name), context.environ, context.settings.home)
         for cluster in (store.clusters.values() if store else ())
         for one in cluster.executors
     }
@@ -31,15 +32,18 @@ def check_executors(context: CheckContext) -> Iterator[Diagnosis]:
         yield answers.get((cluster_name, name), late)
 
 
-def _judged(executor: ClusterExecutor, cluster: Cluster, environ: Mapping[str, str]) -> Diagnosis:
+def _judged(executor: ClusterExecutor, cluster: Cluster, environ: Mapping[str, str], home: Path) -> Diagnosis:
     from falcon_assets.compute.spark.endpoints.load import (  # noqa: PLC0415 - loads Spark's client
         NoPageError,
         asked,
         page_of,
     )
     from falcon_assets.compute.spark.endpoints.probing import probe  # noqa: PLC0415 - likewise
+    from falcon_assets.compute.spark.provisioned import ProvisionedSpark  # noqa: PLC0415 - likewise
 
     subject = _subject(cluster.name, executor.name)
+    if executor.provision and not ProvisionedSpark(home, cluster.name, executor).is_running:
+        return ok(f"{subject} is stopped, and is started when work waits for it")
     answer = probe(executor, cluster, environ)
     if answer.problem:
         return problem(f"{subject}: {answer.problem}", "start it, or fix its endpoint: others do its work meanwhile")

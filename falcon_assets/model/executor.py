@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.base import Declaration, EntityName, NonEmpty
+from falcon_assets.model.frequency import Frequency, TimeUnit
 
 _ENDPOINT = re.compile(r"local|local\[(\d+|\*)\]|spark://[^\s/:]+:\d+(,[^\s/:]+:\d+)*|yarn|k8s://\S+|sc://\S+")
 _Count = Annotated[int, Field(ge=1, le=100_000, strict=True)]
@@ -63,6 +64,16 @@ class Quota(Declaration):
     run that needs more runs alone. Sessions on ``spark://`` get no more, unless ``spark.cores.max`` is declared."""
 
 
+class Provision(Declaration):
+    """How an executor is started on the machine of Dagster's code server, when work waits for it."""
+
+    kind: Literal["connect", "standalone"]
+    """``connect``: a Connect server at ``sc://127.0.0.1:PORT``; ``standalone``: a master at ``spark://127.0.0.1:PORT``,
+    and a worker with the cores of ``quota``, or of the machine."""
+    idle: Frequency = Frequency(15, TimeUnit.MINUTES)
+    """It is stopped when nothing has run on it for so long, in real time."""
+
+
 class ClusterExecutor(Declaration):
     """One of several Sparks that compute for a cluster."""
 
@@ -82,6 +93,18 @@ class ClusterExecutor(Declaration):
     ui: Annotated[str, StringConstraints(pattern=r"^https?://[^\s@]+$")] | None = None
     """The web page of Spark's master, of YARN's ResourceManager or of a Connect server, which is asked for free cores
     and waiting applications; omitted: port 8080 of the masters, and what ``yarn-site.xml`` says."""
+
+    provision: Provision | None = None
+    """Starts it when work waits for it, and stops it when it is idle; omitted: somebody else does."""
+
+    @model_validator(mode="after")
+    def _here(self) -> ClusterExecutor:
+        if self.provision is not None:
+            scheme = "sc" if self.provision.kind == "connect" else "spark"
+            if not re.fullmatch(rf"{scheme}://127\.0\.0\.1:\d+", self.endpoint):
+                wanted = f"endpoint: {scheme}://127.0.0.1:PORT"
+                raise ValueError(f"provision: kind {self.provision.kind} starts it on this machine: it needs {wanted}")
+        return self
 
     @property
     def takes_cores(self) -> bool:

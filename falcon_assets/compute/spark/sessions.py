@@ -37,6 +37,7 @@ from falcon_assets.compute.spark.endpoints.server_watch import ServerWatch
 from falcon_assets.compute.spark.endpoints.standalone import is_standalone, watch_cluster
 from falcon_assets.compute.spark.failures import SPARK_ERRORS, condition_of, explain
 from falcon_assets.compute.spark.jvm import jvm_starts
+from falcon_assets.compute.spark.provisioned import provisioned_confs
 from falcon_assets.errors import WorkflowError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.secret_values import is_secret
@@ -125,7 +126,8 @@ class SparkSessions:
         """
         endpoint = cluster.interfaces.execute.endpoint
         known = endpoint if home is None else authenticated(endpoint, home)
-        target = _Target(known, tuple(sorted(session_confs(cluster, working).items())), home is not None)
+        confs = session_confs(cluster, working) | provisioned_confs(endpoint, home)
+        target = _Target(known, tuple(sorted(confs.items())), home is not None)
         with self._lock:
             present, made_for = self._session, self._target
             if present is not None and made_for is not None and made_for.does_for(target) and _is_alive(present):

@@ -49,6 +49,7 @@ class _Probing:
     def step(self, ledger: Ledger) -> dict[str, str]:
         """Those that are offline are named where something waits for them."""
         for one in self.watches:
+            one.provision(ledger)
             one.probe_due(ledger, all_online=True)  # the session of this process came or went
         return {}
 

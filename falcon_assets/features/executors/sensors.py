@@ -24,12 +24,15 @@ def executor_sensors(store: EntityStore, settings: Settings) -> Iterator[dg.Sens
 def _sensor(watch: ExecutorWatch) -> dg.SensorDefinition:
     @dg.sensor(
         name=op_name(watch.cluster.name, "executors"),
-        description=f"Asks the executors of {watch.cluster.name} whether they answer, and how busy they are",
+        description=f"Asks the executors of {watch.cluster.name} how they are; starts and stops those that it provides",
         minimum_interval_seconds=INTERVAL_SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,
     )
     def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
-        probed = watch.probe_due(open_ledger(watch.settings, context.instance))
+        ledger = open_ledger(watch.settings, context.instance)
+        for news in watch.provision(ledger):
+            context.log.info(news)
+        probed = watch.probe_due(ledger)
         for news in changed(probed):
             context.log.warning(news)
         offline = sum(1 for one in probed if one.after.failures)

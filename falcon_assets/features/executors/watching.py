@@ -12,6 +12,7 @@ from falcon_assets.compute.spark.endpoints.probing import probe
 from falcon_assets.compute.spark.sessions import own_application
 from falcon_assets.history.platform.open_ledger import Ledger
 from falcon_assets.instances.coordination.executors import Executors
+from falcon_assets.instances.coordination.provisioning import Provisioning
 from falcon_assets.instances.store.executors import forget_others, known_executors, note_answer
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.executor import ClusterExecutor
@@ -47,13 +48,20 @@ class ExecutorWatch:
     settings: Settings
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
+    def provision(self, ledger: Ledger) -> list[str]:
+        """Starts provisioned executors that work waits for, and stops idle ones; returns what was done, in words."""
+        if not any(one.provision for one in self.cluster.executors):
+            return []
+        return Provisioning(self.store, self.cluster, self.settings, self.now).step(ledger)
+
     def probe_due(self, ledger: Ledger, *, all_online: bool = False) -> list[Probed]:
         """Probes executors that are due, ``all_online`` also those that answered last; the longest unasked first."""
         with ledger.engine.begin() as connection:
             forget_others(connection, self.cluster)
             known = known_executors(connection, self.cluster)
         executors = {one.name: one for one in self.cluster.executors}
-        again = [one for one in known.values() if one.is_due(self.now()) or (all_online and not one.failures)]
+        there = [one for one in known.values() if not one.provisioned or one.launched_at is not None]
+        again = [one for one in there if one.is_due(self.now()) or (all_online and not one.failures)]
         again.sort(key=lambda one: (one.probed_at is not None, one.probed_at))
         return list(self._probed(ledger, [executors[one.name] for one in again[:_IN_A_PASS]]))
 
@@ -76,7 +84,8 @@ def _with_own(answer: Answer, own_cores: int) -> Answer:
 
 def changed(probed: list[Probed]) -> list[str]:
     """What is news, in words, without executors that answer for the first time."""
-    return [one.news for one in probed if one.news and (one.before.health, one.after.health) != _FIRST]
+    return [one.news for one in probed if one.news and not (one.after.health is Health.ONLINE and _is_new(one))]
 
 
-_FIRST = (Health.UNKNOWN, Health.ONLINE)
+def _is_new(one: Probed) -> bool:
+    return one.before.health is Health.UNKNOWN

@@ -25,7 +25,7 @@ _TYPES_OF: Mapping[str, Any] = {
     "reason_data": JSON(none_as_null=True),
     "run": JSONB(none_as_null=True),
 }
-_DEFAULTS = {"deaths": "0"}
+_DEFAULTS = {"deaths": "0", "provisioned": "false"}
 
 
 def columns_of(record: type[Any], *key: str, **names: str | None) -> Iterator[Column[Any]]:

@@ -140,6 +140,7 @@ class Coordinator:
                     runs += planned
                     queues.admit(workload, decision.launches)
                     executors.admit(workload, {one.run_key: (one.launch.executor, one.launch.slots) for one in planned})
+                    executors.want(workload, decision)
                     budget -= sum(len(launch.nominals) for launch in decision.launches)
                 snapshot.remember(decisions)
                 executors.remember(connection)

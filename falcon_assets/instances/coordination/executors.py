@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
@@ -14,13 +15,14 @@ from falcon_assets.history.dagster_internals.tables import existing_run_keys, un
 from falcon_assets.history.database import lock_in_transaction
 from falcon_assets.history.mapping import run_tags
 from falcon_assets.instances.coordination.capabilities import capabilities_of
-from falcon_assets.instances.rules.executors import ExecutorChoice, ExecutorState
+from falcon_assets.instances.rules.executors import ExecutorChoice, ExecutorState, NoExecutor
 from falcon_assets.instances.rules.queues import cores_of
-from falcon_assets.instances.store.executors import Reserved, known_executors, reserve, reserved_runs
+from falcon_assets.instances.rules.situation import Decision
+from falcon_assets.instances.store.executors import Reserved, known_executors, note, reserve, reserved_runs
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.executor import DEFAULT_EXECUTOR, Capability, ClusterExecutor
 from falcon_assets.planning.capabilities import needs_of
-from falcon_assets.planning.executor_health import ExecutorRecord
+from falcon_assets.planning.executor_health import ExecutorRecord, Health
 from falcon_assets.planning.workloads import Workload
 
 _RESERVED_FOR = timedelta(minutes=2)
@@ -45,6 +47,7 @@ class Executors:
         self._stored: dict[str, Reserved] = {}
         self._reserved: dict[str, Reserved] = {}
         self._jobs, self._cores = Counter[str](), Counter[str]()
+        self._wanted = set[str]()
         declared = self._cluster.executors
         if not (declared or of_default):
             return
@@ -75,6 +78,12 @@ class Executors:
             return None
         return ExecutorChoice([self._state(one, workload, needs) for one in self._cluster.executors])
 
+    def want(self, workload: Workload, decision: Decision) -> None:
+        """Has provisioned executors started, where instances wait for one after the decision."""
+        waits = any(isinstance(one, NoExecutor) for one in decision.waiting.values())
+        choice = self.choice(workload) if waits else None
+        self._wanted.update(choice.to_start if choice else ())
+
     def admit(self, workload: Workload, launched: Mapping[str, tuple[str, int]]) -> None:
         """Key of a run that is about to exist -> its executor and slots."""
         for key, (name, slots) in launched.items():
@@ -83,9 +92,11 @@ class Executors:
                 self._reserved.setdefault(name, {})[key] = (self._now.isoformat(), workload.job_name, slots)
 
     def remember(self, connection: Connection) -> None:
-        """Tells other coordinators which runs are about to exist."""
+        """Tells other coordinators which runs are about to exist, and who starts executors which are to be started."""
         changed = {name: one for name, one in self._reserved.items() if one != self._stored.get(name, {})}
         reserve(connection, self._cluster, changed)
+        for name in self._wanted:
+            note(connection, self._cluster, name, lambda record: replace(record, wanted_at=self._now))
 
     def own_cores(self, name: str) -> int:
         """How many cores runs have on the executor, or will."""
@@ -124,6 +135,7 @@ class Executors:
             executor,
             lacks=next((one for one in sorted(needs) if one not in can), None),
             is_for_others=executor.queue is not None and executor.queue != workload.queue,
+            is_stopped=record.health in (Health.STOPPED, Health.STARTING),
             offline=record.problem,
             jobs=self._jobs[executor.name],
             cores=self._cores[executor.name],

@@ -20,6 +20,7 @@ class ObstacleKind(str, Enum):
     UNABLE = "unable"
     OF_QUEUE = "of_queue"
     OFFLINE = "offline"
+    STARTING = "starting"
     BUSY = "busy"
 
 
@@ -35,7 +36,9 @@ class ExecutorObstacle:
         return f"{self.executor} {self.text}"
 
 
-class _NoExecutor(Reason):
+class NoExecutor(Reason):
+    """No executor gets the run now."""
+
     executors: tuple[ExecutorObstacle, ...]
 
     def __str__(self) -> str:
@@ -44,15 +47,19 @@ class _NoExecutor(Reason):
         return f"waits for an executor: {'; '.join(map(str, self.executors))}"
 
 
-class ExecutorsBusy(_NoExecutor):
+class ExecutorsBusy(NoExecutor):
     """One at least is online, and has no room."""
 
 
-class ExecutorsOffline(_NoExecutor):
+class ExecutorsStarting(NoExecutor):
+    """One is started for it."""
+
+
+class ExecutorsOffline(NoExecutor):
     """None that could do it is online."""
 
 
-class ExecutorsUnable(_NoExecutor):
+class ExecutorsUnable(NoExecutor):
     """None could do it, whenever it is."""
 
     def __str__(self) -> str:
@@ -66,6 +73,7 @@ class ExecutorState:
     Attributes:
         executor: Its declaration.
         lacks: What the workload needs, and it cannot do.
+        is_stopped: It is provisioned, and does not run yet, or does not answer yet.
         offline: Why it is not used, in words; "": it answers.
         jobs: How many instances run on it.
         cores: How many cores runs on it have.
@@ -77,6 +85,7 @@ class ExecutorState:
     executor: ClusterExecutor
     lacks: Capability | None = None
     is_for_others: bool = False
+    is_stopped: bool = False
     offline: str = ""
     jobs: int = 0
     cores: int = 0
@@ -122,6 +131,8 @@ class ExecutorState:
             return self._obstacle(ObstacleKind.OF_QUEUE, f"is for the queue {self.executor.queue}")
         if self.offline:
             return self._obstacle(ObstacleKind.OFFLINE, f"is offline: {self.offline}")
+        if self.is_stopped:
+            return self._obstacle(ObstacleKind.STARTING, "is being started")
         busy = self._busy
         return self._obstacle(ObstacleKind.BUSY, busy) if busy else None
 
@@ -167,11 +178,21 @@ class ExecutorChoice:
     def at_once(self) -> str:
         """The name of the one for who does not wait for room: the least busy that answers, else the first that can."""
         able = [one for one in self.states if one.lacks is None]
-        online = [one for one in able if not one.offline]
+        online = [one for one in able if not (one.offline or one.is_stopped)]
         return min(online, key=lambda one: one.share, default=(able or self.states)[0]).name
 
     def with_run(self, name: str, slots: int) -> ExecutorChoice:
         return ExecutorChoice([one.with_run(slots) if one.name == name else one for one in self.states])
+
+    @property
+    def to_start(self) -> list[str]:
+        """The provisioned executors to start where none has room: the first that is stopped, and those that ended."""
+        if self.refusal is None:
+            return []
+        mine = [one for one in self.states if one.executor.provision and one.obstacle]
+        stopped = [one.name for one in mine if one.obstacle and one.obstacle.obstacle is ObstacleKind.STARTING]
+        ended = [one.name for one in mine if one.obstacle and one.obstacle.obstacle is ObstacleKind.OFFLINE]
+        return [*stopped[:1], *ended]
 
     @property
     def refusal(self) -> Reason | None:
@@ -181,10 +202,9 @@ class ExecutorChoice:
         if len(obstacles) < len(found):
             return None
         kinds = {one.obstacle for one in obstacles}
+        able = tuple(one for one in obstacles if one.obstacle not in (ObstacleKind.UNABLE, ObstacleKind.OF_QUEUE))
+        if ObstacleKind.STARTING in kinds:
+            return ExecutorsStarting(able)
         if ObstacleKind.BUSY in kinds:
-            return ExecutorsBusy(
-                tuple(one for one in obstacles if one.obstacle in (ObstacleKind.BUSY, ObstacleKind.OFFLINE))
-            )
-        if ObstacleKind.OFFLINE in kinds:
-            return ExecutorsOffline(tuple(one for one in obstacles if one.obstacle is ObstacleKind.OFFLINE))
-        return ExecutorsUnable(obstacles)
+            return ExecutorsBusy(able)
+        return ExecutorsOffline(able) if able else ExecutorsUnable(obstacles)

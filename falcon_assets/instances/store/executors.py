@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -23,7 +24,10 @@ def known_executors(connection: Connection, cluster: Cluster) -> dict[str, Execu
     """Returns name -> what is known of each declared executor."""
     found = {name: record for name, (record, _) in _rows(connection, cluster).items()}
     return {
-        one.name: found.get(one.name) or ExecutorRecord(cluster.name, one.name, one.endpoint)
+        one.name: replace(
+            found.get(one.name) or ExecutorRecord(cluster.name, one.name, one.endpoint),
+            provisioned=one.provision is not None,
+        )
         for one in cluster.executors
     }
 
@@ -47,9 +51,16 @@ def note_answer(
     connection: Connection, cluster: Cluster, name: str, answer: Answer, now: datetime
 ) -> tuple[ExecutorRecord, ExecutorRecord]:
     """Records what a probe found; returns what was known before and what is now. ``now`` is the real time."""
+    return note(connection, cluster, name, lambda before: before.after(answer, now))
+
+
+def note(
+    connection: Connection, cluster: Cluster, name: str, change: Callable[[ExecutorRecord], ExecutorRecord]
+) -> tuple[ExecutorRecord, ExecutorRecord]:
+    """Changes what is known of an executor; returns what was known before and what is now."""
     connection.execute(select(EXECUTORS).where(_TABLE.cluster == cluster.name, _TABLE.name == name).with_for_update())
     before = known_executors(connection, cluster)[name]
-    after = before.after(answer, now)
+    after = change(before)
     statement = insert(EXECUTORS).values(_row(after))
     kept = {key: statement.excluded[key] for key in _row(after) if key not in ("cluster", "name", "reserved", "told")}
     connection.execute(statement.on_conflict_do_update(index_elements=["cluster", "name"], set_=kept))

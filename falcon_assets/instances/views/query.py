@@ -12,7 +12,12 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 from falcon_assets.errors import QueryError
 from falcon_assets.instances.rules import waiting as rules
-from falcon_assets.instances.rules.executors import ExecutorsBusy, ExecutorsOffline, ExecutorsUnable
+from falcon_assets.instances.rules.executors import (
+    ExecutorsBusy,
+    ExecutorsOffline,
+    ExecutorsStarting,
+    ExecutorsUnable,
+)
 from falcon_assets.instances.rules.queues import QueueForbidden, QueueFull, QueueUnknown
 from falcon_assets.instances.store.instance_pages import Key
 from falcon_assets.model.instant import Instant
@@ -31,7 +36,7 @@ ORDERS = dict.fromkeys(("entity", "instance", "started", "attempt"))
 VALUES = ("started", "attempt")
 """Orders by columns of rows that are not part of an instance's key."""
 _OF_QUEUES = (QueueFull, QueueUnknown, QueueForbidden)
-_OF_EXECUTORS = (ExecutorsBusy, ExecutorsOffline, ExecutorsUnable)
+_OF_EXECUTORS = (ExecutorsBusy, ExecutorsStarting, ExecutorsOffline, ExecutorsUnable)
 _WAITING = (
     *(*rules.TAKEN, *rules.NOT_READY, rules.NoFreeSlot, *_OF_QUEUES, *_OF_EXECUTORS),
     *(reasons.LaunchPending, reasons.NotScheduled),

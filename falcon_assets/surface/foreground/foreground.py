@@ -21,6 +21,7 @@ from falcon_assets.hooks import ForegroundStep, hooks
 from falcon_assets.instances.coordination.coordinator import Coordinator, Outlook, pipelines
 from falcon_assets.instances.coordination.pipeline_lock import pipelines_held
 from falcon_assets.instances.outbox.recording import EventRecording
+from falcon_assets.instances.rules.executors import ExecutorsStarting
 from falcon_assets.instances.runs.dead_runs import free_instances_of_deleted_runs
 from falcon_assets.instances.runs.run_definitions import DefinitionRecording
 from falcon_assets.model.cluster import Cluster
@@ -109,7 +110,7 @@ class Foreground:
                 for run in planned:
                     if runs.execute(run):
                         touched[run.workload.name, run.workload.cluster].update(run.launch.nominals)
-                if not planned and not self._wait_for_retry(outlook):
+                if not planned and not (self._wait_for_executor(outlook) or self._wait_for_retry(outlook)):
                     found = self._outcome(outlook, touched, left_out | runs.left_out())
                     return replace(found, waiting=known_waits(workloads, outlook.decisions, unread))
 
@@ -192,6 +193,14 @@ class Foreground:
             if found.problems:  # or a store that answers nobody would have this time for each of its feeds
                 rest = f"the rest of {where} ({count_of(found.left, 'feed')})"
                 return problems | {rest: "there was no time for it"}, unread
+
+    def _wait_for_executor(self, outlook: Outlook) -> bool:
+        """Waits a moment where an executor is started for something; False: none is."""
+        waiting = (reason for decision in outlook.decisions.values() for reason in decision.waiting.values())
+        if not any(isinstance(reason, ExecutorsStarting) for reason in waiting):
+            return False
+        time.sleep(_POLL_SECONDS)
+        return True
 
     def _wait_for_retry(self, outlook: Outlook) -> bool:
         """Waits until a failed instance may be retried; False: none will be, or the clock is frozen."""
