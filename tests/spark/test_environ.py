@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from falcon_assets.compute.spark import connect_server as server
-from falcon_assets.compute.spark.connect_server import ServerFiles
 from falcon_assets.compute.spark.endpoints.connect_endpoint import with_token
 from falcon_assets.compute.spark.jvm import in_utc, jvm_starts, utf8_locale
+from falcon_assets.compute.spark.server_process import ServerFiles
 from tests.processes import CHECKOUT, environ_with, free_port
 
 PROGRAM = """

@@ -11,8 +11,9 @@ import psutil
 import pytest
 
 from falcon_assets.compute.engines.computing.run import run_workflow
-from falcon_assets.compute.spark.connect_server import ServerFiles, ServerProcess, authenticated, start, status, stop
+from falcon_assets.compute.spark.connect_server import authenticated, start, status, stop
 from falcon_assets.compute.spark.endpoints.connect_endpoint import served_port, with_token, without_token
+from falcon_assets.compute.spark.server_process import ServerFiles, ServerProcess
 from falcon_assets.compute.spark.sessions import isolated, session_for, stop_sessions
 from falcon_assets.compute.spark_executor import SparkExecutor
 from falcon_assets.errors import SettingsError, WorkflowError

@@ -72,7 +72,11 @@ class ProvisionedSpark:
                     launch(self._files, self._port, environ, {"spark.master": f"local[{cores}]"} if cores else {})
 
     def stop(self) -> bool:
-        """Ends its processes, and forgets its token; False: none was running. Raises SettingsError as :meth:`launch`."""
+        """Ends its processes, and forgets its token; False: none was running.
+
+        Raises:
+            SettingsError: another process starts or stops it.
+        """
         if not self._files.folder.is_dir():
             return False
         with alone(self._files):

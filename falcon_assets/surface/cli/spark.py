@@ -7,8 +7,8 @@ import sys
 import click
 
 from falcon_assets.compute.spark import connect_server as server
-from falcon_assets.compute.spark.connect_server import ServerFiles
 from falcon_assets.compute.spark.endpoints.connect_endpoint import DEFAULT_PORT
+from falcon_assets.compute.spark.server_process import ServerFiles
 from falcon_assets.settings import load_settings
 from falcon_assets.surface.cli.help import FullHelpGroup
 
