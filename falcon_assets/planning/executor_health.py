@@ -116,7 +116,7 @@ class ExecutorRecord:
 
     def failed(self, problem: str, now: datetime) -> ExecutorRecord:
         """Returns the record when it ended, or could not be started: it is started again after a while."""
-        return replace(self.after(Answer(problem), now), launched_at=None)
+        return replace(self, launched_at=None).after(Answer(problem), now)
 
     def stopped(self) -> ExecutorRecord:
         """Returns the record when it was stopped, as it was idle."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import given
@@ -45,3 +46,35 @@ def test_a_clock_that_was_set_back_delays_no_probe() -> None:
     known = NEW.after(Answer(), NOW)
     assert not known.is_due(NOW + SECOND)
     assert known.is_due(NOW - timedelta(days=1))
+
+
+PROVISIONED = ExecutorRecord("primary", "east", "sc://127.0.0.1:1", provisioned=True)
+
+
+def test_one_that_is_provisioned_has_time_until_it_answers_first() -> None:
+    assert PROVISIONED.health is Health.STOPPED
+    assert not PROVISIONED.is_wanted(NOW)
+    wanted = replace(PROVISIONED, wanted_at=NOW)
+    assert [wanted.is_wanted(NOW + later * SECOND) for later in (0, 119, 121)] == [True, True, False]
+    started = wanted.launched(NOW)
+    assert not started.is_wanted(NOW)
+    assert started.health is started.after(Answer("refused"), NOW + SECOND).health is Health.STARTING
+    late = NOW + timedelta(minutes=5)
+    assert started.after(Answer("refused"), late).health is Health.SUSPECT
+    online = started.after(Answer(), NOW + SECOND)
+    assert (online.health, online.since) == (Health.ONLINE, NOW + SECOND)
+    assert online.after(Answer("refused"), NOW + 2 * SECOND).health is Health.SUSPECT
+    assert online.stopped() == replace(PROVISIONED, told=online.told)
+
+
+def test_one_that_ends_is_started_again_each_time_later() -> None:
+    record, at = replace(PROVISIONED, wanted_at=NOW), NOW
+    for wait in (5, 10, 20):
+        record = record.launched(at).failed("it ended", at)
+        assert (record.problem, record.launched_at) == ("it ended", None)
+        record = replace(record, wanted_at=at + wait * SECOND)
+        assert not record.is_wanted(at + (wait - 1) * SECOND)
+        at += wait * SECOND
+        assert record.is_wanted(at)
+    assert record.health is Health.OFFLINE
+    assert record.launched(at).after(Answer(), at).failures == 0

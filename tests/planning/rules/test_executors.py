@@ -14,8 +14,10 @@ from falcon_assets.instances.rules.executors import (
     ExecutorChoice,
     ExecutorsBusy,
     ExecutorsOffline,
+    ExecutorsStarting,
     ExecutorState,
     ExecutorsUnable,
+    NoExecutor,
     ObstacleKind,
 )
 from falcon_assets.instances.rules.readiness import Readiness
@@ -46,6 +48,7 @@ def states(draw: st.DrawFn, name: str) -> ExecutorState:
         ClusterExecutor(name=name, endpoint=endpoint, quota=quota),
         lacks=draw(st.sampled_from([None, None, None, ("file", "hive")])),
         is_for_others=draw(st.sampled_from([False, False, True])),
+        is_stopped=draw(st.sampled_from([False, False, True])),
         offline=draw(st.sampled_from(["", "", "refused"])),
         jobs=draw(st.integers(0, 6)),
         cores=draw(st.integers(0, 6)),
@@ -62,7 +65,7 @@ choices = st.integers(1, 5).flatmap(
 def has_room(one: ExecutorState) -> bool:
     """Written down once more, without the order in which reasons count."""
     quota = one.executor.quota
-    if one.lacks or one.is_for_others or one.offline:
+    if one.lacks or one.is_for_others or one.offline or one.is_stopped:
         return False
     if quota.jobs is not None and one.jobs >= quota.jobs:
         return False
@@ -122,11 +125,13 @@ def test_the_refusal_has_one_obstacle_for_each_that_could_do_it_some_time(choice
     if refusal is None:
         return
     able = [one.name for one in choice.states if not (one.lacks or one.is_for_others)]
-    assert isinstance(refusal, ExecutorsBusy | ExecutorsOffline | ExecutorsUnable)
+    assert isinstance(refusal, NoExecutor)
     told = [one.executor for one in refusal.executors]
     assert told == (able or [one.name for one in choice.states])
-    busy = [one for one in choice.states if one.name in able and not one.offline]
-    assert isinstance(refusal, ExecutorsBusy if busy else ExecutorsOffline if able else ExecutorsUnable)
+    answering = [one for one in choice.states if one.name in able and not one.offline]
+    starting = any(one.is_stopped for one in answering)
+    others = ExecutorsBusy if answering else ExecutorsOffline if able else ExecutorsUnable
+    assert isinstance(refusal, ExecutorsStarting if starting else others)
     assert refusal.as_data()["executors"][0]["executor"] == told[0]
 
 
@@ -134,7 +139,8 @@ def test_the_refusal_has_one_obstacle_for_each_that_could_do_it_some_time(choice
 def test_who_does_not_wait_gets_one_that_can_do_it_and_answers_if_there_is_one(choice: ExecutorChoice) -> None:
     (chosen,) = [one for one in choice.states if one.name == choice.at_once()]
     assert not chosen.lacks or all(one.lacks for one in choice.states)
-    assert not chosen.offline or all(one.offline or one.lacks for one in choice.states)
+    away = [one.offline or one.is_stopped for one in choice.states if not one.lacks]
+    assert not (chosen.offline or chosen.is_stopped) or all(away)
 
 
 def state(name: str, endpoint: str = "spark://h:7077", **more: object) -> ExecutorState:
@@ -150,6 +156,7 @@ def state(name: str, endpoint: str = "spark://h:7077", **more: object) -> Execut
             ExecutorState(ClusterExecutor(name="east", endpoint="local", queue="night"), is_for_others=True),
             "no executor can do it: east is for the queue night",
         ),
+        (state("east", is_stopped=True), "waits for the executor east, which is being started"),
         (state("east", offline="refused"), "waits for the executor east, which is offline: refused"),
         (
             state("east", quota={"jobs": 2}, jobs=2),
@@ -180,6 +187,19 @@ def test_several_reasons_are_one_sentence() -> None:
         {"executor": "east", "obstacle": ObstacleKind.OFFLINE, "text": "is offline: refused"},
         {"executor": "west", "obstacle": ObstacleKind.BUSY, "text": "is busy: 1 of 1 jobs are in use"},
     ]
+
+
+def test_the_first_that_is_stopped_is_started_and_all_that_ended() -> None:
+    def provisioned(name: str, **more: object) -> ExecutorState:
+        here = {"endpoint": "sc://127.0.0.1:1", "provision": {"kind": "connect"}}
+        return ExecutorState(ClusterExecutor.model_validate({"name": name, **here}), **more)  # type: ignore[arg-type]
+
+    stopped = [provisioned(name, is_stopped=True) for name in ("a", "b")]
+    ended, busy = provisioned("c", offline="it ended"), state("d", quota={"jobs": 1}, jobs=1)
+    assert ExecutorChoice([busy, *stopped, ended]).to_start == ["a", "c"]
+    assert ExecutorChoice([busy, ended, state("e", offline="refused")]).to_start == ["c"]
+    assert ExecutorChoice([*stopped, state("f")]).to_start == []  # there is room
+    assert ExecutorChoice([replace(stopped[0], lacks=("file", "hive")), busy]).to_start == []
 
 
 def test_the_figures_of_spark_follow_runs_that_came_and_went_since() -> None:
