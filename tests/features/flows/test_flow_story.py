@@ -2,76 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack
 from decimal import Decimal
-from typing import Any
 
+import dagster as dg
 import pyarrow.parquet as pq
 import pytest
 import s3fs
-import yaml
 
-from falcon_assets.features.flows.running import ExplainFlow, FlowStatusOf, KillFlow, RunFlow
-from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.operation import Operation, data_of
-from tests.builders import SPARK, VALIDITY, cluster_yaml
-from tests.features.transfers.shop import Shop, datasource_yaml
-from tests.features.transfers.test_http_imports import DATASOURCE, ORDERS, Service, service
+from falcon_assets.features.flows.running import ExplainFlow, KillFlow, RunFlow
+from tests.builders import SPARK, cluster_yaml
+from tests.features.flows.shop_flow import DATABASES, asked, can, flow_yaml, status_of
+from tests.features.transfers.shop import Shop
+from tests.features.transfers.test_http_imports import ORDERS, Service, service
 from tests.s3_server import KEY, SECRET, lake
 from tests.world import MakeWorld, World
 
 __all__ = ["service"]
-TABLE = "CREATE TABLE orders (id bigint PRIMARY KEY, name text, price numeric(10,2))"
-KEYED = {"load": {"upsert": {"key": ["id"]}}}
-FLOW = {
-    "kind": "flow",
-    "name": "orders",
-    "group": "sales",
-    "schedule": "0 * * * *",
-    "schema": "id bigint, name string, price decimal(10,2)",
-    "source": {"datasource": "shop", "dataset": {"table": "orders"}},
-    "destinations": [
-        {"datasource": "store", "dataset": {"table": "store.orders"}, "export": {**KEYED, "retry": {"attempts": 0}}},
-        {"cluster": "one"},
-        {"cluster": "two", "dataset": {"path": "/lake/${YEAR}-${MONTH}-${DAY}/${HOUR}"}},
-        {"datasource": "reports", "dataset": {"table": "reports.orders"}, "export": KEYED},
-    ],
-    "validity": VALIDITY,
-}
-
-
-def can(*pairs: tuple[str, str]) -> dict[str, Any]:
-    return {"name": "spark", "endpoint": "local[2]", "capabilities": [[*pair] for pair in pairs]}
 
 
 @pytest.fixture(scope="module")
-def world(service: Service, make_world: MakeWorld, lake_url: str, database: str) -> Iterator[World]:
-    one = cluster_yaml("one", executors=[can(("http", "file"), ("file", "postgresql"))])
+def world(service: Service, make_world: MakeWorld, lake_url: str, database: str) -> World:
+    executors = [can(("http", "file"), ("file", "postgresql"))]
     two = {**lake(lake_url, "two"), "executors": [can(("file", "file"), ("file", "postgresql"))], "properties": SPARK}
-    files = [
-        one,
-        cluster_yaml(**two),
-        DATASOURCE.format(url=service.url),
-        datasource_yaml(database, "store"),
-        datasource_yaml(database, "reports"),
-        "---\n" + yaml.safe_dump(FLOW, sort_keys=False),
-    ]
-    for name in ("store", "reports"):
-        Shop(database, name).fresh(TABLE)
-    yield make_world({"all.yaml": "".join(files)})
-
-
-def asked(world: World, operation: Operation, time: str) -> Any:
-    """What the data of an operation is at that time."""
-    made = Installation(world.at(time), ExitStack())
-    there = {"instance": world.instance, "ledger": world.ledger, "tables": world.ledger.engine}
-    made.__dict__.update(there, all_entities=world.store)
-    return data_of(operation.run(made))
-
-
-def status_of(world: World, time: str, instance: str | None = None) -> Any:
-    return asked(world, FlowStatusOf(name="orders", instance=instance), time)
+    clusters = cluster_yaml("one", executors=executors) + cluster_yaml(**two)
+    found: World = make_world({"all.yaml": clusters + flow_yaml(service.url, database)})
+    return found
 
 
 def test_all_places_have_the_data(world: World, database: str, lake_url: str) -> None:
@@ -83,7 +38,7 @@ def test_all_places_have_the_data(world: World, database: str, lake_url: str) ->
         "orders to store on one",
     ]
     wanted = [(one["id"], one["name"], Decimal(str(one["price"])).quantize(Decimal("0.01"))) for one in ORDERS]
-    for name in ("store", "reports"):
+    for name in DATABASES:
         assert Shop(database, name).ask("SELECT id, name, price FROM orders ORDER BY id") == wanted
     here = pq.read_table(world.settings.home / "data/one/flows/orders/2013-01-01/00").to_pylist()
     client = s3fs.S3FileSystem(key=KEY, secret=SECRET, client_kwargs={"endpoint_url": lake_url})
@@ -105,6 +60,14 @@ def test_all_places_have_the_data(world: World, database: str, lake_url: str) ->
         "datasource reports": ("export", len(ORDERS), "spark"),
     }
     assert all(one["started"] and one["ended"] for one in jobs.values())
+
+
+def test_its_assets_are_shown_together(world: World) -> None:
+    specs = [spec for spec in world.definitions("00:10").resolve_all_asset_specs() if "orders" in spec.key.path[-1]]
+    found = {spec.key.to_user_string(): (spec.group_name, spec.tags.get("falcon/flow")) for spec in specs}
+    names = ["one/orders", "two/orders", "one/orders__to__store", "one/orders__to__reports"]
+    assert found == dict.fromkeys(names, ("sales", "orders"))
+    assert dg.AssetKey(["one", "orders"]) in {dep.asset_key for spec in specs for dep in spec.deps}
 
 
 def test_one_destination_that_fails_holds_back_no_other(world: World, database: str) -> None:
