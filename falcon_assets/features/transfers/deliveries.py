@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from falcon_assets.features.transfers.records import Delivered
+from falcon_assets.features.transfers.records import InstanceDelivered
 from falcon_assets.history.database import upsert
 from falcon_assets.history.events.event_log import Logged
 from falcon_assets.history.tables import DELIVERIES
@@ -18,7 +18,7 @@ from falcon_assets.planning.transfers import ExportWorkload
 
 
 @dataclass(frozen=True)
-class Delivery:
+class KnownDelivery:
     """A delivery of an instance; ``at`` is on the falcon clock."""
 
     process: str
@@ -55,13 +55,13 @@ def fold_deliveries(connection: Connection, facts: Sequence[Logged]) -> None:
             "run_id": one.run_id,
         }
         for one in facts
-        if isinstance(fact := one.fact, Delivered)
+        if isinstance(fact := one.fact, InstanceDelivered)
     ]
     if rows:
         upsert(connection, DELIVERIES, rows)
 
 
-def last_delivery(connection: Connection, workload: ExportWorkload, nominal: datetime) -> Delivery | None:
+def last_delivery(connection: Connection, workload: ExportWorkload, nominal: datetime) -> KnownDelivery | None:
     """The last one of an instance; None: there is none."""
     table = DELIVERIES.c
     own = (table.process == workload.name, table.cluster == workload.cluster, table.nominal == nominal)
@@ -72,5 +72,5 @@ def last_delivery(connection: Connection, workload: ExportWorkload, nominal: dat
 _ASKED = select(*(one for one in DELIVERIES.c if one.name != "event_id"))
 
 
-def _delivery(row: Any) -> Delivery:
-    return Delivery(**row._mapping)
+def _delivery(row: Any) -> KnownDelivery:
+    return KnownDelivery(**row._mapping)

@@ -25,7 +25,7 @@ from falcon_assets.features.datasources.datasource_type import (
     WriteRequest,
     datasource_types,
 )
-from falcon_assets.features.transfers.records import Delivered
+from falcon_assets.features.transfers.records import InstanceDelivered
 from falcon_assets.model.datasource import Datasource
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.transfers import EXPORTED, ExportWorkload
@@ -52,7 +52,7 @@ class Exporting:
 
     def __call__(self, task: WorkflowTask) -> WorkflowResult:
         access = access_to(self.datasource, self.environ, write=True)
-        told: list[Delivered] = []
+        told: list[InstanceDelivered] = []
 
         def last() -> None:
             task.unchanged()
@@ -104,8 +104,8 @@ class Exporting:
             rate / (self._parts * workload.parallel) if rate else None,
         )
 
-    def _told(self, request: WriteRequest, rows: int) -> Delivered:
-        return Delivered(
+    def _told(self, request: WriteRequest, rows: int) -> InstanceDelivered:
+        return InstanceDelivered(
             self.workload.name,
             self.workload.cluster,
             request.start,

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @hookimpl
 def records() -> Collection[type[Record]]:
-    from falcon_assets.features.transfers.records import Delivered, Transferred
+    from falcon_assets.features.transfers.records import InstanceDelivered, Transferred
 
-    return (Transferred, Delivered)
+    return (Transferred, InstanceDelivered)
 
 
 @hookimpl

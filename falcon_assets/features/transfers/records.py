@@ -47,7 +47,7 @@ class Transferred(Record):
 
 
 @dataclass(frozen=True)
-class Delivered(Record):
+class InstanceDelivered(Record):
     """A delivery of an instance of a feed to a datasource; recorded with the success of its export.
 
     Attributes:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0044"
-down_revision = "0043"
+revision = "0046"
+down_revision = "0045"
 
 _INSTANT = sa.DateTime(timezone=True)
 _TIMES = {
