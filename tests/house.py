@@ -46,12 +46,18 @@ SMALL = {
 }
 _DECLARED = "what people declare of both has the same names"
 _VERDICT = "one is about a version, the other about what became none"
+_TRANSFER = "one is recorded, one is what the ledger knows, one is what lineage shows"
 ALIKE = {
     ("CheckedEntities", "EntityStore"): "the first is kept in a file, the second knows clusters that are left out",
     ("Cluster", "Datasource"): _DECLARED,
     ("Cluster", "Feed"): _DECLARED,
     ("Cluster", "Process"): _DECLARED,
-    ("DatasetEdge", "Transferred"): "the first is what lineage shows, the second what is recorded",
+    ("DatasetEdge", "InstanceDelivered"): _TRANSFER,
+    ("DatasetEdge", "KnownDelivery"): _TRANSFER,
+    ("DatasetEdge", "Transferred"): _TRANSFER,
+    ("InstanceDelivered", "KnownDelivery"): _TRANSFER,
+    ("InstanceDelivered", "Transferred"): _TRANSFER,
+    ("KnownDelivery", "Transferred"): _TRANSFER,
     ("Feed", "Flow"): _DECLARED,
     ("Feed", "Process"): _DECLARED,
     ("Flow", "Process"): _DECLARED,
