@@ -138,6 +138,11 @@ class ImportOptions(_Policy):
         """None: it does not depend on the instance before."""
         return self.extract.incremental if isinstance(self.extract, IncrementalExtract) else None
 
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The columns by which changes are merged into the instance before; empty: they are not."""
+        return self.merge.upsert.key if isinstance(self.merge, UpsertMerge) else ()
+
 
 class Import(ImportOptions):
     """How instances are made from a datasource."""

@@ -21,6 +21,9 @@ from falcon_assets.planning.workloads import LATE_POLICY, Workload, export_name,
 _HERE = InstanceExpression.parse("now(0,0)")
 IMPORTED, EXPORTED = "target", "source"
 """The output of an import, and the input of an export."""
+BEFORE = "before"
+"""The input of an import that merges: the instance before."""
+_BEFORE = InstanceExpression.parse("now(0,-1)")
 _LATE = LateProcess(policy=LATE_POLICY.policy, delay=LATE_POLICY.delay, inputs=(LateInput(input=EXPORTED),))
 
 
@@ -65,6 +68,7 @@ class ImportWorkload(_Transfer):
     kind = "import"
 
     def __init__(self, feed: Feed, cluster: str, declared: Import) -> None:
+        before = Input(name=BEFORE, feed=feed.name, start=_BEFORE, end=_BEFORE)
         super().__init__(
             name=import_name(feed.name),
             cluster=cluster,
@@ -72,16 +76,20 @@ class ImportWorkload(_Transfer):
             entity=feed,
             feeds={feed.name: feed},
             op_name=op_name(cluster, import_work(feed.name)),
-            inputs=(),
+            inputs=(before,) if declared.key else (),
             outputs=(Output(name=IMPORTED, feed=feed.name, instance=_HERE),),
             delay=declared.delay.length if declared.delay else timedelta(),
-            timeout=None,
+            timeout=_patience(feed),  # of the instance before, if any
             parallel=1 if feed.snapshot or declared.goes_on else declared.at_once,
             order="FIFO" if declared.goes_on else declared.order,
             retry=declared.retry,
             late=None,
         )
         self.declared: Import = declared
+
+    @property
+    def goes_on(self) -> bool:
+        return self.declared.goes_on
 
     @property
     def _has_period(self) -> bool:
@@ -125,7 +133,7 @@ class ExportWorkload(_Transfer):
             inputs=(source,),
             outputs=(),
             delay=declared.delay.length if declared.delay else timedelta(),
-            timeout=None if feed.frequency.length * 6 > _LONG_AGO.length else _LONG_AGO,
+            timeout=_patience(feed),
             parallel=1 if declared.load == "replace" else declared.at_once,
             order=declared.order,
             retry=declared.retry,
@@ -156,6 +164,11 @@ class ExportWorkload(_Transfer):
 
 
 _LONG_AGO = Frequency(30, TimeUnit.DAYS)
+
+
+def _patience(feed: Feed) -> Frequency | None:
+    """How long an instance waits for its input: long, as it may need people to mend the other end."""
+    return None if feed.frequency.length * 6 > _LONG_AGO.length else _LONG_AGO
 
 
 def import_on(feed: Feed, entry: FeedCluster) -> ImportWorkload | None:

@@ -80,6 +80,11 @@ class Workload(ABC):
     def description(self) -> str: ...
 
     @property
+    def goes_on(self) -> bool:
+        """Whether an instance begins where the one before ended: it starts when that is recorded, in any run."""
+        return False
+
+    @property
     def sla(self) -> ProcessSla | None:
         """When its instances should start and end; None: nobody is warned."""
         return None

@@ -92,6 +92,7 @@ class SourceReading(Protocol):
         parts: Together they are all rows, each once; empty: there are none.
         low: From where changes are read; None: from the beginning, or the extract knows no changes.
         high: Up to where they are read, from where the next instance goes on; None: the extract knows no changes.
+        behind: What the next instance reads although it is there already, and why; None: nothing.
     """
 
     @property
@@ -102,6 +103,8 @@ class SourceReading(Protocol):
     def low(self) -> str | None: ...
     @property
     def high(self) -> str | None: ...
+    @property
+    def behind(self) -> str | None: ...
 
 
 @dataclass(frozen=True)

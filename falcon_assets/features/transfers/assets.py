@@ -15,7 +15,7 @@ from falcon_assets.features.datasources.access import access_to
 from falcon_assets.features.transfers.exporting import Exporting
 from falcon_assets.features.transfers.file_import import FileImport
 from falcon_assets.features.transfers.importing import Importing
-from falcon_assets.features.transfers.store import ChangesRead, last_execution, watermarks_around
+from falcon_assets.features.transfers.store import ChangesRead, changes_read, last_execution
 from falcon_assets.features.transfers.work import Moving, process_of
 from falcon_assets.history.dagster_internals.events import record_in_step
 from falcon_assets.history.mapping import asset_keys as names
@@ -111,12 +111,12 @@ class TransferAssets:
 
             return Exporting(workload, datasource, environ, before, self.settings.now)
 
-        def watermarks(nominal: datetime) -> ChangesRead:
+        def known(nominal: datetime) -> ChangesRead:
             ledger.catch_up()
             with ledger.engine.connect() as connection:
-                return watermarks_around(connection, workload.name, workload.cluster, nominal)
+                return changes_read(connection, workload.name, workload.cluster, nominal)
 
-        return Importing(workload, datasource, environ, watermarks, self.settings.now)
+        return Importing(workload, datasource, environ, known, self.settings.now)
 
     def _spec(self, workload: ImportWorkload | ExportWorkload) -> dg.AssetSpec:
         feed, cluster = workload.entity, self.store.clusters[workload.cluster]

@@ -20,8 +20,10 @@ class Transferred(Record):
         dataset: The table, query, path or topic.
         low_watermark: From where changes were read, as the type of the datasource writes it.
         high_watermark: Up to where, from where the next instance goes on.
+        newest: The greatest value of the column of an incremental import among what was read.
+        behind: What the next instance reads although it was there already, and why.
         execution: Identifies the delivery at the target.
-        source_columns: Name and type of the columns that the source had.
+        source_columns: Name and type of the columns that were read, the type as in the feed.
     """
 
     key = "transferred"
@@ -36,5 +38,7 @@ class Transferred(Record):
     rows: Size = None
     low_watermark: Text | None = None
     high_watermark: Text | None = None
+    newest: Text | None = None
+    behind: Text | None = None
     execution: Text | None = None
     source_columns: tuple[tuple[Text, Text], ...] = ()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
 from falcon_assets.features.transfers.records import Transferred
 from falcon_assets.history.database import upsert
@@ -35,23 +35,30 @@ def last_execution(connection: Connection, process: str, cluster: str, nominal: 
 
 @dataclass(frozen=True)
 class ChangesRead:
-    """How far the imports of changes around an instance have come.
+    """How far the imports around an instance have come.
 
     Attributes:
         low: The high watermark of the newest earlier instance; None: there is none, it is read from the beginning.
-        upto: The high watermark of the instance itself, where a later instance went on from there; None: it is free.
+        upto: Where the next instance that was imported went on; None: there is none, so it is free.
+        columns: Name and type of those of the newest instance that was imported; empty: there is none.
     """
 
-    low: str | None
-    upto: str | None
+    low: str | None = None
+    upto: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
 
 
-def watermarks_around(connection: Connection, process: str, cluster: str, nominal: datetime) -> ChangesRead:
-    """Returns the watermarks for an instance of an import."""
+def changes_read(connection: Connection, process: str, cluster: str, nominal: datetime) -> ChangesRead:
+    """Returns what is known of the imports before and after an instance."""
     table = TRANSFERS.c
-    own = (table.process == process, table.cluster == cluster, table.high_watermark.is_not(None))
-    low = select(table.high_watermark).where(*own, table.nominal < nominal).order_by(table.nominal.desc()).limit(1)
-    later = select(func.count()).select_from(TRANSFERS).where(*own, table.nominal > nominal)
-    before = select(table.high_watermark).where(*own, table.nominal == nominal)
-    is_fixed = bool(connection.scalar(later))
-    return ChangesRead(connection.scalar(low), connection.scalar(before) if is_fixed else None)
+    own = (table.process == process, table.cluster == cluster)
+    marked = (*own, table.high_watermark.is_not(None))
+    before, after, last = (
+        select(what).where(*which).order_by(order).limit(1)
+        for what, which, order in (
+            (table.high_watermark, (*marked, table.nominal < nominal), table.nominal.desc()),
+            (table.low_watermark, (*marked, table.nominal > nominal), table.nominal),
+            (table.source_columns, own, table.nominal.desc()),
+        )
+    )
+    return ChangesRead(connection.scalar(before), connection.scalar(after), connection.scalar(last) or {})

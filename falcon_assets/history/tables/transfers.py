@@ -20,8 +20,15 @@ TRANSFERS = Table(
     Column("rows", BigInteger, comment="null: not counted"),
     Column("low_watermark", Text, comment="from where changes were read; null: from the beginning, or all was read"),
     Column("high_watermark", Text, comment="up to where, from where the next instance goes on; null: all was read"),
+    Column("newest", Text, comment="the greatest value that was read of the column of an incremental import"),
+    Column("behind", Text, comment="what the next instance reads although it was there already, and why"),
     Column("execution", Text, comment="identifies the delivery at the target"),
-    Column("source_columns", JSONB, nullable=False, comment="name and type of the columns of the source"),
+    Column(
+        "source_columns",
+        JSONB,
+        nullable=False,
+        comment="name of the columns that were read, and their types in the feed",
+    ),
     Column("event_id", BigInteger, nullable=False),
 )
 """The last success of each instance of an import or export."""

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
+from itertools import islice
 from queue import SimpleQueue
 from typing import TypeAlias
 
@@ -77,7 +78,8 @@ def run_workload(
     """
     ledger = open_ledger(settings, context.instance)
     with instance_claims(context, ledger, workload.name, workload.cluster) as claims:
-        if workload.replaces_earlier:  # what other runs write is in the same place
+        # What other runs write is in the same place, or where this one begins.
+        if workload.replaces_earlier or workload.goes_on:
             claims.locks.wait_for(place_lock(workload.name, workload.cluster))
         WorkloadRun(workload, settings.now, context, claims, work(context, claims)).run()
 
@@ -188,14 +190,17 @@ class WorkloadRun:
     ) -> Iterator[tuple[datetime, Outcome]]:
         """Yields starts (None), results and failures on arrival; starts nothing once the run is interrupted."""
         with ThreadPoolExecutor(max_workers=slots, thread_name_prefix=self.workload.name) as pool:
-            for nominal in ready:
+            waiting = iter(ready)
+            for nominal in islice(waiting, 1 if self.workload.goes_on else None):
                 pool.submit(self._compute, nominal, stops, turns)
             unfinished = len(ready)
             try:
                 while unfinished:
                     nominal, outcome = self.outcomes.get()
                     unfinished -= outcome is not None
-                    yield nominal, outcome
+                    yield nominal, outcome  # recorded when it goes on here
+                    for following in islice(waiting, 0 if outcome is None else 1):
+                        pool.submit(self._compute, following, stops, turns)
             except BaseException:
                 # The run is interrupted: what waits is dropped, and programs do not outlive it.
                 pool.shutdown(wait=False, cancel_futures=True)

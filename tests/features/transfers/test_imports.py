@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 
 from falcon_assets.features.datasources.access import Access
 from falcon_assets.features.quality.operations import AcceptInstance
-from falcon_assets.features.transfers.importing import Importing, read_parts
+from falcon_assets.features.transfers.extraction import read_parts
+from falcon_assets.features.transfers.importing import Importing
 from falcon_assets.features.transfers.store import ChangesRead
 from falcon_assets.features.transfers.work import process_of
 from falcon_assets.model.cluster import Cluster
@@ -140,7 +141,7 @@ def test_the_password_is_in_no_plan_and_no_record(
 def test_it_runs_wherever_workflows_run(world: ImportWorld, any_cluster: Cluster, tmp_path: Path) -> None:
     (workload,) = world.store.imports_of("orders")
     shop, environ = world.store.datasource("shop"), world.settings.environ
-    moving = Importing(workload, shop, environ, lambda _: ChangesRead(None, None), lambda: hour(0))
+    moving = Importing(workload, shop, environ, lambda _: ChangesRead(), lambda: hour(0))
     process, sandbox = process_of(workload, moving), Sandbox(tmp_path, any_cluster)
     result = process.workflow.compute(sandbox.task(process.workflow, outputs=(sandbox.output("target"),)))
     assert result.records == {"target": 100_000}

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from falcon_assets.compute.spark.jvm import in_utc
 from falcon_assets.compute.spark.sessions import isolated
-from falcon_assets.features.transfers.importing import read_parts
+from falcon_assets.features.transfers.extraction import read_parts
 from tests.features.transfers.source import access_of, connected, opened, read, run_sql
 from tests.properties import examples
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -61,7 +62,13 @@ def _check_partitions(frame: DataFrame, data: OutputData, where: str) -> None:
 
 
 def observed(observation: Observation, frame: DataFrame, data: OutputData, seconds: float = _METRIC_SECONDS) -> int:
-    """Returns the count of ``observation``; if Spark lost it, the number of records in the output's folder.
+    """Returns the count of ``observation``; if Spark lost it, the number of records in the output's folder."""
+    records = metrics_of(observation, frame, seconds).get("records")
+    return count_records(frame.sparkSession, data) if records is None else int(records)
+
+
+def metrics_of(observation: Observation, frame: DataFrame, seconds: float = _METRIC_SECONDS) -> Mapping[str, Any]:
+    """Returns what an observation of a finished query has found; empty: Spark lost it.
 
     Classic Spark delivers metrics over its listener bus, which drops events under pressure; waiting for one without
     a bound (``Observation.get``) could hang for ever.
@@ -73,9 +80,8 @@ def observed(observation: Observation, frame: DataFrame, data: OutputData, secon
         try:
             getattr(jvm, "scala.concurrent.Await").ready(java.future(), limit)
         except Py4JJavaError:  # a TimeoutException
-            return count_records(frame.sparkSession, data)
-    records = observation.get.get("records")
-    return count_records(frame.sparkSession, data) if records is None else int(records)
+            return {}
+    return observation.get
 
 
 def count_records(spark: SparkSession, data: OutputData) -> int:

@@ -99,6 +99,7 @@ class TopicReading:
     parts: Sequence[TopicPart]
     low: str
     high: str
+    behind: None = None
 
 
 @dataclass(frozen=True)

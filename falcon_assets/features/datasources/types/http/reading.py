@@ -45,6 +45,7 @@ class ResourceReading:
     parts: Sequence[ResourcePart]
     low: None = None
     high: None = None
+    behind: None = None
 
 
 @dataclass(frozen=True)

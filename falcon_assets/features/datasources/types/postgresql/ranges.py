@@ -1,4 +1,4 @@
-"""Ranges of a table's pages, which parts of it have."""
+"""Ranges of pages, or of the values of a column, which the parts of a table have."""
 
 from __future__ import annotations
 

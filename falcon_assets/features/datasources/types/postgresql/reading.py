@@ -7,15 +7,18 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import NamedTuple
 
 from psycopg2 import sql
+from psycopg2.extensions import Column
 from psycopg2.extensions import cursor as Cursor  # noqa: N812 - it is a class
 
 from falcon_assets.errors import DatasourceError
 from falcon_assets.features.datasources.access import Access
 from falcon_assets.features.datasources.datasource_type import ReadPart, ReadRequest, SourceColumn
 from falcon_assets.features.datasources.queries import bound
+from falcon_assets.features.datasources.types.postgresql.changes import Changes, by_column, by_transactions
 from falcon_assets.features.datasources.types.postgresql.column_types import is_array, source_column
 from falcon_assets.features.datasources.types.postgresql.connecting import connect, said_of
 from falcon_assets.features.datasources.types.postgresql.copied_rows import CopiedRows, settle
@@ -24,6 +27,18 @@ from falcon_assets.features.datasources.types.postgresql.tables import table_nam
 from falcon_assets.model.instant import format_instant
 
 _WITH_TID_RANGES = 140_000
+_OF_TIME = ("date", "timestamp without time zone", "timestamp with time zone")
+_WHOLE, _BROKEN, _TIME = (
+    "ceil(least::numeric + (most::numeric - least) * k / {parts})::text",
+    "(least::numeric + (most::numeric - least::numeric) * k / {parts})::text",
+    "(least::timestamp + (most::timestamp - least::timestamp) * (k::float8 / {parts}))::text",
+)
+_RANGES = {
+    **dict.fromkeys(("smallint", "integer", "bigint"), _WHOLE),
+    **dict.fromkeys(("numeric", "real", "double precision"), _BROKEN),
+    **dict.fromkeys(_OF_TIME, _TIME),
+}
+"""Type of a column -> SQL for the end of the k-th range between the ``least`` and the ``most`` value."""
 _TYPES_OF = """
     WITH RECURSIVE given AS (
         SELECT n, coalesce(a.atttypid, type) AS type, coalesce(nullif(a.atttypmod, -1), typmod) AS typmod,
@@ -64,8 +79,9 @@ class DatabaseReading:
 
     columns: Sequence[SourceColumn]
     parts: Sequence[ReadPart]
-    low: str | None = None
-    high: str | None = None
+    low: str | None
+    high: str | None
+    behind: str | None
 
 
 class _Source(NamedTuple):
@@ -74,12 +90,20 @@ class _Source(NamedTuple):
     Attributes:
         dataset: Its name, for people.
         place: What stands after FROM.
+        described: Its columns, as PostgreSQL describes a result.
         pages: Of each partition of a table that is on pages; None: it is not.
+        shows_transactions: Whether its rows know the transactions that wrote them.
     """
 
     dataset: str
     place: sql.Composable
+    described: Sequence[Column]
     pages: Sequence[int] | None
+    shows_transactions: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(one.name for one in self.described)
 
 
 @contextmanager
@@ -109,43 +133,63 @@ class _Opening:
     def reading(self) -> DatabaseReading:
         source = self._source()
         columns = self._columns(source)
-        wheres = self._wheres(source)
-        snapshot = self._snapshot() if len(wheres) > 1 else None
+        changes = self._changes(source)
+        if changes.is_empty:
+            return DatabaseReading(columns, [], changes.low, changes.high, changes.behind)
+        conditions = self._parts(source)
+        snapshot = self._snapshot() if len(conditions) > 1 else None
         selected = sql.SQL(", ").join(map(_selected, columns))
         rate = self.access.throttle.rows_per_second
         parts = [
             CopiedRows(
                 self.access,
                 source.dataset,
-                self._text(sql.SQL("SELECT {} FROM {}{}").format(selected, source.place, where)),
+                self._text(
+                    sql.SQL("SELECT {} FROM {}{}").format(
+                        selected, source.place, _where([*of_part, *changes.conditions])
+                    )
+                ),
                 columns,
                 snapshot,
-                rate / len(wheres) if rate else None,
+                rate / len(conditions) if rate else None,
             )
-            for where in wheres
+            for of_part in conditions
         ]
-        return DatabaseReading(columns, parts)
+        return DatabaseReading(columns, parts, changes.low, changes.high, changes.behind)
+
+    def _changes(self, source: _Source) -> Changes:
+        incremental = self.request.declared.incremental
+        if incremental is None:
+            return Changes([])
+        self._require(incremental.column, source.names, source)
+        where = f"{source.dataset} of {self.access.name}"
+        if source.shows_transactions:
+            return by_transactions(self.cursor, self.request, where)
+        return by_column(self.cursor, self.request, source.place, where)
 
     def _source(self) -> _Source:
         said = self.request.declared.source
         if said.query is not None:
             times = {"start": _instant(self.request.start), "end": _instant(self.request.end)}
             query = bound(said.query, "postgres", times)
-            return _Source(said.what, sql.SQL("({}\n) AS source").format(sql.SQL(query)), None)
+            return self._described(said.what, sql.SQL("({}\n) AS source").format(sql.SQL(query)), None, False)
         assert said.table is not None
         table = table_named(self.cursor, said.table, self.access.name)
         self.cursor.execute(_PAGES, {"oid": table.oid})
         leaves = self.cursor.fetchall()
         is_on_pages = all(kind in "rm" and method == "heap" for kind, method, _ in leaves)
         pages = [size or 0 for _, _, size in leaves] if is_on_pages else None
-        return _Source(said.table, sql.Identifier(table.schema, table.name), pages)
+        # Materialized views are written anew by one transaction.
+        shows = is_on_pages and all(kind == "r" for kind, _, _ in leaves)
+        return self._described(said.table, sql.Identifier(table.schema, table.name), pages, shows)
+
+    def _described(self, dataset: str, place: sql.Composable, pages: Sequence[int] | None, shows: bool) -> _Source:
+        self.cursor.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(place))
+        return _Source(dataset, place, self.cursor.description or (), pages, shows)
 
     def _columns(self, source: _Source) -> list[SourceColumn]:
         """Those that are taken; raises DatasourceError where one is named that is not there."""
-        self.cursor.execute(sql.SQL("SELECT * FROM {} LIMIT 0").format(source.place))
-        described = self.cursor.description or ()
-        names = tuple(one.name for one in described)
-        fields = self.request.declared.fields
+        described, names, fields = source.described, source.names, self.request.declared.fields
         for named in (fields.include or fields.exclude or ()) if fields else ():
             self._require(named, names, source)
         self.cursor.execute(
@@ -158,9 +202,8 @@ class _Opening:
             },
         )
         known = {name: source_column(name, *row) for name, row in zip(names, self.cursor.fetchall(), strict=True)}
-        taken = [known[name] for name in (fields.of(names) if fields else names)]
-        self._require_apart([one.name for one in taken], source)
-        return taken
+        self._require_apart(fields.of(names) if fields else names, source)
+        return [known[name] for name in (fields.of(names) if fields else names)]
 
     def _require(self, named: str, names: Sequence[str], source: _Source) -> None:
         if named not in names:
@@ -177,14 +220,51 @@ class _Opening:
             rest = "are the same name to Spark: leave one out (fields), or rename it in a query"
             raise DatasourceError(f"{where}: columns {' and '.join(same)} {rest}")
 
-    def _wheres(self, source: _Source) -> list[sql.Composable]:
+    def _parts(self, source: _Source) -> list[list[sql.Composable]]:
         """Conditions of the parts."""
         most, connections = self.request.parts, self.access.throttle.connections
         readers = min(most, connections - 1)  # this transaction stays open beside them
-        if readers < 2 or source.pages is None or self.cursor.connection.server_version < _WITH_TID_RANGES:
-            return [sql.SQL("")]
+        column = self.request.declared.partition_by
+        if column is not None:
+            self._require(column, source.names, source)
+        if readers < 2:
+            return [[]]
+        if column is not None:
+            return self._ranges_of(column, source, readers)
+        if source.pages is None or self.cursor.connection.server_version < _WITH_TID_RANGES:
+            return [[]]
         ranges = page_ranges(source.pages, readers)
-        return [_pages_between(*one) for one in ranges] if len(ranges) > 1 else [sql.SQL("")]
+        return [_pages_between(*one) for one in ranges] if len(ranges) > 1 else [[]]
+
+    def _ranges_of(self, name: str, source: _Source, parts: int) -> list[list[sql.Composable]]:
+        """Ranges of a column, of equal length; nulls are in the first."""
+        column = sql.Identifier(name)
+        self.cursor.execute(sql.SQL("SELECT pg_typeof(max({}))::text FROM {}").format(column, source.place))
+        (kind,) = self.cursor.fetchone() or ("",)
+        if kind not in _RANGES:
+            where = f"{source.dataset} of {self.access.name}"
+            raise DatasourceError(f"{where}: partition_by needs numbers or times, and {name!r} is {kind}")
+        self.cursor.execute(
+            sql.SQL(
+                "SELECT DISTINCT {bound}, k FROM generate_series(1, {last}) AS k, "
+                "(SELECT min({column}) AS least, max({column}) AS most FROM {place} {finite}) AS ends "
+                "WHERE least < most ORDER BY k"
+            ).format(
+                bound=sql.SQL(_RANGES[kind]).format(parts=sql.Literal(parts)),
+                last=sql.Literal(parts - 1),
+                column=column,
+                place=source.place,
+                finite=sql.SQL("WHERE isfinite({})").format(column) if kind in _OF_TIME else sql.SQL(""),
+            )
+        )
+        bounds = [sql.SQL("{}::{}").format(sql.Literal(one), sql.SQL(kind)) for one, _ in self.cursor.fetchall()]
+        if not bounds:
+            return [[]]
+        first = sql.SQL("({0} < {1} OR {0} IS NULL)").format(column, bounds[0])
+        inner: list[list[sql.Composable]] = [
+            [sql.SQL("{0} >= {1} AND {0} < {2}").format(column, since, end)] for since, end in pairwise(bounds)
+        ]
+        return [[first], *inner, [sql.SQL("{} >= {}").format(column, bounds[-1])]]
 
     def _snapshot(self) -> str:
         self.cursor.execute("SELECT pg_export_snapshot()")
@@ -200,9 +280,13 @@ def _selected(column: SourceColumn) -> sql.Composable:
     return sql.SQL("to_json({}::text[])").format(name) if is_array(column.source_type) else name
 
 
-def _pages_between(first: int, end: int | None) -> sql.Composable:
-    since = sql.SQL(" WHERE ctid >= {}::tid").format(sql.Literal(f"({first},0)"))
-    return since if end is None else sql.SQL("{} AND ctid < {}::tid").format(since, sql.Literal(f"({end},0)"))
+def _pages_between(first: int, end: int | None) -> list[sql.Composable]:
+    since = sql.SQL("ctid >= {}::tid").format(sql.Literal(f"({first},0)"))
+    return [since] if end is None else [since, sql.SQL("ctid < {}::tid").format(sql.Literal(f"({end},0)"))]
+
+
+def _where(conditions: Sequence[sql.Composable]) -> sql.Composable:
+    return sql.SQL(" WHERE {}").format(sql.SQL(" AND ").join(conditions)) if conditions else sql.SQL("")
 
 
 def _typmod(precision: int | None, scale: int | None) -> int:
