@@ -181,6 +181,7 @@ class DatasourceType(ABC):
         module: A module of that, which is imported; empty: none.
         driver: The options of its driver that ``driver`` of a datasource may have; None: any.
         reads: What an import may name: ``table``, ``query``, ``path``, ``topic``.
+        declares_columns: Whether other columns than those of the instance before mean that the source was changed.
         loads: What an export may do: ``insert``, ``upsert``, ``replace_partition``, ``replace``.
     """
 
@@ -190,6 +191,7 @@ class DatasourceType(ABC):
     module: ClassVar[str] = ""
     driver: ClassVar[Collection[str] | None] = None
     reads: ClassVar[Collection[str]] = ()
+    declares_columns: ClassVar[bool] = True
     loads: ClassVar[Collection[str]] = ()
 
     @abstractmethod

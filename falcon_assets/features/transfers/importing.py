@@ -41,8 +41,10 @@ class Importing:
     def __call__(self, task: WorkflowTask) -> WorkflowResult:
         known, declared = self.known(task.nominal), self.workload.declared
         request = self._request(task, known)
-        with datasource_types()[self.datasource.type].open_reading(self._access, request) as reading:
-            require_known_columns(reading.columns, known.columns, declared, self._where)
+        there = datasource_types()[self.datasource.type]
+        with there.open_reading(self._access, request) as reading:
+            if there.declares_columns:
+                require_known_columns(reading.columns, known.columns, declared, self._where)
             before = task.inputs if request.low is not None else ()  # else there is all in what is read
             with Extraction(declared, reading, self._where) as extraction:
                 result = compute_in_session(replace(task, inputs=before), extraction.frames)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -128,7 +128,13 @@ def test_a_declared_schema_is_exact(service: Service, world: World) -> None:
     ]
     world.step("01:00")
     assert rows(world, "exact", 0) == [
-        {"id": 1, "price": Decimal("12.30"), "at": datetime(2024, 3, 31, 0, 30), "lines": [1, None], "name": "a"},
+        {
+            "id": 1,
+            "price": Decimal("12.30"),
+            "at": datetime(2024, 3, 31, 0, 30, tzinfo=UTC),
+            "lines": [1, None],
+            "name": "a",
+        },
         {"id": 2, "price": Decimal("7.00"), "at": None, "lines": None, "name": None},
     ]
     assert "/api/orders?since=2013-01-01T00%3A00%3A00Z&before=2013-01-01T01%3A00%3A00Z" in service.asked

@@ -22,6 +22,7 @@ class Http(DatasourceType):
     package = "falcon-assets[http]"
     module = "dlt"
     reads: ClassVar = ("table", "query")
+    declares_columns = False
 
     def endpoint_problem(self, endpoint: str) -> str | None:
         split = urlsplit(endpoint)
