@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0042"
-down_revision = "0041"
+revision = "0044"
+down_revision = "0043"
 
 _COLUMNS = {
     "newest": "the greatest value that was read of the column of an incremental import",
