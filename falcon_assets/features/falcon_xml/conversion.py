@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from falcon_assets.features.falcon_xml.counterparts import KINDS
+from falcon_assets.features.falcon_xml.datasources import TYPES, settle_datasource, without_secret_comments
 from falcon_assets.features.falcon_xml.defaults import settle_retention_frequency, settle_retry
 from falcon_assets.features.falcon_xml.elements import Element, UnfitXmlError, parse_xml
 from falcon_assets.features.falcon_xml.older import modernise
@@ -60,10 +61,14 @@ def convert(raw: bytes, source: str) -> Imported | tuple[Warned, ...]:
     parsed = parse_xml(raw)
     root = parsed.root
     if root.name not in KINDS or (root.namespace and not _NAMESPACE.fullmatch(root.namespace)):
-        return (Warned(root.line, root.name, _no_entity(root)),)
+        return (Warned(root.line, root.name, "it is not an entity of Apache Falcon: left out"),)
+    if root.name == "datasource" and (refused := _unsupported(root)):
+        return (refused,)
     modernise(root)
     own = root.attribute("name")
     conversion = Conversion(own.value.strip() if own else "")
+    if root.name == "datasource":
+        without_secret_comments(root, conversion)
     for line, text in parsed.instructions:
         conversion.warn(line, f"<?{text.split()[0] if text else ''}?>", "processing instructions are left out")
         conversion.remains.append((line, f"<?{text}?>"))
@@ -75,6 +80,8 @@ def convert(raw: bytes, source: str) -> Imported | tuple[Warned, ...]:
     if root.name == "process":
         _settle_process(keys, conversion)
         settle_retry(keys, conversion)
+    if root.name == "datasource":
+        settle_datasource(keys)
     _settle_acl(keys, root)
     tell_the_rest(root, conversion, root.name)
     head += [comment for element in root.all() for comment in element.claim_comments()]
@@ -82,10 +89,13 @@ def convert(raw: bytes, source: str) -> Imported | tuple[Warned, ...]:
     return Imported(root.name, str(name), source, keys, [f"Imported from {source}", *head], conversion)
 
 
-def _no_entity(root: Element) -> str:
-    if root.name == "datasource":
-        return "there are no datasources here: let a process, or what lands the feed, read the database; left out"
-    return "it is not a cluster, feed or process of Apache Falcon: left out"
+def _unsupported(root: Element) -> Warned | None:
+    kind = root.attribute("type")
+    said = kind.value.strip() if kind else ""
+    if said in TYPES:
+        return None
+    rule = f"datasources of type {said!r} are not supported, only those of {' and '.join(TYPES)}: left out"
+    return Warned(kind.line if kind else root.line, "datasource/@type", rule)
 
 
 def _settle_feed(keys: Keys, conversion: Conversion) -> None:

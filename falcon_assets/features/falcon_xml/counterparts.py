@@ -1,4 +1,4 @@
-"""The tables of counterparts of all elements and attributes of Falcon's clusters, feeds and processes.
+"""The tables of counterparts of all elements and attributes of Falcon's entities.
 
 Source: the schemas of Apache Falcon 0.3 to 0.11, and of Ivory before it.
 """
@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from falcon_assets.features.falcon_xml.datasources import common_credential, credential, datasource_type, endpoint
 from falcon_assets.features.falcon_xml.properties import properties
 from falcon_assets.features.falcon_xml.remains import original
 from falcon_assets.features.falcon_xml.rules import Conversion, Found, Rule
+from falcon_assets.features.falcon_xml.transfers import TRANSFERS
 from falcon_assets.features.falcon_xml.values import (
     attempts,
     execute,
@@ -61,7 +63,8 @@ def notification(found: Found, conversion: Conversion) -> Value | None:
 
 _VERSION = "each change of a definition is recorded as a version: see falcon entity history"
 _QUEUE = "retention and archiving run in Dagster, without queues and priorities: nothing to do"
-_NO_DATASOURCE = "feeds do not read or write databases: let a process do it, or the program that lands the data"
+_DRIVER = "drivers are Python packages here: see the guide Datasources"
+_OF_SQOOP = "they were for Sqoop and JDBC: see driver of a datasource"
 _INTERFACE_VERSION = "versions of endpoints are not needed: nothing to do"
 
 ACL = (
@@ -130,8 +133,7 @@ FEED_CLUSTER = (
     Rule("@delay", "delay"),
     *FEED_SLA,
     *LOCATIONS,
-    Rule("import", advice=_NO_DATASOURCE),
-    Rule("export", advice=_NO_DATASOURCE),
+    *TRANSFERS,
     Rule("@version", advice=_VERSION),
 )
 FEED = (
@@ -207,5 +209,33 @@ PROCESS = (
     Rule("@version", advice=_VERSION),
 )
 
-KINDS: Mapping[str, tuple[Rule, ...]] = {"cluster": CLUSTER, "feed": FEED, "process": PROCESS}
+DATASOURCE = (
+    Rule("@name", "name", name),
+    Rule("@colo", "colo"),
+    Rule("@description", "description"),
+    Rule("tags", "tags", tags),
+    Rule("@type", "type", datasource_type),
+    *(
+        rule
+        for one in ("readonly", "write")
+        for rule in (
+            Rule(f"interfaces/interface[type={one}]/@endpoint", f"interfaces.{one}.endpoint", endpoint),
+            Rule(f"interfaces/interface[type={one}]/credential", f"interfaces.{one}.credential", credential),
+        )
+    ),
+    Rule("interfaces/credential", "interfaces", common_credential),
+    Rule("interfaces/interface/driver", advice=_DRIVER),
+    Rule("interfaces/interface/properties", advice=_OF_SQOOP),
+    Rule("driver", advice=_DRIVER),
+    Rule("properties", advice=_OF_SQOOP),
+    *ACL,
+    Rule("@version", advice=_VERSION),
+)
+
+KINDS: Mapping[str, tuple[Rule, ...]] = {
+    "cluster": CLUSTER,
+    "datasource": DATASOURCE,
+    "feed": FEED,
+    "process": PROCESS,
+}
 """Root element, which is the kind, -> its rules."""

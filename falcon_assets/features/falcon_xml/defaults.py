@@ -62,6 +62,11 @@ DEFAULTS: Mapping[str, tuple[Default, ...]] = {
         Default("locations/location[name=temp]", "`/tmp`", "nothing: see `spark.local.dir`"),
         _VERSION,
     ),
+    "datasource": (
+        Default("interfaces/interface/credential", "that of all interfaces", "it is written to the interface"),
+        ACL_DEFAULT,
+        _VERSION,
+    ),
     "feed": (
         _TIMEZONE,
         Default("timezone of paths", "`UTC`, whatever the feed's zone is", "`path_timezone: UTC`"),

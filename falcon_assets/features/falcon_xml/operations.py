@@ -77,7 +77,7 @@ class ImportResult(Result):
 
 
 class ImportXml(Operation):
-    """Convert Falcon's cluster, feed and process XML to YAML definitions.
+    """Convert Falcon's cluster, datasource, feed and process XML to YAML definitions.
 
     PATH is a file, or a folder, of which all *.xml files are converted. What has no counterpart here, or is changed, is
     listed with its line and kept as a comment. Workflows of Oozie, Pig and Hive are replaced by programs that fail with

@@ -1,4 +1,7 @@
-"""Parts that can be left out of a refused definition: without them it computes the same data from the same data."""
+"""Parts that can be left out of a refused definition: without them it computes the same data from the same data.
+
+Only imports and exports are left out all the same: what they name may be in no XML that can be imported.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ _OPTIONAL = (
     r"(sla|timeout|lifecycle|late_process|retry)\b.*",
     r"(groups|pipelines|notification)\b.*",
     r"(clusters)\[(\d+)\]\.(sla|lifecycle|delay)\b.*",
+    r"(clusters)\[(\d+)\]\.(import|export)\b.*",
     r"(locations)\.(stats|meta)",
     r"(clusters)\[(\d+)\]\.(locations)\.(stats|meta)",
     r"(interfaces)\.(readonly|registry|messaging)\b.*",

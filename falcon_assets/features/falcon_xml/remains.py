@@ -32,19 +32,21 @@ def named_in(element: Element) -> str:
     return ", ".join([*shown, *(["..."] if len(names) > len(shown) else [])])
 
 
-def _attribute(attribute: Attribute, owner: Element | None) -> str:
+def _attribute(attribute: Attribute, owner: Element | None, within: bool = False) -> str:
     # A pair says by its name what its value is.
     names = [attribute.name, *(one.value for one in (owner.attributes if owner else ()) if one.name == "name")]
-    hidden = attribute.name != "name" and any(map(is_secret, names))
+    hidden = attribute.name != "name" and (within or any(map(is_secret, names)))
     return f"{attribute.name}={quoteattr(_STARS if hidden else attribute.value)}"
 
 
-def _lines(element: Element) -> list[str]:
-    tag = " ".join([element.name, *(_attribute(one, element) for one in element.attributes)])
+def _lines(element: Element, within: bool = False) -> list[str]:
+    """``within``: the element is in one that is secret by its name."""
+    within = within or is_secret(element.name)
+    tag = " ".join([element.name, *(_attribute(one, element, within) for one in element.attributes)])
     text = escape(" ".join(element.text.split()))
-    if text and is_secret(element.name):
+    if text and within:
         text = _STARS
     if not element.children:
         return [f"<{tag}>{text}</{element.name}>" if text else f"<{tag}/>"]
-    inner = [f"  {line}" for child in element.children for line in _lines(child)]
+    inner = [f"  {line}" for child in element.children for line in _lines(child, within)]
     return [f"<{tag}>", *([f"  {text}"] if text else []), *inner, f"</{element.name}>"]

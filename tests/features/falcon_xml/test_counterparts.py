@@ -30,7 +30,8 @@ def models(annotation: Any) -> list[type[BaseModel]]:
 
 def exists(model: type[BaseModel], key: str) -> bool:
     first, _, rest = key.partition(".")
-    hint = get_type_hints(model).get(first.removesuffix("[]"))
+    hints, name = get_type_hints(model), first.removesuffix("[]")
+    hint = hints.get(name, hints.get(f"{name}_"))  # of a key that is a word of Python
     return hint is not None and (not rest or any(exists(inner, rest) for inner in models(hint)))
 
 

@@ -37,6 +37,8 @@ def elements(draw: st.DrawFn, depth: int = 0) -> str:
     values = {name: f"v{draw(st.integers(10**6, 10**7 - 1))}" for name in names}
     if "type" in values and draw(st.booleans()):
         values["type"] = draw(st.sampled_from(_KINDS_OF))
+    if tag == "datasource" and not depth:
+        values["type"] = "mysql"  # the others are left out as a whole
     said = "".join(f' {name}="{value}"' for name, value in values.items())
     inner = "".join(draw(st.lists(elements(depth + 1), max_size=3))) if depth < 3 else ""
     text = f"t{draw(st.integers(10**6, 10**7 - 1))}" if draw(st.booleans()) else ""
