@@ -192,12 +192,14 @@ class ExportOptions(_Policy):
     those with the same key; ``replace_partition``: an instance replaces the rows of its period, by ``partition``;
     ``replace``: the table holds the newest instance only."""
     partition: NonEmpty | None = None
-    """The column of the target with the nominal time of the instance, for ``insert`` and ``replace_partition``: filled
-    by the export, a timestamp. Needed there, as it tells what an instance wrote."""
+    """The column of the target with the nominal time of the instance, which the export fills: a timestamp or a date.
+    ``insert`` and ``replace_partition`` need it, as it tells what an instance wrote; with ``upsert``, rows that a newer
+    instance has written stay."""
     fields: Fields | None = None
     """Which columns; omitted: all."""
     parallel: Annotated[int, Field(ge=1, le=1000, strict=True)] = 4
-    """How many tasks write at once; not more than the datasource's ``throttle.connections``."""
+    """How many tasks write an instance at once; all instances of a run have not more than the datasource's
+    ``throttle.connections``."""
 
 
 class Export(ExportOptions):

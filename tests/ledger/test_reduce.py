@@ -672,6 +672,7 @@ def expected_content(rows: Rows, cursor: int | None) -> dict[str, list[tuple[obj
         "completeness": [],
         "reported_parts": [],
         "transfers": [],
+        "deliveries": [],
         "quality_held": [],
         "quality_verdicts": [],  # of a feature, from facts of its own
     }

@@ -35,6 +35,7 @@ def check_datasources(definitions: Definitions) -> Iterator[Problem]:
                     message = f"datasource {name!r} is a target already in line {line}: each export needs another one"
                     yield feed.problem((*path, "target", "name"), message)
             yield from _impossible(definitions, feed, path, transfer)
+    yield from _shared(definitions)
 
 
 def _unfit(one: Declared[Datasource], known: DatasourceType) -> Iterator[Problem]:
@@ -72,12 +73,36 @@ def _impossible(
     where = (*path, "load") if "load" in transfer.model_fields_set else path
     if load not in known.loads:
         yield feed.problem(where, _cannot(known, "target", f"written by {load}", known.loads))
-    elif "replace_partition" in known.loads and (load in _BY_TIME) != (transfer.partition is not None):
-        if load in _BY_TIME:
-            message = f"load: {load} needs partition: the column of the table that has the nominal time of the instance"
-        else:
-            message = f"partition is for load: {' and '.join(_BY_TIME)}"
-        yield feed.problem(where if load in _BY_TIME else (*path, "partition"), message)
+    elif "replace_partition" in known.loads and load in _BY_TIME and transfer.partition is None:
+        message = f"load: {load} needs partition: the column of the table that has the nominal time of the instance"
+        yield feed.problem(where, message)
+    elif load == "replace" and transfer.partition is not None:
+        yield feed.problem((*path, "partition"), "with load: replace the table has no other instances to tell apart")
+
+
+def _shared(definitions: Definitions) -> Iterator[Problem]:
+    """Exports that would replace each other's rows."""
+    first: dict[tuple[str, str], tuple[Declared[Feed], KeyPath, Export]] = {}
+    for feed in definitions.feeds.values():
+        for path, transfer in transfers_of(feed):
+            if not isinstance(transfer, Export) or not _replaces(definitions, transfer):
+                continue
+            target = (transfer.target.name, transfer.target.table)
+            other, there, export = first.setdefault(target, (feed, path, transfer))
+            by_key = isinstance(transfer.load, UpsertLoad) and isinstance(export.load, UpsertLoad)
+            if not by_key and (there != path or other is not feed):
+                message = (
+                    f"table {target[1]!r} of {target[0]!r} is the target of feed {other.entity.name!r} already "
+                    f"({other.document.position(there)}), and one would replace rows of the other: take load: upsert "
+                    "for both, or two tables"
+                )
+                yield feed.problem((*path, "target", "table"), message)
+
+
+def _replaces(definitions: Definitions, export: Export) -> bool:
+    declared = definitions.datasources.get(export.target.name)
+    known = datasource_types().get(declared.entity.type) if declared else None
+    return known is not None and "replace" in known.loads
 
 
 def _cannot(known: DatasourceType, end: str, how: str, able: Collection[str]) -> str:

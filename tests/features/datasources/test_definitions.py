@@ -43,6 +43,7 @@ def sent(*exports: dict[str, Any], **declared: Any) -> str:
     return feed_yaml("sums", on("primary", export=list(exports) or {**SEND, **declared}))
 
 
+BY_KEY = sent(load={"upsert": {"key": ["id"]}})
 DATASOURCES: dict[str, tuple[dict[str, Any], list[str]]] = {
     "well": ({"driver": {"sslmode": "require", "sslpassword": {"env": "X"}}}, []),
     "a type that is not there": ({"type": "postgres"}, ["type: unknown type 'postgres' (did you mean 'postgresql'?)"]),
@@ -103,8 +104,16 @@ FEEDS: dict[str, tuple[str, list[str]]] = {
         ],
     ),
     "a partition that nobody needs": (
-        datasource_yaml() + sent(load={"upsert": {"key": ["id"]}}),
-        ["clusters[0].export.partition: partition is for load: insert and replace_partition"],
+        datasource_yaml() + sent(load="replace"),
+        ["clusters[0].export.partition: with load: replace the table has no other instances to tell apart"],
+    ),
+    "two feeds for one table": (
+        datasource_yaml() + sent() + sent().replace("name: sums", "name: others").replace("/sums/", "/others/"),
+        ["clusters[0].export.target.table: table 'sums' of 'shop' is the target of feed 'sums' already ("],
+    ),
+    "two feeds for one table, by key": (
+        datasource_yaml() + BY_KEY + BY_KEY.replace("name: sums", "name: others").replace("/sums/", "/others/"),
+        [],
     ),
     "two exports to one": (
         datasource_yaml() + sent(SEND, {**SEND, "target": {"name": "shop", "table": "other"}}),

@@ -7,7 +7,6 @@ driver is dead, and what it left is dropped by the next delivery.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from psycopg2.extensions import cursor as Cursor  # noqa: N812 - it is a class
 
 from falcon_assets.errors import DatasourceError
 from falcon_assets.features.datasources.access import Access
+from falcon_assets.features.datasources.pace import Pace
 from falcon_assets.features.datasources.types.postgresql.binary_rows import (
     HEADER,
     TRAILER,
@@ -127,17 +127,11 @@ def _paced(
     first: pa.RecordBatch, others: Iterator[pa.RecordBatch], rows_per_second: float | None
 ) -> Iterator[pa.RecordBatch]:
     """Yields the rows, not faster than that: at most those of a second at once."""
-    if rows_per_second is None:
-        yield first
-        yield from others
-        return
-    step, started, taken = max(1, int(rows_per_second)), time.monotonic(), 0
+    pace, step = Pace(rows_per_second), max(1, int(rows_per_second or first.num_rows))
     for batch in (one for many in ((first,), others) for one in many):
         for at in range(0, batch.num_rows, step):
-            piece = batch.slice(at, step)
-            time.sleep(max(0.0, started + taken / rows_per_second - time.monotonic()))
-            yield piece
-            taken += piece.num_rows
+            yield (piece := batch.slice(at, step))
+            pace.moved(piece.num_rows)
 
 
 def _named(error: psycopg2.Error) -> str:
