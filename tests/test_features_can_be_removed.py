@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -15,6 +16,7 @@ import pytest
 
 from falcon_assets.settings import Settings
 from falcon_assets.surface.registry import registry
+from tests.builders import cluster_yaml
 from tests.receivers import lineage_collector, subscriber, web_hook
 
 ROOT = Path(__file__).parent.parent
@@ -154,6 +156,23 @@ def test_events_are_delivered_without(features: tuple[str, ...], folder: Path, s
     published = [one["type"].rpartition(".")[2] for one in service.events]
     sent = [one["eventType"] for one in collector.events]
     assert (published, hook.titles, sent) == DELIVERED[features]
+
+
+@pytest.mark.parametrize("features", [SETS["messaging"]], ids=" ".join, indirect=True)
+def test_the_doctor_says_that_nothing_is_published(folder: Path, tmp_path: Path) -> None:
+    entities = tmp_path / "entities"
+    entities.mkdir()
+    broker = {"messaging": {"endpoint": "http://127.0.0.1:9/"}}
+    interfaces = {"write": {"endpoint": "data"}, "execute": {"endpoint": "local[2]"}, **broker}
+    (entities / "all.yaml").write_text("".join(cluster_yaml(one, interfaces=interfaces) for one in ("here", "there")))
+    doctor = ("-c", HELP, "doctor", "--only", "messaging", "--json")
+    ended = run(folder, tmp_path / "home", *doctor, FALCON_ENTITY_DEFS=str(entities))
+    (found,) = json.loads(ended.stdout)["items"]
+    assert (ended.returncode, found["status"]) == (0, "warning"), ended.stderr
+    assert found["text"] == (
+        "2 clusters name a broker (here, there), and this installation has no folder features/messaging: no event is "
+        "published"
+    )
 
 
 @pytest.mark.soak

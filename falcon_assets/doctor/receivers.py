@@ -8,6 +8,7 @@ from functools import partial
 from falcon_assets.catalog.references import known_value
 from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, ok, problem, warning
 from falcon_assets.doctor.side_by_side import side_by_side
+from falcon_assets.errors import count_of
 from falcon_assets.hooks import installed
 from falcon_assets.model.cluster import MessagingInterface
 from falcon_assets.model.feed import Feed
@@ -61,6 +62,11 @@ def check_messaging(context: CheckContext) -> Iterator[Diagnosis]:
     asked = {name: partial(_why_away, one, context) for name, one in declared.items() if one is not None}
     if not asked:
         yield ok("no cluster names a broker")
+        return
+    if "messaging" not in installed():
+        clusters = count_of(len(asked), "cluster names", "clusters name")
+        said = f"{clusters} a broker ({', '.join(asked)}), and this installation has no folder features/messaging"
+        yield warning(f"{said}: no event is published", "put it back, or remove interfaces.messaging of the clusters")
         return
     answers = side_by_side(asked, ANSWER_SECONDS)
     for name in asked:

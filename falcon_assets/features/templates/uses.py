@@ -11,7 +11,7 @@ from falcon_assets.catalog.yaml_files.merging import canonical
 from falcon_assets.errors import Problem
 from falcon_assets.features.templates.packs import StoredTemplate
 from falcon_assets.features.templates.rendering import secret_paths
-from falcon_assets.features.templates.values import document_of, made_of, require_legal
+from falcon_assets.features.templates.values import made_of, require_legal
 from falcon_assets.operations.operation import Result
 
 
@@ -52,8 +52,7 @@ def made_again(one: StoredTemplate, those: Sequence[Document]) -> list[Document]
     find = secret_paths(one.document, one.template)
     for document in those:
         values |= find(document.data)
-    names = " and ".join(f"{old.data['kind']} {old.data['name']}" for old in those)
-    require_legal(one, values, document_of(f"parameters of {names}", values))
+    require_legal(one, values, lambda path: (those[0], ("template", "parameters", *path)))
     return made_of(one, values)
 
 

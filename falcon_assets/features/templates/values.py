@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import yaml
 from pydantic import ValidationError
@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from falcon_assets.catalog.stored_tree import Stored
 from falcon_assets.catalog.validation import validation_problems
 from falcon_assets.catalog.yaml_files.definition_files import UnfitFileError, plain_content, shown_path
-from falcon_assets.catalog.yaml_files.documents import Document, Files, read_file
+from falcon_assets.catalog.yaml_files.documents import Document, Files, KeyPath, key_path_text, read_file
 from falcon_assets.catalog.yaml_files.yaml_nodes import compose_documents
 from falcon_assets.catalog.yaml_files.yaml_text import as_document, as_documents
 from falcon_assets.catalog.yaml_files.yaml_values import PlainValues
@@ -22,28 +22,47 @@ from falcon_assets.features.templates.definitions import LISTS, TEXTS, Parameter
 from falcon_assets.features.templates.packs import StoredTemplate
 from falcon_assets.features.templates.rendering import rendered
 
-_GIVEN = "parameters"
-"""The file name that problems show for values that are given as texts."""
+Place: TypeAlias = Callable[[KeyPath], tuple[Document, KeyPath]]
+"""Where a value stands: in which file, and at which key there."""
+
+
+@dataclass(frozen=True)
+class GivenValues(Document):
+    """Values of parameters, wherever they come from: problems are where they stand."""
+
+    place: Place
+
+    def problem(self, path: KeyPath, message: str, *, at_key: bool = False) -> Problem:
+        document, there = self.place(path)
+        return replace(document.problem(there, message, at_key=at_key), key_path=key_path_text(path))
 
 
 def given_values(one: StoredTemplate, texts: Mapping[str, str], file: Path | None) -> dict[str, Any]:
     """Returns plain values of parameters: those of the file, and ``texts`` before them.
 
     Raises:
-        InvalidDefinitionsError: with all problems, those of a file with its lines.
+        InvalidDefinitionsError: with all problems: those of a file with its lines, others where the template declares
+            the parameter.
     """
     document = _file(file) if file else None
     found = {**(document.data if document else {})}
     declared = one.template.parameters
     found |= {name: _plain(text, declared.get(name)) for name, text in texts.items()}
-    if texts or document is None:
-        document = document_of(_GIVEN, found)
-    require_legal(one, found, document)
+
+    def place(path: KeyPath) -> tuple[Document, KeyPath]:
+        if document is None or (path and path[0] in texts):
+            return one.document, ("parameters", *path[:1])
+        return document, path
+
+    require_legal(one, found, place)
     return found
 
 
-def require_legal(one: StoredTemplate, values: Mapping[str, Any], document: Document) -> None:
-    """Raises InvalidDefinitionsError with the problems of values; ``document`` is where they stand."""
+def require_legal(one: StoredTemplate, values: Mapping[str, Any], place: Place) -> None:
+    """Raises InvalidDefinitionsError with the problems of values."""
+    text = as_document(values, flow=False)
+    (root,) = compose_documents(text)
+    document = GivenValues("", text.splitlines(), root, dict(values), Path(), place)
     secrets = [name for name, parameter in one.template.parameters.items() if parameter.secret]
     if plain := [name for name in secrets if name in values and not isinstance(values[name], dict)]:
         message = "must be {env: NAME}, {file: PATH} or {encrypted: ...}, not the secret itself"
@@ -53,13 +72,6 @@ def require_legal(one: StoredTemplate, values: Mapping[str, Any], document: Docu
         model.model_validate(values)
     except ValidationError as error:
         raise InvalidDefinitionsError(validation_problems(document, model, error)) from error
-
-
-def document_of(file: str, values: Mapping[str, Any]) -> Document:
-    """Values as a document, whose problems name ``file``."""
-    text = as_document(values, flow=False)
-    (root,) = compose_documents(text)
-    return Document(file, text.splitlines(), root, dict(values), Path(file))
 
 
 def _file(path: Path) -> Document:

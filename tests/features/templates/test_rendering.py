@@ -237,16 +237,16 @@ def test_parameters_are_given_as_texts(texts: dict[str, str], values: dict[str, 
 @pytest.mark.parametrize(
     ("texts", "said_of_it"),
     [
-        ({}, ["parameters:1: name: required key is missing"]),
-        ({"name": "a", "limt": "x"}, ["parameters:2: limt: unknown key 'limt' (did you mean 'limit'?)"]),
-        ({"name": "a", "rows": "many"}, ["parameters:2: rows: must be a whole number, not 'many'"]),
+        ({}, ["ops/t.yaml:5: name: required key is missing"]),
+        ({"name": "a", "limt": "x"}, ["ops/t.yaml:4: limt: unknown key 'limt' (did you mean 'limit'?)"]),
+        ({"name": "a", "rows": "many"}, ["ops/t.yaml:9: rows: must be a whole number, not 'many'"]),
         (
             {"name": "a", "carrier": "AB"},
-            ["parameters:2: carrier: 'AB' is not legal; legal: AA, UA"],
+            ["ops/t.yaml:7: carrier: 'AB' is not legal; legal: AA, UA"],
         ),
         (
             {"name": "a", "key": "hunter2"},
-            ["parameters:2: key: must be {env: NAME}, {file: PATH} or {encrypted: ...}, not the secret itself"],
+            ["ops/t.yaml:10: key: must be {env: NAME}, {file: PATH} or {encrypted: ...}, not the secret itself"],
         ),
     ],
     ids=["missing", "misspelt", "type", "enum", "secret"],
@@ -260,6 +260,13 @@ def test_wrong_parameters_are_told(texts: dict[str, str], said_of_it: list[str])
 
 def test_parameters_of_a_file_are_told_with_its_lines(tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
+    file.write_text("# comment\nlimit: days(3)\n")
+    with pytest.raises(InvalidDefinitionsError) as error:
+        given_values(stored(HEAD + GIVEN), {"rows": "many"}, file)
+    assert [str(one) for one in error.value.problems] == [
+        f"{file}:2: name: required key is missing",
+        "ops/t.yaml:9: rows: must be a whole number, not 'many'",
+    ]
     file.write_text("name: a\n# comment\nlimit: dayz(3)\n")
     with pytest.raises(InvalidDefinitionsError) as error:
         given_values(stored(HEAD + GIVEN), {}, file)

@@ -170,7 +170,9 @@ def test_a_new_version_that_needs_more_says_what(folder: Path) -> None:
     new(template())
     done("submit", "nightly", "-p", "name=raw")
     new(template(2, more="  by: {}\n", tag=', by: "{{ by }}"'), "--replace")
-    assert refused("update", "nightly").splitlines()[0] == ("parameters of feed raw:1: by: required key is missing")
+    (file,) = folder.parent.rglob("feeds/raw.yaml")
+    line = file.read_text().splitlines().index("  parameters:") + 2
+    assert refused("update", "nightly").splitlines()[0].endswith(f"feeds/raw.yaml:{line}: by: required key is missing")
     assert feed("raw")["template"]["version"] == 1
     done("submit", "nightly", "-p", "name=raw", "-p", "by=me", "--update")
     assert feed("raw")["tags"]["by"] == "me"
