@@ -16,7 +16,7 @@ from sqlalchemy import event, func, select, text
 
 from falcon_assets.catalog.store import load_entities
 from falcon_assets.features.openlineage.operations import export_openlineage
-from falcon_assets.features.openlineage.sensors import LineageSending
+from falcon_assets.features.openlineage.receiver import LineageSending
 from falcon_assets.history.events.event_log import Fact, Logged
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
 from falcon_assets.history.events.inputs import Consumption
