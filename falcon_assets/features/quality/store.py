@@ -63,7 +63,10 @@ class Attempts(Result):
 
 
 def fold_verdicts(connection: Connection, facts: Sequence[Logged]) -> None:
-    """Applies verdicts and acceptances in their order; a version that is checked again stays accepted."""
+    """Applies verdicts and acceptances in their order; a version that is checked again stays accepted.
+
+    A verdict ends the attempts to check the instance: in one transaction, so that no kill leaves one without the other.
+    """
     for one in facts:
         if isinstance(one.fact, InstanceChecked):
             values = _values(one.event_id, one.fact)
@@ -72,6 +75,7 @@ def fold_verdicts(connection: Connection, facts: Sequence[Logged]) -> None:
             connection.execute(
                 statement.on_conflict_do_update(index_elements=QUALITY_VERDICTS.primary_key.columns, set_=others)
             )
+            _end_attempts(connection, (one.fact.cluster, one.fact.feed, one.fact.instance))
         elif isinstance(one.fact, OutputHeld | HeldAccepted):
             fold_held(connection, one.event_id, one.fact)
         elif isinstance(one.fact, InvalidAccepted):
@@ -263,8 +267,8 @@ def attempt_failed(connection: Connection, key: InstanceKey, version: str, probl
     connection.execute(update(QUALITY_ATTEMPTS).values(problem=problem).where(own))
 
 
-def end_attempts(connection: Connection, key: InstanceKey) -> None:
-    """Forgets the attempts of all versions of an instance: the present one has its verdict."""
+def _end_attempts(connection: Connection, key: InstanceKey) -> None:
+    """Forgets those of all its versions; after a rebuild, one that has none yet is tried at once."""
     table = QUALITY_ATTEMPTS.c
     own = and_(*(table[name] == value for name, value in zip(_KEY, key, strict=True)))
     connection.execute(delete(QUALITY_ATTEMPTS).where(own))

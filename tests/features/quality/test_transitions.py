@@ -13,6 +13,7 @@ from falcon_assets.features.completeness.records import CompletenessRecorded
 from falcon_assets.features.messaging.operations import TailEvents
 from falcon_assets.features.quality.events import HeldAccepted, InstanceChecked, InvalidAccepted, OutputHeld
 from falcon_assets.features.quality.held_outputs import held_output
+from falcon_assets.features.quality.store import attempts_of, begin_attempt
 from falcon_assets.features.quality.verdict import InstanceVerdict, QualityResult
 from falcon_assets.history.events.event_log import Fact
 from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedInstanceWithdrawn
@@ -168,3 +169,16 @@ def test_nothing_is_held_of_an_instance_that_has_succeeded_since(
     assert happen(replace(succeeded, process="another")) == [True, True]
     assert happen(succeeded) == [False, False]
     assert happen(held(*FAILED), failed, succeeded, held(feed="sums")) == [False, True]
+
+
+def test_a_verdict_ends_all_attempts(settings: Settings, instance: dg.DagsterInstance) -> None:
+    """In the same transaction: no kill leaves one without the other."""
+    world = World(settings, instance, primary={"endpoint": "http://127.0.0.1:9/"})
+    other = ("primary", "sums", START)
+    with world.ledger.engine.begin() as connection:
+        assert [begin_attempt(connection, RAW, "v1"), begin_attempt(connection, RAW, "v2")] == [1, 1]
+        assert begin_attempt(connection, other, "v1") == 1
+    world.happens((None, invalid("v2")))
+    with world.ledger.engine.connect() as connection:
+        left = [attempts_of(connection, *one) for one in ((RAW, "v1"), (RAW, "v2"), (other, "v1"))]
+    assert [one is not None for one in left] == [False, False, True]
