@@ -8,6 +8,7 @@ import random
 import uuid
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -19,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from falcon_assets.storage.cluster_store import ClusterStore
+from falcon_assets.storage.instances.held_data import HeldData
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.output_target import OutputTarget
 from tests.builders import make_cluster
@@ -157,6 +159,53 @@ def test_killed_again_and_again(steps: list[int]) -> None:
             publish(store, 99, fail=True)
         assert {output: seen(store, output) or 0 for output in OUTPUTS} == latest
         assert left_in_staging(store) == []
+
+
+def hold(store: ClusterStore, generation: int) -> dict[str, HeldData]:
+    targets = {name: replace(target, holds=True) for name, target in OUTPUTS.items()}
+    with kind_of(store).publish(f"generation {generation}", targets) as publication:
+        for name in OUTPUTS:
+            write(Path(publication.staging(name)), generation)
+        return {name: publication.hold(name) for name in OUTPUTS}
+
+
+def publish_held(store: ClusterStore, held: dict[str, HeldData]) -> None:
+    with kind_of(store).publish("held", OUTPUTS, held=held) as publication:
+        for name in OUTPUTS:
+            publication.commit(name)
+
+
+def test_killed_while_it_publishes_what_was_held(home: Path) -> None:
+    """What was held is there again, or is the instance: who publishes it again completes it."""
+    outcomes = set[tuple[int | None, ...]]()
+    for step in count(1):
+        store = store_at(home / str(step))
+        publish(store, 1)
+        held = hold(store, 2)
+        if not killed_before(step, STEPS, partial(publish_held, store, held)):
+            break
+        after_kill = tuple(seen(store, output) for output in OUTPUTS)
+        assert set(after_kill) <= {1, 2, None}
+        outcomes.add(after_kill)
+        publish_held(store, held)
+        assert [seen(store, output) for output in OUTPUTS] == [2, 2]
+        assert [*Path(store.staging, "held").iterdir()] == []
+        assert {one.name for one in left_in_staging(store)} == {"held"}
+    assert outcomes == {(1, 1), (None, 1), (2, 1), (2, None), (2, 2)}
+
+
+def test_killed_while_it_holds(home: Path) -> None:
+    for step in count(1):
+        store = store_at(home / str(step))
+        publish(store, 1)
+        if not killed_before(step, STEPS, partial(hold, store, 2)):
+            break
+        assert [seen(store, output) for output in OUTPUTS] == [1, 1]
+        held = hold(store, 3)
+        publish_held(store, held)
+        assert [seen(store, output) for output in OUTPUTS] == [3, 3]
+        assert [*Path(store.staging, "held").iterdir()] == []
+    assert step > 50
 
 
 def test_replaced_data_never_comes_back(home: Path) -> None:

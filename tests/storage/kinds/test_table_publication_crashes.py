@@ -16,6 +16,7 @@ import pytest
 from thrift.transport.TTransport import TBufferedTransport
 
 from falcon_assets.model.instant import parse_instant
+from falcon_assets.storage.instances.held_data import HeldData
 from falcon_assets.storage.kinds.tables.kept_versions import KeptPartitions
 from falcon_assets.storage.kinds.tables.publication import TablePublication
 from falcon_assets.storage.kinds.tables.table_storage import restored
@@ -59,12 +60,16 @@ def publication(
 
 def publish(tables: Tables, generation: int) -> None:
     with publication(tables, generation) as made:
-        folder = Path(made.staging("out"))
-        folder.mkdir()
-        rows = pa.table({"carrier": ["UA"], "flight": pa.array([generation], pa.int64())})
-        for part in range(2):
-            pq.write_table(rows, folder / f"part-{part}.parquet")
+        write(made, generation)
         made.commit("out")
+
+
+def write(made: TablePublication, generation: int) -> None:
+    folder = Path(made.staging("out"))
+    folder.mkdir()
+    rows = pa.table({"carrier": ["UA"], "flight": pa.array([generation], pa.int64())})
+    for part in range(2):
+        pq.write_table(rows, folder / f"part-{part}.parquet")
 
 
 def seen(tables: Tables) -> int:
@@ -95,6 +100,39 @@ def test_killed_at_every_step(request: pytest.FixtureRequest, tmp_path: Path, ki
         with publication(tables, step, grace=0):  # removes what the killed one left, and nothing else
             pass
         assert seen(tables) == now
+        assert list((tmp_path / tables.name / "_versions/_notes").iterdir()) == []
+    assert outcomes.keys() == {"old", "new"}
+
+
+@pytest.mark.parametrize("kind", CATALOGS)
+def test_killed_while_it_publishes_what_was_held(request: pytest.FixtureRequest, tmp_path: Path, kind: str) -> None:
+    tables = Tables(endpoint_of(request, kind), tmp_path, keys=("ds",))
+    tables.make()
+    publish(tables, 0)
+
+    def publish_held(held: HeldData) -> None:
+        target = OutputTarget(f"catalog:default:{tables.name}#ds={DAY}", None, format="parquet")
+        store = TableStore(tables.cluster, tables.home, ENVIRON)
+        with TablePublication(store, "held", {"out": target}, held={"out": held}) as made:
+            made.commit("out")
+
+    outcomes = Counter[str]()
+    for step in count(1):
+        with publication(tables, step) as made:
+            write(made, step)
+            held = made.hold("out")
+        before = seen(tables)
+        was_killed = killed_before(step, STEPS, partial(publish_held, held))
+        now = seen(tables)
+        assert now in ((before, step) if was_killed else (step,))
+        if not was_killed:
+            break
+        outcomes["new" if now == step else "old"] += 1
+        publish_held(held)
+        assert seen(tables) == step
+        with publication(tables, step, grace=0):
+            pass
+        assert seen(tables) == step
         assert list((tmp_path / tables.name / "_versions/_notes").iterdir()) == []
     assert outcomes.keys() == {"old", "new"}
 

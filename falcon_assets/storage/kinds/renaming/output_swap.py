@@ -96,6 +96,7 @@ class OutputSwap:
             flag = self.target.flag
             is_there = self._fs.exists(f"{self.final}/{flag}" if flag else self.final)
             if is_there and self._version(self.final) == held.version:
+                self._files.discard(self.held)
                 return held.version
             raise self._error(held.gone) from None
         if self._completed(f"{sealed}/ready", None) != held.version:
