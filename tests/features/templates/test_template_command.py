@@ -170,9 +170,9 @@ def test_a_new_version_that_needs_more_says_what(folder: Path) -> None:
     new(template())
     done("submit", "nightly", "-p", "name=raw")
     new(template(2, more="  by: {}\n", tag=', by: "{{ by }}"'), "--replace")
-    (file,) = folder.parent.rglob("feeds/raw.yaml")
-    line = file.read_text().splitlines().index("  parameters:") + 2
-    assert refused("update", "nightly").splitlines()[0].endswith(f"feeds/raw.yaml:{line}: by: required key is missing")
+    file = load_root() / "feeds/raw.yaml"
+    line = next(number for number, one in enumerate(file.read_text().splitlines(), 1) if "parameters:" in one)
+    assert refused("update", "nightly").splitlines()[0] == f"{file}:{line}: by: required key is missing"
     assert feed("raw")["template"]["version"] == 1
     done("submit", "nightly", "-p", "name=raw", "-p", "by=me", "--update")
     assert feed("raw")["tags"]["by"] == "me"
