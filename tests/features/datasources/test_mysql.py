@@ -17,7 +17,7 @@ from falcon_assets.model.datasource import DatasourceThrottle
 from tests.mariadb_server import MariaDb
 
 MYSQL = datasource_types()["mysql"]
-SECRET = "hunter22-of-the-shop"
+SECRET = "hunter22-of-the-shöp"
 
 
 @pytest.fixture(scope="module")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import ClassVar
 from urllib.parse import urlsplit
 
 from falcon_assets.features.datasources.access import Access
-from falcon_assets.features.datasources.datasource_type import Dataset, DatasourceType
+from falcon_assets.features.datasources.datasource_type import Dataset, DatasourceType, ReadRequest, SourceReading
 
 _FORM = "mysql://HOST:PORT/DATABASE"
 
@@ -23,6 +24,8 @@ class MysqlDatasource(DatasourceType):
         *("connect_timeout", "read_timeout", "ssl_ca", "ssl_cert", "ssl_disabled", "ssl_key", "ssl_key_password"),
         *("ssl_verify_cert", "ssl_verify_identity", "unix_socket", "write_timeout"),
     )
+
+    reads: ClassVar = ("table", "query")
 
     def endpoint_problem(self, endpoint: str) -> str | None:
         try:
@@ -47,3 +50,8 @@ class MysqlDatasource(DatasourceType):
         from falcon_assets.features.datasources.types.mysql.tables import datasets  # noqa: PLC0415
 
         return datasets(access, table)
+
+    def open_reading(self, access: Access, request: ReadRequest) -> AbstractContextManager[SourceReading]:
+        from falcon_assets.features.datasources.types.mysql.reading import open_reading  # noqa: PLC0415 - with Arrow
+
+        return open_reading(access, request)

@@ -47,7 +47,7 @@ def connect(access: Access, *, seconds: float | None = None) -> Connection[Curso
             host=place.hostname or "",
             port=place.port or _PORT,
             user=access.user,
-            password=access.password or "",
+            password=(access.password or "").encode(),  # of a text it sends Latin-1
             database=unquote(place.path.strip("/")),
             charset="utf8mb4",
             init_command="SET time_zone = '+00:00'",
@@ -75,6 +75,11 @@ def said_of(access: Access) -> Iterator[None]:
         yield
     except MySQLError as error:
         raise DatasourceError(f"datasource {access.name!r}: {_sentence(error)}") from error
+
+
+def quoted(name: str) -> str:
+    """A name in SQL, as it is spelled."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _option(name: str, option: str, text: str) -> Any:

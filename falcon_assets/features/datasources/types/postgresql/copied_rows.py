@@ -16,6 +16,7 @@ from pyarrow import csv, json
 
 from falcon_assets.errors import DatasourceError
 from falcon_assets.features.datasources.access import Access
+from falcon_assets.features.datasources.arrow_types import arrow_type
 from falcon_assets.features.datasources.datasource_type import SourceColumn
 from falcon_assets.features.datasources.pace import Pace
 from falcon_assets.features.datasources.types.postgresql.column_types import is_array
@@ -28,19 +29,6 @@ if TYPE_CHECKING:
 _BLOCK_BYTES = 4 << 20
 _AHEAD = 2
 """Blocks that are read before they are needed."""
-_TYPES = {
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "boolean": pa.bool_(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
-    "string": pa.string(),
-}
-_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _OF_COLUMN = re.compile(r"CSV column #(\d+)")
 _VALUE = re.compile(r"(?:invalid value|The string) '(.{1,60})'")
 _SNAPSHOT = re.compile(r"[0-9A-F-]+")
@@ -216,12 +204,3 @@ def settle(cursor: Cursor) -> None:
     """Sets how values are written, in this transaction: a pooler may give each one another session."""
     for name, value in SESSION:
         cursor.execute("SELECT set_config(%s, %s, true)", (name, value))
-
-
-def arrow_type(ddl: str) -> pa.DataType:
-    """Returns what a column that arrives as that Spark type is in Arrow."""
-    if ddl.startswith("array<"):
-        return pa.list_(arrow_type(ddl[len("array<") : -1]))
-    if found := _DECIMAL.fullmatch(ddl):
-        return pa.decimal128(int(found[1]), int(found[2]))
-    return _TYPES[ddl]

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from difflib import get_close_matches
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from psycopg2.extensions import cursor as Cursor  # noqa: N812 - it is a class
 
 from falcon_assets.errors import DatasourceError
 from falcon_assets.features.datasources.access import Access
+from falcon_assets.features.datasources.chosen_columns import chosen, require_column
 from falcon_assets.features.datasources.datasource_type import ReadPart, ReadRequest, SourceColumn
 from falcon_assets.features.datasources.queries import bound
 from falcon_assets.features.datasources.types.postgresql.changes import Changes, by_column, by_transactions
@@ -161,8 +161,8 @@ class _Opening:
         incremental = self.request.declared.incremental
         if incremental is None:
             return Changes([])
-        self._require(incremental.column, source.names, source)
-        where = f"{source.dataset} of {self.access.name}"
+        require_column(incremental.column, source.names, self._where(source))
+        where = self._where(source)
         if source.shows_transactions:
             return by_transactions(self.cursor, self.request, where)
         return by_column(self.cursor, self.request, source.place, where)
@@ -189,9 +189,8 @@ class _Opening:
 
     def _columns(self, source: _Source) -> list[SourceColumn]:
         """Those that are taken; raises DatasourceError where one is named that is not there."""
-        described, names, fields = source.described, source.names, self.request.declared.fields
-        for named in (fields.include or fields.exclude or ()) if fields else ():
-            self._require(named, names, source)
+        described, names = source.described, source.names
+        taken = chosen(names, self.request.declared.fields, self._where(source))
         self.cursor.execute(
             _TYPES_OF,
             {
@@ -202,23 +201,10 @@ class _Opening:
             },
         )
         known = {name: source_column(name, *row) for name, row in zip(names, self.cursor.fetchall(), strict=True)}
-        self._require_apart(fields.of(names) if fields else names, source)
-        return [known[name] for name in (fields.of(names) if fields else names)]
+        return [known[name] for name in taken]
 
-    def _require(self, named: str, names: Sequence[str], source: _Source) -> None:
-        if named not in names:
-            there = get_close_matches(named, names, 3, 0.5) or names
-            where = f"{source.dataset} of {self.access.name}"
-            raise DatasourceError(f"{where} has no column {named!r}; there is: {', '.join(there)}")
-
-    def _require_apart(self, names: Sequence[str], source: _Source) -> None:
-        where = f"{source.dataset} of {self.access.name}"
-        if not names:
-            raise DatasourceError(f"{where} has no columns")
-        lower = [one.lower() for one in names]
-        if same := [one for one in names if lower.count(one.lower()) > 1]:
-            rest = "are the same name to Spark: leave one out (fields), or rename it in a query"
-            raise DatasourceError(f"{where}: columns {' and '.join(same)} {rest}")
+    def _where(self, source: _Source) -> str:
+        return f"{source.dataset} of {self.access.name}"
 
     def _parts(self, source: _Source) -> list[list[sql.Composable]]:
         """Conditions of the parts."""
@@ -226,7 +212,7 @@ class _Opening:
         readers = min(most, connections - 1)  # this transaction stays open beside them
         column = self.request.declared.partition_by
         if column is not None:
-            self._require(column, source.names, source)
+            require_column(column, source.names, self._where(source))
         if readers < 2:
             return [[]]
         if column is not None:
@@ -242,7 +228,7 @@ class _Opening:
         self.cursor.execute(sql.SQL("SELECT pg_typeof(max({}))::text FROM {}").format(column, source.place))
         (kind,) = self.cursor.fetchone() or ("",)
         if kind not in _RANGES:
-            where = f"{source.dataset} of {self.access.name}"
+            where = self._where(source)
             raise DatasourceError(f"{where}: partition_by needs numbers or times, and {name!r} is {kind}")
         self.cursor.execute(
             sql.SQL(
