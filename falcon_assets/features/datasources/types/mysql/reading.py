@@ -38,7 +38,7 @@ class MysqlReading:
     behind: str | None = None
 
 
-class _Source(NamedTuple):
+class _MysqlSource(NamedTuple):
     """What is read.
 
     Attributes:
@@ -52,7 +52,7 @@ class _Source(NamedTuple):
     key: str | None
 
 
-class _Changes(NamedTuple):
+class _MysqlChanges(NamedTuple):
     conditions: list[str]
     low: str | None
     high: str | None
@@ -62,12 +62,12 @@ class _Changes(NamedTuple):
 def open_reading(access: Access, request: ReadRequest) -> Iterator[MysqlReading]:
     """Raises DatasourceError where it cannot be read like that."""
     with connected(access, seconds=None) as cursor:
-        reading = _Opening(access, request, cursor).reading()
+        reading = _MysqlOpening(access, request, cursor).reading()
     yield reading
 
 
 @dataclass(frozen=True)
-class _Opening:
+class _MysqlOpening:
     access: Access
     request: ReadRequest
     cursor: Any
@@ -98,22 +98,22 @@ class _Opening:
         ]
         return MysqlReading(columns, parts, changes.low, changes.high)
 
-    def _source(self) -> _Source:
+    def _source(self) -> _MysqlSource:
         said = self.request.declared.source
         if said.query is not None:
             times = {"start": _instant(self.request.start), "end": _instant(self.request.end)}
             place = f"({bound(said.query, 'mysql', times)}\n) AS source"
             self.cursor.execute(f"SELECT * FROM {place} LIMIT 0")
             fields = self.cursor._result.fields  # the only place that has signs and character sets
-            return _Source(place, {one.name: type_of(one) for one in fields}, None)
+            return _MysqlSource(place, {one.name: type_of(one) for one in fields}, None)
         assert said.table is not None
         types = column_types(self.cursor, said.table, self.access.name)
-        return _Source(quoted(said.table), types, primary_key(self.cursor, said.table))
+        return _MysqlSource(quoted(said.table), types, primary_key(self.cursor, said.table))
 
-    def _changes(self, source: _Source) -> _Changes:
+    def _changes(self, source: _MysqlSource) -> _MysqlChanges:
         incremental = self.request.declared.incremental
         if incremental is None:
-            return _Changes([], None, None)
+            return _MysqlChanges([], None, None)
         require_column(incremental.column, tuple(source.types), self._where)
         if incremental.overlap is None:
             raise DatasourceError(
@@ -137,9 +137,9 @@ class _Opening:
             conditions.append(f"{column} >= {self._literal(low)} - INTERVAL {length.count} {unit}")
         if upto is not None:
             conditions.append(f"{column} <= {self._literal(upto)}")
-        return _Changes(conditions, low, upto or newest or low)
+        return _MysqlChanges(conditions, low, upto or newest or low)
 
-    def _parts(self, source: _Source) -> list[list[str]]:
+    def _parts(self, source: _MysqlSource) -> list[list[str]]:
         """Conditions of the parts: ranges of equal length; nulls are in the first."""
         name = self.request.declared.partition_by
         if name is not None:
