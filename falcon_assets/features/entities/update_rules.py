@@ -66,9 +66,10 @@ def require_queues(who: Principal, queues: Mapping[str, Queue], stored: Stored, 
 
 
 def _queues(data: Mapping[str, Any]) -> set[str]:
-    """The queues of a process, or of a feed's imports and exports."""
+    """The queues of a process, of a feed's or of a flow's imports and exports."""
+    places = [data.get("source"), *(data.get("destinations") or ()), *(data.get("clusters") or ())]
     found = [data.get("queue")]
-    for entry in filter(lambda one: isinstance(one, dict), data.get("clusters") or ()):
+    for entry in filter(lambda one: isinstance(one, dict), places):
         exports = entry.get("export") or ()
         transfers = [entry.get("import"), *(exports if isinstance(exports, list) else [exports])]
         found += [one.get("queue") for one in transfers if isinstance(one, dict)]

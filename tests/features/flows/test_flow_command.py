@@ -175,3 +175,15 @@ def test_versions_of_both_are_recorded(call: Callable[..., Result]) -> None:
     call("entity", "touch", "orders")  # records what came with it, too
     of_feed = json.loads(call("entity", "history", "orders", "--kind", "feed", "--json").output)["items"]
     assert "key: [id, line]" in of_feed[-1]["text"]
+
+
+def test_a_queue_of_others_takes_nothing_of_it(
+    call: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "queues.yaml").write_text("ours: {users: [ann]}\n")
+    monkeypatch.setenv("FALCON_QUEUES", str(tmp_path / "queues.yaml"))
+    denied = f"{load_settings().user} may not put flow 'orders' into the queue 'ours', which is for ann"
+    of_all = NIGHTLY + "queue: ours\n"
+    of_one = NIGHTLY.replace("export: {", "export: {queue: ours, ")
+    for text in (of_all, of_one):
+        assert str(call("flow", "submit", text=text).exception) == denied

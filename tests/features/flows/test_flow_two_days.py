@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from decimal import Decimal
 from os import killpg
 from pathlib import Path
@@ -13,8 +14,10 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from falcon_assets.instances.store.executors import note_answer
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.executor_health import Answer, Load
 from falcon_assets.settings import Settings
 from tests.builders import cluster_yaml
 from tests.features.flows.shop_flow import DATABASES, can, flow_yaml, status_of
@@ -39,6 +42,12 @@ class Days(World):
         day, _, clock = time.rpartition("T")
         return replace(self.settings, clock=Clock(origin=parse_instant(f"2013-01-{int(day):02}T{clock}Z")))
 
+    def note(self, name: str, waiting: int) -> None:
+        """How many applications wait for cores of an executor of ``one``."""
+        with self.ledger.engine.begin() as connection:
+            answer = Answer(load=Load(2, 2, waiting))
+            note_answer(connection, self.store.cluster("one"), name, answer, datetime.now(UTC))
+
 
 class Rows(list[dict[str, Any]]):
     """Rows of the service; something happens when they are asked for."""
@@ -61,11 +70,11 @@ def far(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Callabl
 
 
 @pytest.fixture(scope="module")
-def world(service: Service, make_world: MakeWorld, database: str, far: tuple[str, Callable[[], None]]) -> World:
+def world(service: Service, make_world: MakeWorld, database: str, far: tuple[str, Callable[[], None]]) -> Days:
     executors = [can(*READS, name="far", endpoint=far[0]), can(*READS, name="near")]
     clusters = cluster_yaml("one", executors=executors) + cluster_yaml("two")
     flow = flow_yaml(service.url, database, schedule=f"0 */{STEP} * * *")
-    found: World = make_world({"all.yaml": clusters + flow}, Days)
+    found: Days = make_world({"all.yaml": clusters + flow}, Days)
     return found
 
 
@@ -83,11 +92,12 @@ def exact(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_nothing_is_lost_or_doubled(
-    service: Service, world: World, database: str, far: tuple[str, Callable[[], None]]
+    service: Service, world: Days, database: str, far: tuple[str, Callable[[], None]]
 ) -> None:
-    executors = []
+    imports = []
     for number in HOURS:
         day, clock = number // 24 + 1, number % 24
+        world.note("near", waiting=1 if number <= KILLED else 0)  # so the other one is chosen
         kill = far[1] if number == KILLED else (lambda: None)
         service.rows = Rows(rows_at(number), kill)
         world.step(f"{day}T{clock:02}:10")
@@ -96,7 +106,7 @@ def test_nothing_is_lost_or_doubled(
             world.step(f"{day}T{clock:02}:25")  # retries begin after ten minutes
         status = status_of(world, f"{day}T{clock:02}:30")
         assert (status["instance"], status["state"]) == (f"2013-01-{day:02}T{clock:02}:00Z", "SUCCEEDED"), status
-        executors.append(next(one["executor"] for one in status["jobs"] if one["kind"] == "import"))
+        imports += [(one["executor"], one["attempt"]) for one in status["jobs"] if one["kind"] == "import"]
         rows = exact(rows_at(number))
         for folder in ("one/flows/orders", "two/lake"):
             assert published(world.settings.home / f"data/{folder}/2013-01-{day:02}/{clock:02}") == rows
@@ -104,4 +114,4 @@ def test_nothing_is_lost_or_doubled(
             found = Shop(database, name).ask("SELECT id, name, price FROM orders ORDER BY id")
             assert found == [(one["id"], one["name"], one["price"]) for one in rows]
     before = KILLED // STEP
-    assert executors == ["far"] * before + ["near"] * (len(HOURS) - before)
+    assert imports == [("far", 1)] * before + [("near", 2)] + [("near", 1)] * (len(HOURS) - before - 1)
