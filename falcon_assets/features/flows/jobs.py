@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import Connection, select, tuple_
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.history.tables.transfers import TRANSFERS
+from falcon_assets.history.tables.transfers import DELIVERIES, TRANSFERS
 from falcon_assets.instances.views.query import InstanceInfo
 from falcon_assets.model.instant import Instant
 from falcon_assets.operations.operation import Result
@@ -86,15 +86,21 @@ def newest_due(jobs: Sequence[FlowJob], now: datetime) -> datetime | None:
 
 
 def transferred(connection: Connection, jobs: Sequence[FlowJob], nominal: datetime) -> dict[tuple[str, str], Transfer]:
-    """What imports and exports have recorded of that instance, by workload and cluster."""
-    table = TRANSFERS.c
+    """What imports and exports have recorded of that instance last, by workload and cluster."""
     wanted = [(one.workload.name, one.workload.cluster, nominal) for one in jobs]
-    found = connection.execute(
-        select(table.process, table.cluster, table.rows, table.low_watermark, table.high_watermark).where(
-            tuple_(table.process, table.cluster, table.nominal).in_(wanted)
+    read, sent = TRANSFERS.c, DELIVERIES.c
+    imports = connection.execute(
+        select(read.process, read.cluster, read.rows, read.low_watermark, read.high_watermark).where(
+            tuple_(read.process, read.cluster, read.nominal).in_(wanted)
         )
     )
-    return {(row.process, row.cluster): Transfer(row.rows, row.low_watermark, row.high_watermark) for row in found}
+    exports = connection.execute(
+        select(sent.process, sent.cluster, sent.rows)
+        .where(tuple_(sent.process, sent.cluster, sent.nominal).in_(wanted))
+        .order_by(sent.event_id)
+    )
+    found = {(one.process, one.cluster): Transfer(one.rows, one.low_watermark, one.high_watermark) for one in imports}
+    return found | {(one.process, one.cluster): Transfer(one.rows) for one in exports}
 
 
 @dataclass(frozen=True)
