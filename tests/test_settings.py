@@ -59,7 +59,8 @@ def test_who_is_told_where_an_entity_does_not_say_it(tmp_path: Path) -> None:
 
     assert told() is None
     assert told(FALCON_NOTIFICATION_ON="SLA") is None
-    assert told(FALCON_NOTIFICATION_TO="A, B") == (["FAILED", "TIMED_OUT", "SLA"], ["A", "B"])
+    usual = ["FAILED", "TIMED_OUT", "SLA", "EXECUTOR_OFFLINE", "EXECUTOR_ONLINE"]
+    assert told(FALCON_NOTIFICATION_TO="A, B") == (usual, ["A", "B"])
     assert told(FALCON_NOTIFICATION_TO="A", FALCON_NOTIFICATION_ON="SLA,LATE") == (["SLA", "LATE"], ["A"])
     with pytest.raises(SettingsError, match="FALCON_NOTIFICATION_ON: there is no event 'sla'; there is: FAILED, TIMED"):
         told(FALCON_NOTIFICATION_TO="A", FALCON_NOTIFICATION_ON="sla")

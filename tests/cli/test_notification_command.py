@@ -129,7 +129,7 @@ def test_the_table(call: Callable[..., Result]) -> None:
     [
         (("list", "--filter", "state=LOST"), "there is no state 'LOST'; there is: PENDING, SENDING, SENT, GIVEN_UP"),
         (("list", "--filter", "colour=red"), "there is no field 'colour'"),
-        (("test", "hourli"), "there is no feed or process 'hourli' (did you mean 'hourly'?)"),
+        (("test", "hourli"), "there is no feed, process or cluster 'hourli' (did you mean 'hourly'?)"),
         (("test", "mute"), "nobody is notified of process 'mute': declare its notification"),
         (("test", "secret"), "may not read"),
     ],

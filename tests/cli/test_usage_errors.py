@@ -118,7 +118,7 @@ CONTRADICTIONS = {
     "no part of a list": "instance list --after x",
     "an order without a name": "instance list --sort -",
     "an unknown status": "entity list --filter status=DONE",
-    "an unknown kind": "entity list --filter kind=datasource",
+    "an unknown kind": "entity list --filter kind=schedule",
     "a filter without a value": "entity list --filter name",
     "a list of nothing": "instance list --limit 0",
 }

@@ -36,7 +36,8 @@ def test_right_definitions(tmp_path: Path) -> None:
 def test_json_has_numbers_problems_and_warnings(tmp_path: Path) -> None:
     write(tmp_path / "defs", FILES)
     found = json.loads(falcon("validate", "defs", "--json", folder=tmp_path).stdout)
-    assert found == {"valid": True, "entities": {"cluster": 2, "feed": 2, "process": 1}, "problems": []}
+    numbers = {"cluster": 2, "datasource": 0, "flow": 0, "feed": 2, "process": 1}
+    assert found == {"valid": True, "entities": numbers, "problems": []}
     write(tmp_path / "bad", {"one.yaml": "kind: cluster\n"})
     result = falcon("validate", "bad", "--json", folder=tmp_path)
     found = json.loads(result.stdout)

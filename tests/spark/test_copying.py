@@ -14,7 +14,7 @@ from falcon_assets.compute.spark_executor import SparkExecutor
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.planning.replication import ReplicationOptions
-from falcon_assets.storage.copying import copy_task, file_copy
+from falcon_assets.storage.copying import copy_plan, copy_task, file_copy
 from falcon_assets.storage.copying.copy_task import CopyProgress
 from tests.builders import make_cluster
 from tests.copy_sandbox import CopySandbox, some_files
@@ -94,8 +94,10 @@ def test_a_failure_of_spark_is_said_in_a_sentence(local_cluster: Cluster, workin
 
 @pytest.mark.parametrize("each", [None, 0.5, 100.0])
 def test_a_bandwidth_is_shared_by_all_tasks(copies: CopySandbox, each: float | None) -> None:
-    copies.write(some_files(101))
-    with copies.copying(ReplicationOptions(bandwidth=2.0, map_bandwidth=each, max_maps=2)) as copy:
+    copies.write({"a": b"", "b": b""})
+    for name in ("a", "b"):  # sparse: a task is for so many bytes
+        os.truncate(copies.store("primary").path(f"/raw/2013/01/01/00/{name}"), copy_plan.TASK_BYTES)
+    with copies.copying(ReplicationOptions(bandwidth=2.0, map_bandwidth=each)) as copy:
         assert len(copy.plan.tasks) == 2
         assert copy.job.rate == min(1.0, each or 1.0)
 

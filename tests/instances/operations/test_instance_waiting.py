@@ -105,6 +105,7 @@ def test_it_pauses_until_the_instance_succeeded(
         "started": None,
         "ended": None,
         "definition": None,
+        "executor": None,
         "wanted": "SUCCEEDED",
         "reached": True,
         "text": "make 2013-01-01T01:00Z on primary is SUCCEEDED",

@@ -37,7 +37,9 @@ def test_all_of_them() -> None:
     }
     timeout = Frequency.parse("hours(2)")
     options = replication_options(declared)
-    expected = ReplicationOptions(3, "LAST_ONLY", timeout, 5, 2.5, True, True, True, False, True, True, True, True)
+    expected = ReplicationOptions(
+        3, "LAST_ONLY", timeout, 5, 2.5, None, True, True, True, False, True, True, True, True
+    )
     assert options == expected
     assert options.preserved == ("preservePermission", "preserveTimes", "preserveUser", "preserveGroup")
 
