@@ -110,7 +110,8 @@ class SlaChecks:
         for cluster in self._store.clusters:
             entities = [("feed", name) for name in self._store.feeds]
             entities += [("process", name) for name in self._store.processes]
-            entities += [("process", one.name) for one in self._store.compactions if one.cluster == cluster]
+            of_feeds = (one for one in self._store.workloads if one.cluster == cluster and one.kind != "process")
+            entities += [("process", one.name) for one in of_feeds]
             checks = [one for kind, name in entities if (one := self.find(kind, name, cluster)) is not None]
             for number, part in enumerate(parts(checks, _IN_ONE_OP)):
                 yield self._definition(cluster, number, part)

@@ -83,7 +83,7 @@ class SlaEvaluation:
         self._landing = {
             one.name for one in feeds if not not_from_outside(one, cluster, store.producers(one.name, cluster))
         }
-        here = [one for one in (*store.process_workloads, *store.compactions) if one.cluster == cluster and one.sla]
+        here = [one for one in store.workloads if one.cluster == cluster and one.sla]
         workloads = [one for one in here if store.includes(cluster, one.assets[0])]
         self._entities: list[Feed | Process] = [*feeds, *(one.entity for one in workloads)]
         self.deadlines = (*self._of_feeds(store, feeds), *self._of_processes(workloads))

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from falcon_assets.instances.operations.questions import TYPE, Type
-from falcon_assets.instances.views.details import instance_details
-from falcon_assets.instances.views.explain import Explanation, explain
+from falcon_assets.instances.views.details import explanation, instance_details
+from falcon_assets.instances.views.explain import Explanation
 from falcon_assets.instances.views.feed_dependencies import feed_instance_dependencies
 from falcon_assets.model.instant import Instant
 from falcon_assets.operations.installation import Installation
@@ -56,15 +56,16 @@ class InstanceDependencies(OfOneInstance):
 
 
 class ExplainInstance(Operation):
-    """Show inputs, outputs and parameters of an instance of PROCESS.
+    """Show inputs, outputs and parameters of an instance of NAME.
 
-    INSTANCE is a time, YYYY-MM-DDTHH:MMZ. Shows for each input instance whether it is available now.
+    INSTANCE is a time, YYYY-MM-DDTHH:MMZ. NAME is a process, a replicated feed, or other work ("FEED from CLUSTER",
+    "FEED import", "FEED to DATASOURCE"). Shows for each input instance whether it is available now.
     """
 
     command = "explain"
-    process: Annotated[str, Given("PROCESS")]
+    process: Annotated[str, Given("NAME")]
     instance: Annotated[Instant, Given("INSTANCE")]
-    cluster: str | None = Field(None, description="Cluster: needed if the process runs on several.")
+    cluster: str | None = Field(None, description="Cluster: needed if NAME is on several.")
 
     def run(self, installation: Installation) -> Explanation:
-        return explain(installation, self.process, self.instance, self.cluster)
+        return explanation(installation, self.process, self.instance, self.cluster)

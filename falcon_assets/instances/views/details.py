@@ -65,8 +65,18 @@ def instance_details(
 ) -> InstanceDetails:
     """Plans the instance, and checks in the stores of its feeds which data exists.
 
-    ``name`` is that of a process, of a replication as lists call it, or of a replicated feed. ``instance`` may lie in
-    the future. ``cluster`` None: the only one, or the only target.
+    ``instance`` may lie in the future. Raises as :func:`explanation`.
+    """
+    found = explanation(installation, name, instance, cluster)
+    query = InstanceQuery(found.process, start=found.instance, cluster=found.cluster)
+    return InstanceDetails(instance_status(installation, query).items[0], found)
+
+
+def explanation(installation: Installation, name: str, instance: datetime, cluster: str | None = None) -> Explanation:
+    """Plans an instance of any kind of work, and checks in the stores of its feeds which data exists.
+
+    ``name`` is that of a process, of other work as lists call it, or of a replicated feed. ``cluster`` None: the only
+    one, or the only target.
 
     Raises:
         UnknownEntityError: unknown name or cluster, or on several clusters and none is named.
@@ -79,9 +89,7 @@ def instance_details(
     ways = {"compaction": explain_compaction, "import": explain_transfer, "export": explain_transfer}
     known = next((ways[kind] for kind in kinds if kind in ways), None)
     how = known or (explain_replication if is_replication else explain)
-    explanation = how(installation, name, instance, cluster)
-    query = InstanceQuery(explanation.process, start=explanation.instance, cluster=explanation.cluster)
-    return InstanceDetails(instance_status(installation, query).items[0], explanation)
+    return how(installation, name, instance, cluster)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from falcon_assets.operations.audit import require_readable
 from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.compactions import COMPACTED
+from falcon_assets.planning.input_windows import input_instances
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.replication import contributions, replication_options
 from falcon_assets.planning.transfers import EXPORTED, IMPORTED, ExportWorkload
@@ -88,7 +89,12 @@ def explain_transfer(
         inputs = (ExplainedInput(EXPORTED, feed, False, (here,)),)
         return Explanation(found.name, found.cluster, instance, inputs, (), _said(data))
     outputs = (ExplainedOutput(IMPORTED, feed, instance, here.path),)
-    return Explanation(found.name, found.cluster, instance, (), outputs, _said(data))
+    before = [
+        ExplainedInput(one.name, feed, False, tuple(_read(installation, found, of) for of in instances))
+        for one in found.inputs
+        for instances in [input_instances(one, found.timeline, instance, found.timezone)]
+    ]
+    return Explanation(found.name, found.cluster, instance, tuple(before), outputs, _said(data))
 
 
 Found = TypeVar("Found", bound=Workload)
