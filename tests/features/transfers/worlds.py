@@ -42,7 +42,8 @@ def imported(name: str = "orders", hours: int = 24, more: dict[str, Any] | None 
     validity = {"start": "2013-01-01T00:00Z", "end": f"2013-01-0{1 + hours // 24}T{hours % 24:02}:00Z"}
     on = {"name": "primary", "validity": validity, "import": {"source": source, **declared}}
     data = {"data": f"/{name}/${{YEAR}}-${{MONTH}}-${{DAY}}-${{HOUR}}"}
-    return feed_yaml(name, on, schedule=True, locations=data, availability_flag="_SUCCESS", **(more or {}))
+    keys = {"schedule": True, "locations": data, "availability_flag": "_SUCCESS", **(more or {})}
+    return feed_yaml(name, on, **keys)
 
 
 @dataclass(frozen=True)
@@ -59,10 +60,14 @@ class ImportWorld(World):
 
     def transfers(self, process: str = "orders import") -> dict[int, dict[str, Any]]:
         """What the ledger has of the imports, by hour."""
+        return {row["nominal"].hour: row for row in self.all_transfers(process)}
+
+    def all_transfers(self, process: str) -> list[dict[str, Any]]:
+        """The same for all instances, oldest first."""
         self.ledger.catch_up()
+        asked = select(TRANSFERS).where(TRANSFERS.c.process == process).order_by(TRANSFERS.c.nominal)
         with self.ledger.engine.connect() as connection:
-            rows = connection.execute(select(TRANSFERS).where(TRANSFERS.c.process == process))
-            return {row.nominal.hour: dict(row._mapping) for row in rows}
+            return [dict(row._mapping) for row in connection.execute(asked)]
 
 
 def import_world(
