@@ -107,6 +107,11 @@ def silent_master(it: Installed) -> None:
     it.cluster(interfaces={"write": write, "execute": {"endpoint": f"spark://127.0.0.1:{free_port()}"}})
 
 
+def silent_executors(it: Installed) -> None:
+    executors = [{"name": "east", "endpoint": f"spark://127.0.0.1:{free_port()}"}]
+    it.cluster(interfaces={"write": {"endpoint": "data/primary"}}, executors=executors)
+
+
 def broken_definitions(it: Installed) -> None:
     it.define("kind: cluster\nname: primary\n")
 
@@ -298,6 +303,9 @@ PLANTED: list[tuple[Callable[[Installed], None], str, Said]] = [
     (silent_master, "spark", ("spark", "problem",
         r"cluster 'primary': no Spark master answers at spark://127.0.0.1:\d+ \(.*Connection refused\)",
         "start it, or fix interfaces.execute.endpoint")),
+    (silent_executors, "executors", ("executors", "problem",
+        r"executor 'east' of cluster 'primary': no Spark master answers at spark://127.0.0.1:\d+ \(.*refused\)",
+        "start it, or fix its endpoint: others do its work meanwhile")),
     (broken_definitions, "definitions", ("definitions", "problem", "1 problem in the entity definitions",
         "falcon validate lists them")),
     (no_definitions, "definitions", ("definitions", "warning", "there is no folder /nowhere: .*",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import dagster as dg
@@ -36,6 +36,8 @@ _PATIENCE_SECONDS = 30.0
 """Time limit for locks: sensors hold them for the length of a tick."""
 _COLLECT_SECONDS = 60.0
 _POLL_SECONDS = 0.5
+_START_SECONDS = 330.0
+"""Time limit for executors that are being started, which have five minutes."""
 _ADMITTED_AT_ONCE = 1000
 
 
@@ -69,6 +71,7 @@ class Foreground:
     ledger: Ledger
     display: Display
     prepare: Callable[[Cluster], None]
+    starting: list[float] = field(default_factory=list, init=False)
 
     def run(self, workloads: Sequence[Workload], until: datetime | None) -> ForegroundResult:
         """Runs ready instances, and those that become ready, with retries, until there are none without new data.
@@ -195,12 +198,14 @@ class Foreground:
                 return problems | {rest: "there was no time for it"}, unread
 
     def _wait_for_executor(self, outlook: Outlook) -> bool:
-        """Waits a moment where an executor is started for something; False: none is."""
+        """Waits a moment where an executor is started for something; False: none is, or it takes too long."""
         waiting = (reason for decision in outlook.decisions.values() for reason in decision.waiting.values())
         if not any(isinstance(reason, ExecutorsStarting) for reason in waiting):
+            self.starting.clear()
             return False
+        self.starting.append(time.monotonic())
         time.sleep(_POLL_SECONDS)
-        return True
+        return self.starting[-1] - self.starting[0] < _START_SECONDS
 
     def _wait_for_retry(self, outlook: Outlook) -> bool:
         """Waits until a failed instance may be retried; False: none will be, or the clock is frozen."""

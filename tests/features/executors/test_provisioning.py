@@ -19,6 +19,7 @@ from falcon_assets.compute.spark.provisioned import ProvisionedSpark
 from falcon_assets.compute.spark.sessions import stop_sessions
 from falcon_assets.features.executors.operations import ListExecutors
 from falcon_assets.features.executors.watching import ExecutorWatch
+from falcon_assets.history.dagster_internals.tags import RUN_KEY
 from falcon_assets.history.tables import EXECUTORS
 from falcon_assets.instances.store.executors import known_executors
 from falcon_assets.operations.installation import open_installation
@@ -88,7 +89,7 @@ def test_it_is_started_for_what_waits_and_stopped_when_it_is_idle(world: Provisi
     answers(world, kind)
     (run,) = world.decide("00:30", f"make-{kind}").runs
     assert run.launch.executor == "here"
-    assert world.execute(run, "00:30").success
+    assert world.execute(run, "00:30", **{RUN_KEY: run.run_key}).success
     assert world.rows(f"make-{kind}")[0]["executor"] == "here"
     assert world.watch(kind).provision(world.ledger) == []
     assert world.watch(kind, 9 * MINUTE).provision(world.ledger) == []
