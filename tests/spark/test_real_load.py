@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from falcon_assets.compute.spark.endpoints.load import asked
+from falcon_assets.compute.spark.endpoints.load import NoPageError, asked
 from falcon_assets.compute.spark.sessions import own_application, session_for, stop_sessions
 from falcon_assets.model.executor import ClusterExecutor
 from falcon_assets.planning.executor_health import Answer, Load
@@ -42,4 +43,10 @@ def test_the_driver_of_a_connect_server_knows_its_cores(tmp_path: Path) -> None:
     confs = {"spark.ui.enabled": "true", "spark.ui.port": str(ui)}
     with connect_server(tmp_path, "with-page", confs) as cluster:
         executor = ClusterExecutor(name="east", endpoint=cluster.interfaces.execute.endpoint, ui=page)
-        assert asked(executor, (page,)) == Answer(load=Load(cores=2, free=2, waiting=0))
+
+        def answer() -> Answer | None:
+            with suppress(NoPageError):  # the page comes after the server
+                return asked(executor, (page,))
+            return None
+
+        assert wait_until(answer, 60, "the page answers") == Answer(load=Load(cores=2, free=2, waiting=0))
