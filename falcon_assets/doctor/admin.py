@@ -21,6 +21,7 @@ from falcon_assets.features.entities.status import entity_states
 from falcon_assets.history.dagster_internals.tables import FOLDED, count_events
 from falcon_assets.history.database import revision
 from falcon_assets.history.overview import Overview, folded_up_to, overview
+from falcon_assets.model.access import Role
 from falcon_assets.model.store_url import canonical_url
 from falcon_assets.operations.acting import require_change
 from falcon_assets.operations.audit import PlainRequest, audited
@@ -80,6 +81,8 @@ class AdoptRoot(Operation):
     """
 
     command = "admin root adopt"
+    role = Role.ADMIN
+    of_owners = True
     cluster: Annotated[str, Given("CLUSTER")]
     root: Annotated[str | None, Given("[ROOT]")] = None
 
@@ -87,7 +90,7 @@ class AdoptRoot(Operation):
         with audited(installation, "admin root adopt", PlainRequest()) as audit:
             declared = installation.entities.cluster(self.cluster)
             audit.about([(declared.kind, declared.name)])
-            require_change(audit.principal, "adopt a root of", [declared])
+            require_change(audit.principal, "adopt a root of", [declared], self.role)
             changed = roots_of(installation.settings).adopt(_store(installation, self.cluster, self.root).identity)
             audit.result(changed)
         return changed
@@ -248,6 +251,7 @@ class RebuildLedger(Operation):
     """
 
     command = "ledger rebuild"
+    role = Role.ADMIN
 
     def run(self, installation: Installation) -> Rebuilt:
         ledger, started = installation.ledger, time.monotonic()

@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 
 from falcon_assets.model.shared import Acl
+
+
+class Role(IntEnum):
+    """What a user may do with entities that no ``acl`` gives to somebody; each may do what those before it may."""
+
+    VIEWER = 1
+    """Reads."""
+    LAUNCHER = 2
+    """Changes instances: reruns, kills, suspends, backfills."""
+    EDITOR = 3
+    """Changes entities."""
+    ADMIN = 4
+    """Does everything, whoever owns it."""
 
 
 @dataclass(frozen=True)
@@ -15,16 +29,24 @@ class Principal:
         name: The name of the user.
         groups: The groups that the user is a member of.
         is_superuser: Whether the user may do everything.
+        role: Of users of the operating system, EDITOR: a machine's own users are told apart by the ``acl`` only.
+        way: How the user proved the name: ``os``, or one of those of the front.
     """
 
     name: str
     groups: frozenset[str] = frozenset()
     is_superuser: bool = False
+    role: Role = Role.EDITOR
+    way: str = "os"
 
 
-def may_change(acl: Acl | None, who: Principal) -> bool:
-    """Whether ``who`` is a superuser, the owner, or in the group; of what has no ``acl``, everybody may."""
-    return acl is None or who.is_superuser or who.name == acl.owner or (acl.group != "" and acl.group in who.groups)
+def may_change(acl: Acl | None, who: Principal, role: Role = Role.EDITOR) -> bool:
+    """Whether ``who`` is a superuser, the owner, or in the group; of what has no ``acl``, everybody in the role may."""
+    if who.is_superuser or who.role is Role.ADMIN:
+        return True
+    if acl is None:
+        return who.role >= role
+    return who.name == acl.owner or (acl.group != "" and acl.group in who.groups)
 
 
 def may_read(acl: Acl | None, who: Principal) -> bool:

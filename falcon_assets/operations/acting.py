@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from falcon_assets.errors import DeniedError
-from falcon_assets.model.access import Principal, may_change, may_read
+from falcon_assets.model.access import Principal, Role, may_change, may_read
 from falcon_assets.model.shared import Acl
 from falcon_assets.operations.request_origin import ORIGIN
 from falcon_assets.settings import Settings
@@ -30,7 +30,14 @@ class Owned(Protocol):
 
 
 def acting(settings: Settings, actor: str | None = None) -> Principal:
-    """``actor``, else the command line's, else the user; raises DeniedError where the user may not act for that one."""
+    """Who came over the network, else ``actor``, else the command line's, else the user of the operating system.
+
+    Raises DeniedError where the user may not act for ``actor``; nobody may who came over the network.
+    """
+    if (principal := ORIGIN.get().principal) is not None:
+        if actor not in (None, "", principal.name):
+            raise DeniedError(f"{principal.name} may not act for {actor!r}: leave the principal out")
+        return principal
     actor = actor or ORIGIN.get().actor
     name = actor or settings.user
     if name != settings.user and settings.user not in settings.proxy_users:
@@ -41,11 +48,25 @@ def acting(settings: Settings, actor: str | None = None) -> Principal:
     return Principal(name, _groups(name, own=actor is None), name in settings.superusers)
 
 
-def require_change(who: Principal, operation: str, entities: Iterable[Owned]) -> None:
-    """Raises DeniedError, naming entities that belong to others."""
-    _require(
-        who, operation, [one for one in entities if not may_change(one.acl, who)], "a superuser (FALCON_SUPERUSERS)"
-    )
+def require_change(who: Principal, operation: str, entities: Iterable[Owned], role: Role = Role.EDITOR) -> None:
+    """Raises DeniedError, naming entities that belong to others, or to nobody where that is for another ``role``.
+
+    Without entities it is only for those in the ``role``.
+    """
+    concerned = list(entities)
+    refused = [one for one in concerned if not may_change(one.acl, who, role)]
+    if [one for one in refused if one.acl is None] or not concerned:
+        require_role(who, operation, role)
+    _require(who, operation, refused, "a superuser (FALCON_SUPERUSERS)")
+
+
+def require_role(who: Principal, operation: str, role: Role) -> None:
+    """Raises DeniedError."""
+    if who.role < role and not who.is_superuser:
+        raise DeniedError(
+            f"{who.name} may not {operation}: that needs the role {role.name.lower()}, "
+            f"and {who.name} is a {who.role.name.lower()}"
+        )
 
 
 def require_read(who: Principal, entities: Iterable[Owned]) -> None:

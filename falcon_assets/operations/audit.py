@@ -15,14 +15,14 @@ from sqlalchemy.exc import OperationalError
 from falcon_assets.base.texts import recorded
 from falcon_assets.errors import DeniedError, FalconError, InvalidDefinitionsError, SettingsError, printable
 from falcon_assets.history.tables import AUDIT
-from falcon_assets.model.access import Principal
+from falcon_assets.model.access import Principal, Role
 from falcon_assets.model.entity import Key
 from falcon_assets.model.instant import Instant
-from falcon_assets.operations.acting import Owned, acting, require_read
+from falcon_assets.operations.acting import Owned, acting, require_read, require_role
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.operation import Change, Result
+from falcon_assets.operations.operation import Change, Operation, Result
 from falcon_assets.operations.paging import ListOperation, Page, Query, known_field
-from falcon_assets.operations.request_origin import ORIGIN
+from falcon_assets.operations.request_origin import ORIGIN, Way, requests_from
 
 _LONGEST = 500
 _LOG = logging.getLogger(__name__)
@@ -236,8 +236,18 @@ class ListAudit(ListOperation):
     """
 
     command = "admin audit"
+    role = Role.ADMIN
     fields = FILTERS
     orders = ORDERS
 
     def run(self, installation: Installation) -> Page[AuditEntry]:
         return list_audit(installation, self.query)
+
+
+def perform_for(installation: Installation, principal: Principal, way: Way, asked: Operation) -> Any:
+    """Runs what ``principal`` requests over the network; raises as it, and DeniedError."""
+    with requests_from(way, principal=principal):
+        if not asked.of_owners and principal.role < asked.role:
+            with audited(installation, asked.command, PlainRequest()):
+                require_role(principal, asked.command, asked.role)
+        return asked.run(installation)

@@ -49,6 +49,7 @@ class ValidateDefinitions(Operation):
     """
 
     command = "validate"
+    remote = False
     place: Annotated[Path | None, Given("[DIR|FILE]")] = None
     strict: bool = Field(
         False, description="Treat warnings as problems, except for SQL that only the parser does not understand."

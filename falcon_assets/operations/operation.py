@@ -16,6 +16,7 @@ from typing import Annotated, Any, ClassVar, Union, get_args, get_origin, get_ty
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from falcon_assets.model.access import Role
 from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.operations.installation import Installation
 
@@ -49,6 +50,12 @@ class Operation(BaseModel):
     """As after ``falcon``; the audit has it, too."""
     needs: ClassVar[str] = ""
     """The required input, for the message about requests with less."""
+    role: ClassVar[Role] = Role.VIEWER
+    """Who may request it; the ``acl`` of entities may let their owners and groups, too (:attr:`of_owners`)."""
+    of_owners: ClassVar[bool] = False
+    """Whether it asks the ``acl`` of what it changes, so that owners and groups may whatever their role is."""
+    remote: ClassVar[bool] = True
+    """Whether it can be requested over the network; not what reads files of its user, or is about their terminal."""
 
     def run(self, installation: Installation) -> Any:
         raise NotImplementedError
@@ -72,6 +79,8 @@ class Change(Operation):
         dry_run: Dry runs are recorded only where they are denied.
     """
 
+    role = Role.EDITOR
+    of_owners = True
     actor: str | None = Field(
         None, description="Name of the user who requests it; None: the user of the operating system."
     )

@@ -1,4 +1,4 @@
-"""Origin of a requested operation: a command, the Python API, or a job."""
+"""Origin of a requested operation: a command, the Python API, a job, or a request over the network."""
 
 from __future__ import annotations
 
@@ -7,15 +7,25 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Literal, NamedTuple, TypeAlias
 
-Way: TypeAlias = Literal["cli", "api", "job"]
+from falcon_assets.model.access import Principal
+
+Way: TypeAlias = Literal["cli", "api", "job", "rest", "page", "graphql"]
 
 
 class RequestOrigin(NamedTuple):
-    """The origin of requests in a context; ``refusal`` denies all, ``actor`` is for those that name none."""
+    """The origin of requests in a context.
+
+    Attributes:
+        refusal: Why all are denied.
+        actor: Of those that name none.
+        principal: Who came over the network, as the front knows them: the operating system is not asked. None: they
+            did not.
+    """
 
     way: Way = "api"
     refusal: str | None = None
     actor: str | None = None
+    principal: Principal | None = None
 
 
 _OF_PROGRAMS = RequestOrigin()
@@ -23,9 +33,11 @@ ORIGIN: ContextVar[RequestOrigin] = ContextVar("origin", default=_OF_PROGRAMS)
 
 
 @contextmanager
-def requests_from(way: Way, refusal: str | None = None, actor: str | None = None) -> Iterator[None]:
+def requests_from(
+    way: Way, refusal: str | None = None, actor: str | None = None, principal: Principal | None = None
+) -> Iterator[None]:
     """Sets the origin of requests in this context."""
-    token = ORIGIN.set(RequestOrigin(way, refusal, actor))
+    token = ORIGIN.set(RequestOrigin(way, refusal, actor, principal))
     try:
         yield
     finally:

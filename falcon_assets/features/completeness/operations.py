@@ -15,6 +15,7 @@ from falcon_assets.features.completeness.reporting import record_parts
 from falcon_assets.features.completeness.store import KnownShare, known_shares
 from falcon_assets.features.completeness.watermark import Watermark, watermarks
 from falcon_assets.history.events.record import LARGEST, storable
+from falcon_assets.model.access import Role
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import Instant
 from falcon_assets.operations.acting import acting, require_change, require_read
@@ -45,6 +46,8 @@ class ReportParts(Operation):
     """
 
     command = "feed report"
+    role = Role.LAUNCHER
+    of_owners = True
     feed: Annotated[str, Given("FEED")]
     instance: Annotated[Instant, Given("INSTANCE")]
     cluster: str | None = Field(None, description="Cluster: needed if the feed lands on several.")
@@ -81,7 +84,7 @@ def report_parts(
     """
     declared = installation.entities.feed(feed)
     who = acting(installation.settings)
-    require_change(who, "report records of", [declared])
+    require_change(who, "report records of", [declared], Role.LAUNCHER)
     rule = declared.completeness
     if rule is None:
         raise QueryError(f"feed {feed!r} declares no completeness, so nobody would read the report")

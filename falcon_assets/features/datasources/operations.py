@@ -9,6 +9,7 @@ from pydantic import Field
 
 from falcon_assets.features.datasources.access import access_to
 from falcon_assets.features.datasources.datasource_type import Dataset, datasource_types
+from falcon_assets.model.access import Role
 from falcon_assets.operations.audit import require_readable
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Given, Operation, Result
@@ -42,6 +43,7 @@ class ReachDatasource(Operation):
     """
 
     command = "datasource test"
+    role = Role.EDITOR
     name: Annotated[str, Given("NAME")]
     table: str | None = Field(None, description="Only this table, resource, folder or topic.")
 

@@ -88,6 +88,7 @@ class ImportXml(Operation):
     """
 
     command = "import xml"
+    remote = False
     paths: Annotated[tuple[Path, ...], Given("PATH...")]
     into: Annotated[Path | None, Given(metavar="DIR")] = Field(
         None, description="Folder to write to (default: FALCON_ENTITY_DEFS, else entity_defs)."

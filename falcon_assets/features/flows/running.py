@@ -29,6 +29,7 @@ from falcon_assets.instances.operations.stopping import kill_instances
 from falcon_assets.instances.store.executors import known_executors
 from falcon_assets.instances.views.listing import instance_status
 from falcon_assets.instances.views.query import InstanceQuery
+from falcon_assets.model.access import Role
 from falcon_assets.model.flow import Flow
 from falcon_assets.model.instant import Instant
 from falcon_assets.operations.installation import Installation
@@ -77,6 +78,7 @@ class RunFlow(Change, OfFlowInstance):
     """
 
     command = "flow run"
+    role = Role.LAUNCHER
     needs = "the name of a flow"
 
     def run(self, installation: Installation) -> CommandResult:
@@ -98,6 +100,7 @@ class KillFlow(Change, OfFlowInstance):
     """
 
     command = "flow kill"
+    role = Role.LAUNCHER
     needs = "the name of a flow"
 
     def run(self, installation: Installation) -> CommandResult:

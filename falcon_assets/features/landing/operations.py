@@ -18,6 +18,7 @@ from falcon_assets.history.dagster_internals.events import Batches, record_outsi
 from falcon_assets.instances.store.newest_instances import newest_recorded
 from falcon_assets.instances.views.listing import all_instances
 from falcon_assets.instances.views.query import InstanceQuery
+from falcon_assets.model.access import Role
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import Instant, format_instant
@@ -89,6 +90,7 @@ class CollectInstances(Operation):
     """
 
     command = "instance collect"
+    role = Role.LAUNCHER
     feed: Annotated[str, Given("FEED")]
     start: Instant = Field(description="First instance to check (YYYY-MM-DDTHH:MMZ).")
     end: Instant = Field(description="Last instance to check, inclusive (YYYY-MM-DDTHH:MMZ).")

@@ -32,7 +32,7 @@ from falcon_assets.features.lineage.store import graph_of, reached, readers_of_p
 from falcon_assets.features.lineage.subject import OfOneVersion, VersionQuery, find_version, find_versions
 from falcon_assets.history.events.data_version import Version
 from falcon_assets.history.folding.version_rows import columns_of_plans
-from falcon_assets.model.access import may_read
+from falcon_assets.model.access import Role, may_read
 from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.operations.acting import acting
 from falcon_assets.operations.installation import Installation
@@ -257,6 +257,7 @@ class ImpactOfVersion(OfOneVersion, Change):
     """
 
     command = "lineage impact"
+    role = Role.LAUNCHER
     column: str | None = Field(None, description="Only what depends on this column.")
     rerun: bool = Field(False, description="Rerun the affected instances, each after its inputs.")
     reason: str = Field("", description="With --rerun: reason for the change, kept in the audit log.")

@@ -26,7 +26,7 @@ from falcon_assets.features.lineage.stored_lifecycle import (
 )
 from falcon_assets.features.lineage.subject import OfOneVersion, VersionQuery, find_version
 from falcon_assets.history.events.data_version import Version
-from falcon_assets.model.access import may_read
+from falcon_assets.model.access import Role, may_read
 from falcon_assets.model.feed import LifecycleStatus
 from falcon_assets.model.instant import Instant
 from falcon_assets.operations.acting import acting, require_change
@@ -64,6 +64,7 @@ class ExpireLineage(Change):
     """
 
     command = "lineage expire"
+    role = Role.ADMIN
     dry_run: bool = Field(False, description="Show what would be removed; remove nothing.")
 
     def run(self, installation: Installation) -> ExpireResult:
@@ -92,7 +93,7 @@ def expire_lineage(installation: Installation, request: AuditedRequest) -> Expir
             feeds = dict.fromkeys(one.feed for one in found)
             audit.about(("feed", name) for name in feeds)
             declared = [entities.feeds[name] for name in feeds if name in entities.feeds]
-            require_change(audit.principal, "forget versions of", declared)
+            require_change(audit.principal, "forget versions of", declared, Role.ADMIN)
             if not request.dry_run:
                 forget(connection, found)
             audit.result(bool(found), connection)

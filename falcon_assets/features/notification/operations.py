@@ -13,7 +13,7 @@ from falcon_assets.features.notification.lists import NotificationRow, listed_no
 from falcon_assets.features.notification.rules import Message
 from falcon_assets.history.events.instance_event import EXECUTOR
 from falcon_assets.instances.outbox.store import NotificationState
-from falcon_assets.model.access import may_read
+from falcon_assets.model.access import Role, may_read
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.expression import nearest
@@ -91,6 +91,7 @@ class SendTest(Operation):
     """
 
     command = "notification test"
+    role = Role.EDITOR
     entity: Annotated[str, Given("ENTITY")]
 
     def run(self, installation: Installation) -> TriedReceivers:

@@ -26,6 +26,7 @@ from falcon_assets.features.quality.store import (
 )
 from falcon_assets.features.quality.verdict import InstanceVerdict
 from falcon_assets.instances.views.details import find_subject
+from falcon_assets.model.access import Role
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import Instant, format_instant
@@ -141,6 +142,7 @@ class ProfileInstance(Operation):
     """
 
     command = "quality profile"
+    role = Role.LAUNCHER
     feed: Annotated[str, Given("FEED")]
     instance: Annotated[Instant, Given("INSTANCE")]
     cluster: str | None = Field(None, description=_CLUSTER)
@@ -211,6 +213,7 @@ class CheckInstance(Operation):
     """
 
     command = "quality check"
+    role = Role.LAUNCHER
     feed: Annotated[str, Given("FEED")]
     instance: Annotated[Instant, Given("INSTANCE")]
     cluster: str | None = Field(None, description=_CLUSTER)
@@ -245,6 +248,7 @@ class AcceptInstance(Change):
     """
 
     command = "quality accept"
+    role = Role.LAUNCHER
     needs = "a reason"
     feed: Annotated[str, Given("FEED")]
     instance: Annotated[Instant, Given("INSTANCE")]
@@ -255,7 +259,7 @@ class AcceptInstance(Change):
         with audited(installation, self.command, self) as audit:
             feed, key = _place(installation, self.feed, self.instance, self.cluster)
             audit.about([(feed.kind, feed.name)], [key[2]])
-            require_change(audit.principal, "accept instances of", [feed])
+            require_change(audit.principal, "accept instances of", [feed], self.role)
             found = _quality(installation, key)
             if found.held is not None:
                 self._accept_held(installation, found.held, audit.principal.name)

@@ -34,6 +34,7 @@ from falcon_assets.instances.runs.materializations import materializations
 from falcon_assets.instances.runs.outside_runs import without_runs
 from falcon_assets.instances.runs.recorded_entities import OldEntity
 from falcon_assets.instances.views.query import InstanceQuery
+from falcon_assets.model.access import Role
 from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.operations.acting import require_change, require_read
 from falcon_assets.operations.audit import audited
@@ -130,6 +131,7 @@ class ReplayInstance(Operation):
     """
 
     command = "instance replay"
+    role = Role.LAUNCHER
     process: Annotated[str, Given("PROCESS")]
     instance: Annotated[Instant, Given("INSTANCE")]
     version: str | None = Field(
@@ -186,7 +188,7 @@ def replay_instance(
             made = made_versions(connection, entities, query.name, query.start, query.cluster, version)
             recorded = recorded_instance(connection, made.wanted, made.every)
         if publish:
-            require_change(audit.principal, "publish a replay of", [_publishing(made).entity])
+            require_change(audit.principal, "publish a replay of", [_publishing(made).entity], Role.LAUNCHER)
         require_machine(settings.environ, settings.home)
         who = (audit.principal.name, request.reason, settings.now())
         about = (*who, made.process, made.cluster, made.instance, made.wanted.definition, dict(recorded.outputs))

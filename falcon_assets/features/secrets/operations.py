@@ -25,7 +25,7 @@ from falcon_assets.catalog.yaml_files.file_changes import FileChange
 from falcon_assets.catalog.yaml_files.journal import apply_changes, locked_tree
 from falcon_assets.catalog.yaml_files.secrets import spans_of
 from falcon_assets.errors import DefinitionStoreError, Position, SecretError, SettingsError, UsageError
-from falcon_assets.model.access import may_read
+from falcon_assets.model.access import Role, may_read
 from falcon_assets.model.base import is_entity_name
 from falcon_assets.model.entity import KINDS
 from falcon_assets.model.reference import ENCRYPTED, encrypted_in
@@ -58,6 +58,7 @@ class MakeKey(Operation):
     """
 
     command = "secrets keygen"
+    remote = False
     file: Annotated[Path, Given("FILE")]
 
     def run(self, installation: Installation) -> NewKey:
@@ -96,6 +97,7 @@ class EncryptValue(Operation):
     """
 
     command = "secrets encrypt"
+    remote = False
     kind: Annotated[str, Given("KIND", values=tuple(KINDS))]
     name: Annotated[str, Given("NAME")]
     key: Annotated[str, Given("KEY")]
@@ -160,6 +162,7 @@ class RotateKeys(Change):
     """
 
     command = "secrets rotate"
+    role = Role.ADMIN
     values: bool = Field(False, description="Also encrypt all values again, with a new customer key.")
 
     def run(self, installation: Installation) -> Rotation:
@@ -172,7 +175,7 @@ class RotateKeys(Change):
                 found = list(encrypted_values(root))
                 documents = {key: one.document for one in found if (key := key_of(one.document))}
                 audit.about(documents)
-                require_change(audit.principal, "rotate the keys of", map(StoredEntity, documents.values()))
+                require_change(audit.principal, "rotate the keys of", map(StoredEntity, documents.values()), self.role)
                 before = CustomerKeys.read(root)
                 if not before.wrapped:
                     raise SecretError("nothing is encrypted here: falcon secrets encrypt makes the first customer key")
@@ -270,6 +273,7 @@ class CheckSecrets(Operation):
     """
 
     command = "secrets check"
+    remote = False
 
     def run(self, installation: Installation) -> CheckedSecrets:
         settings = installation.settings

@@ -69,6 +69,7 @@ class NewTemplate(Change):
     """
 
     command = "template new"
+    remote = False
     template: Annotated[str, Given("PACK/NAME")] = Field(description="Pack and name of the template.")
     file: Annotated[Path | None, Given("[FILE]")] = Field(None, description="A YAML file with the template.")
     replace: bool = Field(False, description="Replace the template if it exists.")

@@ -14,6 +14,7 @@ from falcon_assets.instances.operations.rerunning import RerunOptions, rerun_ins
 from falcon_assets.instances.operations.selection import CommandResult, InstanceRequest
 from falcon_assets.instances.rules.applicable_states import InstanceCommand
 from falcon_assets.instances.views.query import InstanceQuery
+from falcon_assets.model.access import Role
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.operations.installation import Installation
@@ -30,6 +31,7 @@ class ResendInstance(Change):
     """
 
     command = "instance resend"
+    role = Role.LAUNCHER
     feed: Annotated[str, Given("FEED")]
     instance: Annotated[Instant, Given("INSTANCE")]
     to: Annotated[str, Given(flags=("--to",), metavar="DATASOURCE")] = Field(description="Where it is sent.")

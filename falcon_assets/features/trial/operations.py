@@ -49,6 +49,7 @@ class TryInstance(Operation):
     """
 
     command = "try"
+    remote = False
     process: Annotated[str, Given("PROCESS")]
     instance: Annotated[Instant, Given("INSTANCE")]
     rows: Annotated[int, Given(shows_default=True)] = Field(20, ge=0, le=10_000, description="Number of rows to show.")

@@ -24,6 +24,7 @@ from falcon_assets.instances.runs.run_locks import all_taken, instance_lock
 from falcon_assets.instances.views.details import find_subject
 from falcon_assets.instances.views.feed_writers import writers_of
 from falcon_assets.instances.views.query import InstanceQuery
+from falcon_assets.model.access import Role
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.operations.acting import require_change
@@ -163,6 +164,7 @@ class RestoreInstance(Change):
     """
 
     command = "instance restore"
+    role = Role.LAUNCHER
     needs = "name, start and version"
     name: Annotated[str, Given("FEED")] = Field(description="A feed.")
     start: Annotated[Instant, Given("INSTANCE")] = Field(description="Its instance (YYYY-MM-DDTHH:MMZ).")
@@ -209,7 +211,7 @@ def restore_instance(installation: Installation, version: str, request: Instance
         found = _asked_for(installation, request.query)
         feed, cluster, instance = found.feed, found.cluster, found.instance
         audit.about([("feed", feed.name)], [instance])
-        require_change(audit.principal, "restore instances of", [feed])
+        require_change(audit.principal, "restore instances of", [feed], Role.LAUNCHER)
         ledger.catch_up()
         with ledger.engine.connect() as connection:
             known = versions_of(connection, (cluster, feed.name, instance))

@@ -32,6 +32,7 @@ from falcon_assets.instances.rules.applicable_states import FAILED_STATES, Insta
 from falcon_assets.instances.store import reruns
 from falcon_assets.instances.store.instance_pages import Key
 from falcon_assets.instances.views.query import InstanceQuery
+from falcon_assets.model.access import Role
 from falcon_assets.model.entity import Key as Entity
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
@@ -112,6 +113,7 @@ class RerunInstances(RerunOptions, InstanceChange):
     """
 
     command = "instance rerun"
+    role = Role.LAUNCHER
 
     def run(self, installation: Installation) -> CommandResult:
         return rerun_instances(installation, self.request, self)

@@ -21,6 +21,7 @@ from falcon_assets.instances.views.asked import asked_for
 from falcon_assets.instances.views.due import Asked, without_rows
 from falcon_assets.instances.views.listing import process_info, to_run_again
 from falcon_assets.instances.views.query import InstanceInfo, InstanceQuery
+from falcon_assets.model.access import Role
 from falcon_assets.model.entity import Key as Entity
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.acting import require_change
@@ -167,7 +168,7 @@ def require_instances(
     """Raises DeniedError where entities belong to others; passes entities and instances to the audit."""
     entities = {(one.kind, one.name): one for one in (each.workload.entity for each in chosen)}
     audit.about(entities, (one.nominal for one in changes))
-    require_change(audit.principal, f"{command.value} instances of", entities.values())
+    require_change(audit.principal, f"{command.value} instances of", entities.values(), Role.LAUNCHER)
 
 
 def store_of(installation: Installation, query: InstanceQuery) -> EntityStore:

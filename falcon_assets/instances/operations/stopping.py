@@ -24,6 +24,7 @@ from falcon_assets.instances.operations.selection import (
 )
 from falcon_assets.instances.rules.applicable_states import AFTER, REASONS, InstanceCommand, stops_or_resumes
 from falcon_assets.instances.store.known_instances import known_instances
+from falcon_assets.model.access import Role
 from falcon_assets.operations.audit import audited
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.reasons import Reason
@@ -60,6 +61,7 @@ class KillInstances(InstanceChange):
     """
 
     command = "instance kill"
+    role = Role.LAUNCHER
 
     def run(self, installation: Installation) -> CommandResult:
         return kill_instances(installation, self.request)
@@ -73,6 +75,7 @@ class SuspendInstances(InstanceChange):
     """
 
     command = "instance suspend"
+    role = Role.LAUNCHER
 
     def run(self, installation: Installation) -> CommandResult:
         return suspend_instances(installation, self.request)
@@ -82,6 +85,7 @@ class ResumeInstances(InstanceChange):
     """Resume suspended instances of NAME; their timeout starts again now."""
 
     command = "instance resume"
+    role = Role.LAUNCHER
 
     def run(self, installation: Installation) -> CommandResult:
         return resume_instances(installation, self.request)

@@ -45,6 +45,7 @@ class RunReady(Operation):
     """
 
     command = "run"
+    remote = False
     until: Instant | None = Field(None, description="Leave out instances after this time (YYYY-MM-DDTHH:MMZ).")
     pipeline: Annotated[str | None, Given(metavar="NAME")] = Field(
         None,
