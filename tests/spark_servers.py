@@ -23,7 +23,8 @@ from tests.processes import free_port, listens
 from tests.spark.sandbox import CONFS, SECRET, SECRET_KEY, Sandbox, cluster_on
 from tests.waiting import wait_until
 
-START_SECONDS = 60
+START_SECONDS = 180
+"""A JVM takes a minute on a machine that is very busy."""
 
 
 def wait_for(condition: Callable[[], bool], child: subprocess.Popen[bytes], log: Path) -> None:

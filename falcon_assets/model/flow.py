@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictBool, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StrictBool, StringConstraints, model_validator
 
 from falcon_assets.model.base import Declaration, EntityName, NonEmpty
 from falcon_assets.model.cron_schedule import CronSchedule
 from falcon_assets.model.feed import FeedFormat, FeedSla, Retention
 from falcon_assets.model.frequency import Frequency, Step, TimeUnit
+from falcon_assets.model.notification import Notification
 from falcon_assets.model.path_template import LegalFileName
-from falcon_assets.model.reference import WithReferences
+from falcon_assets.model.reference import EncryptedValue, WithReferences
 from falcon_assets.model.shared import Acl, Properties, Tags, TemplateUse, TimeZoneName, Validity
 from falcon_assets.model.transfer import ExportOptions, ImportOptions
 
@@ -103,6 +104,13 @@ class FlowDestination(FlowEnd):
         return self
 
 
+def _not_encrypted(notification: Notification) -> Notification:
+    if any(isinstance(one.url, EncryptedValue) for one in notification.to):
+        why = "an encrypted value is for one place, and the feeds of the flow need it, too"
+        raise ValueError(f"{why}: write {{env: NAME}} or {{file: PATH}}")
+    return notification
+
+
 class Flow(WithReferences):
     """A flow: data that goes from one place to others; the feeds, imports, copies and exports for it are found."""
 
@@ -151,6 +159,9 @@ class Flow(WithReferences):
     ended (``high``)."""
     queue: EntityName | None = None
     """A queue of the location (``FALCON_QUEUES``) for its imports and exports; omitted: none."""
+    notification: Annotated[Notification, AfterValidator(_not_encrypted)] | None = None
+    """The receivers of events of its imports, copies and exports, and of its data; omitted: as
+    ``FALCON_NOTIFICATION_TO`` says."""
     acl: Acl | None = None
     """The owner of the flow and its data, and permissions."""
     properties: Properties = Field(default_factory=dict)

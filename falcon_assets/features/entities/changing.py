@@ -161,7 +161,7 @@ def _changed(audit: Audit, request: Request, plan_of: Callable[[Stored, Request]
             audit.about(asked_for(stored, request))
             raise
         audit.about((one.kind, one.name) for one in plan.entities)
-        require_change(audit.principal, operation, _owned(stored, plan, operation))
+        require_change(audit.principal, operation.split()[-1], _owned(stored, plan, operation))
         require_queues(audit.principal, settings.queues, stored, plan.written)
         require_allowed(installation, [*plan.updates, *made_updates(stored, plan)])
         return plan

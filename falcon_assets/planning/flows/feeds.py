@@ -107,6 +107,7 @@ class _Making:
             "options": dict(flow.options),
             "schema": flow.schema_,
             "sla": _plain(flow.sla),
+            "notification": _plain(flow.notification),
             "acl": _plain(flow.acl),
             "properties": {**options, **flow.properties},
             "schedule": True,

@@ -127,12 +127,12 @@ class Topology:
             best: dict[str, Via] = {}
             takers = self._takers.get(kind, {})
             writers = [(self._writers.get(one, {}), times) for one, times in exports]
-            for cluster in min([takers, *(steps for steps, _ in writers)], key=len):
-                reads = self.places["cluster", cluster].reads
-                if reads is not None and cluster in takers and all(cluster in steps for steps, _ in writers):
-                    cost = takers[cluster].cost + sum(steps[cluster].cost * times for steps, times in writers)
-                    via = Via(cost, reads, cluster)
-                    best[reads] = min(best.get(reads, via), via)
+            for cluster in set(takers).intersection(*(steps for steps, _ in writers)):
+                reads, cost = self.places["cluster", cluster].reads, takers[cluster].cost
+                for steps, times in writers:
+                    cost += steps[cluster].cost * times
+                if reads is not None and (reads not in best or (cost, reads, cluster) < best[reads]):
+                    best[reads] = Via(cost, reads, cluster)
             found = self._vias[kind, exports] = tuple(sorted(best.values()))
         return found
 

@@ -13,6 +13,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from falcon_assets.catalog.store import load_entities
+from falcon_assets.operations import acting
 from falcon_assets.settings import load_settings
 from falcon_assets.surface.cli.main import falcon
 from tests.builders import cluster_yaml, datasource_yaml
@@ -187,3 +188,56 @@ def test_a_queue_of_others_takes_nothing_of_it(
     of_one = NIGHTLY.replace("export: {", "export: {queue: ours, ")
     for text in (of_all, of_one):
         assert str(call("flow", "submit", text=text).exception) == denied
+
+
+PRIVATE = NIGHTLY + 'acl: {owner: somebody-else, permission: "0700"}\n'
+
+
+def test_it_belongs_to_its_owner_with_the_feeds_that_make_it(
+    call: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    me, root = load_settings().user, load_settings().entity_defs
+    monkeypatch.setenv("FALCON_SUPERUSERS", me)
+    call("flow", "submit", text=PRIVATE)
+    assert [one.acl.owner for one in load_entities(root).feeds.values() if one.acl] == ["somebody-else"]
+    monkeypatch.setenv("FALCON_SUPERUSERS", "")
+    monkeypatch.setattr(acting, "_groups", lambda name, own: frozenset())
+    assert json.loads(call("flow", "list", "--json").output)["items"] == []
+    for command in ("show", "status", "run", "kill", "explain"):
+        assert f"{me} may not read flow 'orders'" in str(call("flow", command, "orders").exception), command
+    assert f"{me} may not delete flow 'orders'" in str(call("flow", "delete", "orders").exception)
+    changed = call("flow", "update", text=PRIVATE.replace("30 2", "30 3"))
+    assert f"{me} may not update flow 'orders'" in str(changed.exception)
+
+
+FLOWS_OF_TABLES = """\
+kind: template
+name: nightly
+description: A flow for each table
+version: 1
+parameters:
+  tables: {type: names}
+  start: {type: instant}
+entities:
+  - for: table
+    in: tables
+    entities:
+      - kind: flow
+        name: "{{ table }}"
+        schedule: "30 2 * * *"
+        source: {datasource: shop, dataset: {table: "{{ table }}"}}
+        destinations: [{cluster: primary}]
+        validity: {start: "{{ start }}", end: 9999-12-31T23:59Z}
+"""
+
+
+def test_templates_make_flows(call: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "packs" / "ops").mkdir(parents=True)
+    (tmp_path / "packs" / "ops" / "nightly.yaml").write_text(f"kind: pack\nname: ops\n---\n{FLOWS_OF_TABLES}")
+    monkeypatch.setenv("FALCON_PACKS", str(tmp_path / "packs"))
+    done = call("template", "submit", "ops/nightly", "-p", "tables=orders,customers", "-p", "start=2024-05-15T00:00Z")
+    assert "flow customers is submitted" in done.output, done.exception
+    store = load_entities(load_settings().entity_defs)
+    assert sorted(store.flows) == sorted(store.feeds) == ["customers", "orders"]
+    assert {one.template and one.template.name for one in store.flows.values()} == {"ops/nightly"}
+    assert {one.template for one in store.feeds.values()} == {None}, "the flows are what it made"

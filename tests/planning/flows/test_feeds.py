@@ -108,6 +108,8 @@ def test_what_the_whole_flow_says_holds_for_each_part() -> None:
             sla={"low": "hours(1)", "high": "hours(2)"},
             retention={"limit": "days(7)"},
             properties={"parallel": "2"},
+            notification={"on": ["FAILED"], "to": [{"url": {"env": "ON_CALL"}}]},
+            acl={"owner": "etl"},
         )
     )
     deadlines = {"should_start_in": "hours(1)", "should_end_in": "hours(2)"}
@@ -122,6 +124,8 @@ def test_what_the_whole_flow_says_holds_for_each_part() -> None:
     assert (one["retention"], two["retention"]) == ({"limit": "days(90)"}, {"limit": "days(7)"})
     assert found.data["properties"] == {"order": "LAST_ONLY", "parallel": "2"}
     assert found.data["sla"] == {"low": "hours(1)", "high": "hours(2)"}
+    assert found.data["notification"] == {"on": ["FAILED"], "to": [{"url": {"env": "ON_CALL"}}]}
+    assert found.data["acl"] == {"owner": "etl"}
     assert Feed.model_validate(found.data).clusters
 
 
@@ -221,6 +225,7 @@ def test_the_order_of_destinations_changes_only_where_problems_are_shown(destina
         ({"destinations": [{"cluster": "one", "dataset": {"path": "/x", "table": "y"}}]}, "needs exactly one of table"),
         ({"source": {"cluster": "one"}}, "needs dataset: what on cluster 'one'"),
         ({"source": {"cluster": "two", "dataset": {"path": "/x"}}}, "'two' is source and destination"),
+        ({"notification": {"to": [{"url": {"encrypted": "x"}}]}}, "write {env: NAME} or {file: PATH}"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(said: dict[str, Any], why: str) -> None:
