@@ -50,6 +50,7 @@ ALIKE = {
     ("CheckedEntities", "EntityStore"): "the first is kept in a file, the second knows clusters that are left out",
     ("Cluster", "Datasource"): _DECLARED,
     ("Cluster", "Feed"): _DECLARED,
+    ("Cluster", "Flow"): _DECLARED,
     ("Cluster", "Process"): _DECLARED,
     ("DatasetEdge", "InstanceDelivered"): _TRANSFER,
     ("DatasetEdge", "KnownDelivery"): _TRANSFER,
