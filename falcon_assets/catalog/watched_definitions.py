@@ -10,7 +10,7 @@ from falcon_assets.catalog.store import load_entities
 from falcon_assets.catalog.yaml_files.definition_files import definition_paths
 from falcon_assets.errors import FalconError
 
-_State: TypeAlias = "frozenset[tuple[str, int, int, int]]"
+DefinitionsState: TypeAlias = "frozenset[tuple[str, int, int, int]]"
 
 
 class WatchedDefinitions:
@@ -22,7 +22,7 @@ class WatchedDefinitions:
     def __init__(self, root: Path, *, are_loaded: bool = True) -> None:
         self._root = root
         self._lock = threading.Lock()
-        self._state: _State | None = self._read_state() if are_loaded else None
+        self._state: DefinitionsState | None = definitions_state(self._root) if are_loaded else None
         self._problem: str | None = None
 
     def problem(self) -> str | None:
@@ -31,7 +31,7 @@ class WatchedDefinitions:
         A missing workflow counts, but is noticed only after a definition has changed.
         """
         with self._lock:
-            state = self._read_state()
+            state = definitions_state(self._root)
             if state != self._state or self._problem is not None:
                 self._problem = self._found()
                 self._state = state
@@ -44,13 +44,15 @@ class WatchedDefinitions:
             return str(error)
         return None
 
-    def _read_state(self) -> _State:
-        found = set()
-        for path in definition_paths(self._root):
-            try:
-                status = path.stat()
-            except OSError:
-                found.add((str(path), 0, 0, 0))
-            else:
-                found.add((str(path), status.st_mtime_ns, status.st_size, status.st_ino))
-        return frozenset(found)
+
+def definitions_state(root: Path) -> DefinitionsState:
+    """Of the files: another one after any of them was changed."""
+    found = set()
+    for path in definition_paths(root):
+        try:
+            status = path.stat()
+        except OSError:
+            found.add((str(path), 0, 0, 0))
+        else:
+            found.add((str(path), status.st_mtime_ns, status.st_size, status.st_ino))
+    return frozenset(found)

@@ -27,6 +27,11 @@ class RequestOrigin(NamedTuple):
     actor: str | None = None
     principal: Principal | None = None
 
+    @property
+    def takes_files(self) -> bool:
+        """Whether who asks may read what this process may, so that requests can name its files."""
+        return self.way in ("cli", "api") and self.principal is None
+
 
 _OF_PROGRAMS = RequestOrigin()
 ORIGIN: ContextVar[RequestOrigin] = ContextVar("origin", default=_OF_PROGRAMS)

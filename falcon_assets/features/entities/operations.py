@@ -56,7 +56,7 @@ class ChangeDefinitions(Change):
     @property
     def request(self) -> Request:
         fields = (self.names, self.kind, self.actor, self.reason, self.dry_run, self.definitions)
-        return Request(*fields, takes_files=ORIGIN.get().way != "job")
+        return Request(*fields, takes_files=ORIGIN.get().takes_files)
 
 
 class SubmitEntities(ChangeDefinitions):

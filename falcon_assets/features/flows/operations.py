@@ -50,7 +50,7 @@ class GivenFlows(Operation):
 
     @property
     def request(self) -> Request:
-        takes_files = ORIGIN.get().way != "job"
+        takes_files = ORIGIN.get().takes_files
         return Request(self.names, "flow", definitions=self.definitions, takes_files=takes_files)
 
 
