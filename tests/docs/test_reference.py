@@ -11,6 +11,9 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from falcon_assets.features.datasources.types import sqlite
+from falcon_assets.features.datasources.types.mysql import column_types as mysql
+from falcon_assets.features.datasources.types.postgresql import column_types as postgresql
 from falcon_assets.history import events
 from falcon_assets.history.events.record import Record
 from falcon_assets.instances.views.query import CODES
@@ -66,3 +69,29 @@ def test_every_reason_by_which_instances_are_listed_is_in_the_guide() -> None:
     page = (CHECKOUT / "docs" / "guides" / "instances.md").read_text()
     named = {code for row in re.findall(r"^\| (`.+?`) \|", page, re.MULTILINE) for code in re.findall("`(.+?)`", row)}
     assert set(CODES) - named == set()
+
+
+KINDS_OF_TYPES = {
+    "PostgreSQL": postgresql.spark_type,
+    "MySQL and MariaDB": mysql.spark_type,
+    "SQLite": sqlite.spark_type,
+}
+
+
+def test_the_types_of_columns_in_the_reference_are_what_they_become() -> None:
+    """Each type that is listed; the tests of each database have their values."""
+    _, *sections = (CHECKOUT / "docs/reference/types.md").read_text().split("\n## ")
+    assert [one.partition("\n")[0] for one in sections] == list(KINDS_OF_TYPES)
+    listed = {one.partition("\n")[0]: _types_in(one) for one in sections}
+    for name, types in listed.items():
+        assert {one: KINDS_OF_TYPES[name](one) for one in types} == types
+    assert set(postgresql.SPARK_TYPES) <= set(listed["PostgreSQL"])
+
+
+def _types_in(section: str) -> dict[str, str]:
+    """Type in the database -> type in a feed, of the rows of a table: one for each, or one for all of a row."""
+    found = {}
+    for row in re.findall(r"^\| (`.+?) \| (`.+?) \|", section, re.MULTILINE):
+        there, here = (re.findall("`(.+?)`", cell) for cell in row)
+        found |= dict(zip(there, here * len(there) if len(here) == 1 else here, strict=True))
+    return found

@@ -12,7 +12,8 @@ from falcon_assets.features.datasources.arrow_types import arrow_type
 from falcon_assets.features.datasources.datasource_type import SourceColumn
 from falcon_assets.features.datasources.pace import Pace
 
-_ROWS = 10_000
+_ROWS, _BYTES = 1_000, 4 << 20
+"""As many rows are fetched at once as have about so many bytes, by those before; the first alone."""
 _SHOWN = 60
 _UNFIT = (pa.ArrowException, ValueError, TypeError, OverflowError)
 
@@ -26,10 +27,13 @@ def row_batches(
         DatasourceError: a value does not fit the type of its column.
     """
     pace = Pace(rows_per_second)
-    size = min(_ROWS, max(1, int(rows_per_second))) if rows_per_second else _ROWS
+    most = min(_ROWS, max(1, int(rows_per_second))) if rows_per_second else _ROWS
+    size = 1
     while rows := cursor.fetchmany(size):
         arrays = [_array(one, values, where) for one, values in zip(columns, zip(*rows, strict=True), strict=True)]
-        yield pa.RecordBatch.from_arrays(arrays, [one.name for one in columns])
+        batch = pa.RecordBatch.from_arrays(arrays, [one.name for one in columns])
+        size = max(1, min(most, _BYTES * len(rows) // max(1, batch.nbytes)))
+        yield batch
         pace.moved(len(rows))
 
 

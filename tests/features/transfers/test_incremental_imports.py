@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import dagster as dg
+import pyarrow.parquet as pq
 import pytest
 
+from falcon_assets.compute.spark.data.dataset import InputData
+from falcon_assets.features.transfers.importing import Importing
+from falcon_assets.features.transfers.records import Transferred
+from falcon_assets.features.transfers.store import ChangesRead
+from falcon_assets.features.transfers.work import process_of
+from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.instant import format_instant
 from falcon_assets.settings import Settings
 from tests.features.transfers.source import connected, run_sql
 from tests.features.transfers.source_server import source_server
 from tests.features.transfers.worlds import ImportWorld, import_world, imported
 from tests.hours import hour
+from tests.spark.sandbox import Sandbox
 
 CHANGES = {"incremental": {"column": "at"}}
 MERGED = {"upsert": {"key": ["id"]}}
@@ -22,7 +31,7 @@ MERGED = {"upsert": {"key": ["id"]}}
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with source_server(tmp_path_factory.mktemp("source")) as server:
-        for name in ("added", "merged", "again", "columns", "twice"):
+        for name in ("added", "merged", "again", "columns", "twice", "anywhere"):
             run_sql(server.url, f"CREATE TABLE {name} (id int, v int, at timestamptz DEFAULT clock_timestamp())")
         yield server.url
 
@@ -47,6 +56,7 @@ def world(
         imported("again", extract=CHANGES, merge=MERGED),
         imported("columns", extract=CHANGES, merge=MERGED, merge_schema=True),
         imported("strict", extract=CHANGES, source={"name": "shop", "table": "columns"}),
+        imported("anywhere", extract=CHANGES, merge=MERGED),
         imported("twice", source=query, extract=overlap, merge=MERGED),
     )
 
@@ -169,3 +179,29 @@ def test_columns_follow_or_are_told(world: ImportWorld, url: str) -> None:
     run_sql(url, "ALTER TABLE columns DROP v")
     assert not by_hand(world, "columns", 2)
     assert "columns of shop has no column 'v' any more: name the others (fields: " in reason(world, "columns", 2)
+
+
+def test_changes_are_merged_wherever_workflows_run(
+    world: ImportWorld, url: str, any_cluster: Cluster, tmp_path: Path
+) -> None:
+    run_sql(url, "TRUNCATE anywhere", "INSERT INTO anywhere SELECT n, n FROM generate_series(1, 2000) n")
+    (workload,) = world.store.imports_of("anywhere")
+    shop, sandbox = world.store.datasource("shop"), Sandbox(tmp_path, any_cluster)
+
+    def imports(target: str, low: str | None, *before: InputData) -> Transferred:
+        """Imports into ``target``, and returns what is recorded."""
+        known = ChangesRead(low, None, {"id": "int", "v": "int", "at": "timestamp"})
+        moving = Importing(workload, shop, world.settings.environ, lambda _: known, lambda: hour(0))
+        workflow = process_of(workload, moving).workflow
+        output = replace(sandbox.output("target"), url=(tmp_path / target).as_uri())
+        task = sandbox.task(workflow, inputs=before, outputs=(output,), nominal=hour(1))
+        (told,) = workflow.compute(task).facts
+        return told
+
+    first = imports("first", None)
+    run_sql(url, "UPDATE anywhere SET v = 0 WHERE id <= 10", "INSERT INTO anywhere VALUES (0, 1)")
+    second = imports("second", first.high_watermark, sandbox.input("before", "first", format="parquet"))
+    assert (first.rows, second.rows) == (2000, 11)
+    found = pq.read_table(tmp_path / "second").to_pylist()
+    assert len(found) == 2001
+    assert {one["id"]: one["v"] for one in found} == dict(run_sql(url, "SELECT id, v FROM anywhere"))

@@ -6,7 +6,7 @@ import re
 
 from falcon_assets.features.datasources.datasource_type import SourceColumn
 
-_SPARK_TYPES = {
+SPARK_TYPES = {
     "smallint": "smallint",
     "integer": "int",
     "bigint": "bigint",
@@ -40,7 +40,7 @@ def spark_type(source_type: str, dimensions: int = 1) -> str:
             max(scale, 0),
         )  # numeric(2,5) is 0.000nn, numeric(2,-3) nn000
         return f"decimal({digits},{scale})" if digits <= _MOST_DIGITS else "string"
-    return _SPARK_TYPES.get(_PRECISION.sub(r"\1", source_type), "string")
+    return SPARK_TYPES.get(_PRECISION.sub(r"\1", source_type), "string")
 
 
 def source_column(name: str, source_type: str, dimensions: int = 1) -> SourceColumn:
