@@ -82,7 +82,7 @@ class ClusterSnapshot:
         workloads = [one.workload for one in members]
         self._producers = producers
         self._looked = looks_at(connection, cluster)
-        self._ended: dict[str, Mapping[datetime, datetime]] = {}
+        self._ended: dict[str, Mapping[datetime, tuple[datetime, InstanceState]]] = {}
         self._collected: dict[str, Mapping[str, datetime]] = {}
         self._first = {one.name: (since or {}).get(one.name) or self._first_open(one) for one in workloads}
         self._workloads = {one.name: one for one in workloads}
@@ -148,7 +148,7 @@ class ClusterSnapshot:
             looks=self._looks(workload),
             collected=partial(self._collected_on, reads_on),
             producers=partial(self._producers, reads_on) if self._producers else no_producers,
-            ended=partial(self._ended_at, name),
+            ended=partial(self._end_of, name),
             gates={one.feed: self._gates.get((reads_on, one.feed), {}) for one in workload.gated}
             if self._gates
             else {},
@@ -198,7 +198,7 @@ class ClusterSnapshot:
             self._collected[cluster] = queries.last_collected(self._connection, cluster)
         return self._collected[cluster]
 
-    def _ended_at(self, name: str, nominal: datetime) -> datetime | None:
+    def _end_of(self, name: str, nominal: datetime) -> tuple[datetime, InstanceState] | None:
         """Of instances that did not succeed, for the last 400 days; one query per workload."""
         if name not in self._ended:
             since = self._now - _REMEMBERED

@@ -18,6 +18,7 @@ from falcon_assets.instances.rules.waiting import (
     NOT_READY,
     TAKEN,
     InputInvalid,
+    InputSkipped,
     InputsMissing,
     InputUnchecked,
     NewerIsReady,
@@ -282,6 +283,9 @@ class _Decider:
 
     def _lacks(self, nominal: datetime, missing: InputsMissing) -> None:
         """Decides whether an instance without its inputs continues to wait."""
+        if dropped := InputSkipped.find(self.at, nominal):
+            self.replaced.append((nominal, dropped))
+            return
         over = next((found for rule in GIVEN_UP if (found := rule.find(self.at, nominal, missing))), None)
         if over:
             self.timed_out.append((nominal, over))

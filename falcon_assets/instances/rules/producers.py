@@ -39,9 +39,27 @@ def settled_since(at: Situation, nominal: datetime, lacking: MissingInput) -> da
         record = producer.records.get(made_by)
         if _goes_on(producer, made_by, record):
             return None
-        ended = record.ended if record else producer.ended(made_by)
+        end = producer.ended(made_by) if record is None else None
+        ended = record.ended if record else end and end[0]
         latest = max(latest, ended or latest)
     return latest
+
+
+def skipped(at: Situation, nominal: datetime) -> MissingInput | None:
+    """The first missing input that its producers skipped; raises as :meth:`.Readiness.missing`."""
+    for lacking in at.readiness.missing(nominal, at.available):
+        if isinstance(lacking.instance, datetime):
+            made = [_is_skipped(*one) for one in _makers(at, nominal, lacking)]
+            if made and all(made):
+                return lacking
+    return None
+
+
+def _is_skipped(producer: Situation, nominal: datetime) -> bool:
+    if nominal in producer.requests:
+        return False
+    record, end = producer.records.get(nominal), producer.ended(nominal)
+    return InstanceState.SKIPPED in (record.state if record else None, end[1] if end and not record else None)
 
 
 def being_made(at: Situation, nominal: datetime) -> MissingInput | None:

@@ -16,7 +16,7 @@ from falcon_assets.instances.rules.pending_reruns import PendingReruns, window_o
 from falcon_assets.instances.rules.producers import Producers, never, no_producers
 from falcon_assets.instances.rules.queues import Admission
 from falcon_assets.instances.rules.readiness import MissingInput, Readiness
-from falcon_assets.planning.instance_record import InstanceRecord, Launch, RerunRequest
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, Launch, RerunRequest
 from falcon_assets.planning.reasons import Reason
 from falcon_assets.planning.timeline import Timeline
 from falcon_assets.planning.workloads import Workload
@@ -40,7 +40,7 @@ class Situation:
         last_used: By input whose versions are used once.
         newest_written: Newest recorded instance by snapshot feed that it writes, or of an export by its name.
         collected: When the feed was last searched for instances from outside; None: not known.
-        ended: When an instance without a record ended; None: not known.
+        ended: When an instance without a record ended, and how; None: not known, or it succeeded.
         admission: What its queue admits; None: it is in none.
         executors: Those that may get its runs; None: there are none to choose from, or it needs none.
         gates: Feed -> instance that is there -> why inputs that require valid data wait for it.
@@ -64,7 +64,7 @@ class Situation:
     looks: Looks = field(default_factory=Looks)
     collected: Callable[[str], datetime | None] = never
     producers: Producers = no_producers
-    ended: Callable[[datetime], datetime | None] = never
+    ended: Callable[[datetime], tuple[datetime, InstanceState] | None] = never
     gates: Mapping[str, Mapping[datetime, Reason]] = field(default_factory=dict)
     admission: Admission | None = None
     executors: ExecutorChoice | None = None

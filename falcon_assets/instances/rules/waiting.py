@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import islice
 
 from falcon_assets.errors import count_of
-from falcon_assets.instances.rules.producers import being_made, settled_since
+from falcon_assets.instances.rules.producers import being_made, settled_since, skipped
 from falcon_assets.instances.rules.readiness import MissingInput
 from falcon_assets.instances.rules.situation import Situation
 from falcon_assets.model.instant import format_instant
@@ -210,6 +210,20 @@ class TurnPending(Reason):
 
 class NewerIsReady(Reason, says="LAST_ONLY: {newest} is newer"):
     newest: datetime
+
+
+class InputSkipped(Reason, says="LAST_ONLY: {input} was skipped"):
+    """An input is not made, as a newer instance of it was."""
+
+    input: MissingInput
+
+    @classmethod
+    def find(cls, at: Situation, nominal: datetime) -> InputSkipped | None:
+        """None also where somebody asked for the instance."""
+        if at.workload.order != "LAST_ONLY" or nominal in at.requests:
+            return None
+        lacking = skipped(at, nominal)
+        return cls(lacking) if lacking else None
 
 
 class GivenUp(Reason):

@@ -147,9 +147,12 @@ def set_looks(connection: Connection, cluster: str, looks: Mapping[str, Looks]) 
     upsert(connection, LOOKS, rows)
 
 
-def ended_since(connection: Connection, process: str, cluster: str, since: datetime) -> dict[datetime, datetime]:
-    """Of those that did not succeed."""
+def ended_since(
+    connection: Connection, process: str, cluster: str, since: datetime
+) -> dict[datetime, tuple[datetime, InstanceState]]:
+    """When those that did not succeed ended, and how."""
     table = PROCESS_INSTANCES.c
     in_vain = table.state.in_([one.value for one in _IN_VAIN])
     own = (table.process == process, table.cluster == cluster, in_vain, table.ended >= since)
-    return {row.nominal: row.ended for row in connection.execute(select(table.nominal, table.ended).where(*own))}
+    rows = connection.execute(select(table.nominal, table.ended, table.state).where(*own))
+    return {row.nominal: (row.ended, InstanceState(row.state)) for row in rows}

@@ -41,7 +41,14 @@ _WAITING = (
     *(*rules.TAKEN, *rules.NOT_READY, rules.NoFreeSlot, *_OF_QUEUES, *_OF_EXECUTORS),
     *(reasons.LaunchPending, reasons.NotScheduled),
 )
-_OF_RUNS = (reasons.HeldBack, reasons.NewerIsWritten, reasons.NewerIsDelivered, rules.NewerIsReady, *rules.GIVEN_UP)
+_OF_RUNS = (
+    reasons.HeldBack,
+    reasons.NewerIsWritten,
+    reasons.NewerIsDelivered,
+    rules.NewerIsReady,
+    rules.InputSkipped,
+    *rules.GIVEN_UP,
+)
 _COMMANDED = (reasons.RerunRequested, reasons.Killed, reasons.Suspended, reasons.Resumed)
 _OF_FEEDS = (reasons.NotLanded, reasons.NotComplete, reasons.RecordsMissing, reasons.NotRefreshedSince)
 _NOT_MADE = (reasons.NotWritten, reasons.NotCopied, reasons.MembersMissing)

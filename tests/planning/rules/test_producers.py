@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 import pytest
 
@@ -12,8 +13,8 @@ from falcon_assets.instances.rules.coordination import decide
 from falcon_assets.instances.rules.looks import Looks
 from falcon_assets.instances.rules.readiness import Readiness
 from falcon_assets.instances.rules.situation import Situation
-from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+from falcon_assets.model.instant import format_instant, parse_instant
+from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, RerunRequest
 from tests.builders import make_feed, make_process, workload_of
 
 
@@ -26,13 +27,21 @@ VALIDITY = {"start": "2013-01-01T00:00Z", "end": "2013-01-01T04:00Z"}
 
 
 def situation(
-    name: str, reads: str, writes: str, available: Collection[datetime] = (), *, optional: bool = False, **known
+    name: str,
+    reads: str,
+    writes: str,
+    available: Collection[datetime] = (),
+    *,
+    optional: bool = False,
+    order: str = "FIFO",
+    **known,
 ) -> Situation:
     """An hourly process of four instances that were looked at when they were due, as if it were the day after."""
     process = make_process(
         name=name,
         clusters=[{"name": "primary", "validity": VALIDITY}],
         timeout="hours(3)",
+        order=order,
         inputs=[{"name": "i", "feed": reads, "start": "now(0,0)", "end": "now(0,0)", "optional": optional}],
         outputs=[{"name": "o", "feed": writes, "instance": "now(0,0)"}],
     )
@@ -49,13 +58,13 @@ def situation(
     return Situation(Readiness(workload_of(process, feed)), **{**said, **known})
 
 
-def behind(first: Situation, *, optional: bool = False, **known) -> Situation:
+def behind(first: Situation, *, optional: bool = False, order: str = "FIFO", **known) -> Situation:
     """A process that reads what another one makes."""
 
     def producers(feed: str) -> Sequence[Situation]:
         return [first] if feed == "made" else []
 
-    return situation("second", "made", "out", optional=optional, producers=producers, **known)
+    return situation("second", "made", "out", optional=optional, order=order, producers=producers, **known)
 
 
 def ended(state: str, time: str, **known) -> dict[datetime, InstanceRecord]:
@@ -94,9 +103,37 @@ def test_the_time_counts_from_the_end_of_the_producers(state: str, time: str, go
 
 
 def test_also_where_the_producers_are_behind_what_is_open() -> None:
-    first = replace(WITHOUT_DATA, first_open=4, ended=lambda nominal: at("21:00"))
+    first = replace(WITHOUT_DATA, first_open=4, ended=lambda nominal: (at("21:00"), InstanceState.FAILED))
     assert decide(behind(first)).timed_out == ()
     assert len(decide(behind(replace(first, ended=lambda nominal: None))).timed_out) == 4
+
+
+SKIPPED = ended("SKIPPED", "03:00")
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        pytest.param({"records": SKIPPED}, id="in sight"),
+        pytest.param({"first_open": 4, "ended": lambda nominal: (at("03:00"), InstanceState.SKIPPED)}, id="settled"),
+    ],
+)
+def test_with_last_only_what_its_producers_skipped_is_skipped_too(known: dict[str, Any]) -> None:
+    first = replace(WITHOUT_DATA, **known)
+    second = behind(first, order="LAST_ONLY", now=at("03:00"))
+    decision = decide(second)
+    assert [(nominal, str(reason)) for nominal, reason in decision.skipped] == [
+        (one, f"LAST_ONLY: i: made {format_instant(one)} was skipped") for one in reversed(TIMES)
+    ]
+    assert (decision.waiting, decision.timed_out) == ({}, ())
+    assert decide(behind(first, now=at("03:00"))).skipped == (), "others wait until they time out"
+    asked = {TIMES[0]: RerunRequest("rerun", 0, 0, at("03:00"))}
+    for requested in (replace(second, requests=asked), _behind_requested(first, asked)):
+        assert {nominal for nominal, _ in decide(requested).skipped} == {*TIMES[1:]}
+
+
+def _behind_requested(first: Situation, asked: dict[datetime, RerunRequest]) -> Situation:
+    return behind(replace(first, requests=asked), order="LAST_ONLY", now=at("03:00"))
 
 
 def test_what_was_due_in_a_pause_waits_from_its_end() -> None:

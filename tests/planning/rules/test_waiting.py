@@ -15,6 +15,7 @@ from falcon_assets.instances.rules.waiting import (
     GivenUp,
     InputEvicted,
     InputInvalid,
+    InputSkipped,
     InputsMissing,
     InputsTimedOut,
     InputUnchecked,
@@ -81,6 +82,11 @@ SAID: list[tuple[Reason, str, str]] = [
     ),
     (TurnPending(9), "turn_pending", "waits for its turn (at most 9 instances are launched at once)"),
     (NewerIsReady(NOON), "newer_is_ready", "LAST_ONLY: 2013-01-01T12:00Z is newer"),
+    (
+        InputSkipped(LACKING[0]),
+        "input_skipped",
+        "LAST_ONLY: flights: raw-flights 2013-01-01T12:00Z was skipped",
+    ),
     (
         InputEvicted(LACKING[0], NOON),
         "input_evicted",
