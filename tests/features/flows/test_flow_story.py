@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from decimal import Decimal
 
 import dagster as dg
 import pyarrow.parquet as pq
 import pytest
 import s3fs
+from sqlalchemy import select
 
 from falcon_assets.features.flows.running import ExplainFlow, KillFlow, RunFlow
+from falcon_assets.history.tables import NOTIFICATIONS
+from falcon_assets.instances.outbox.recording import EventRecording
 from tests.builders import SPARK, cluster_yaml
 from tests.features.flows.shop_flow import DATABASES, asked, can, flow_yaml, status_of
 from tests.features.transfers.shop import Shop
@@ -25,7 +29,10 @@ def world(service: Service, make_world: MakeWorld, lake_url: str, database: str)
     executors = [can(("http", "file"), ("file", "postgresql"))]
     two = {**lake(lake_url, "two"), "executors": [can(("file", "file"), ("file", "postgresql"))], "properties": SPARK}
     clusters = cluster_yaml("one", executors=executors) + cluster_yaml(**two)
-    found: World = make_world({"all.yaml": clusters + flow_yaml(service.url, database)})
+    on_call = {"on": ["FAILED"], "to": [{"url": {"env": "ON_CALL"}}]}
+    flow = flow_yaml(service.url, database, notification=on_call)
+    found: World = make_world({"all.yaml": clusters + flow})
+    EventRecording(found.store, found.at("00:00")).begin(found.ledger, datetime.now(UTC))
     return found
 
 
@@ -84,6 +91,12 @@ def test_one_destination_that_fails_holds_back_no_other(world: World, database: 
     }
     (failed,) = (one for one in status["jobs"] if one["state"] == "FAILED")
     assert "store.orders" in failed["message"]
+    EventRecording(world.store, world.at("01:10")).record(world.ledger, datetime.now(UTC))
+    with world.ledger.engine.connect() as connection:
+        told = connection.execute(
+            select(*(NOTIFICATIONS.c[key] for key in ("receiver", "event", "kind", "entity")))
+        ).all()
+    assert told == [("ON_CALL", "FAILED", "feed", "orders")]
 
     Shop(database, "store").ask("ALTER TABLE gone RENAME TO orders")
     again = asked(world, RunFlow(name="orders", instance="2013-01-01T01:00Z"), "01:20")
