@@ -38,3 +38,8 @@ def export_work(feed: str, target: str) -> str:
 def sla_op_name(cluster: str, number: int) -> str:
     """Longer than the name of a process may be, so that the two never collide."""
     return identifier(f"{cluster}_asset_checks_of_all_service_level_agreements_{number}")
+
+
+def owner_name(name: str) -> str:
+    """A user or a group as the owner of an asset: an e-mail address unchanged, any other name as a team."""
+    return name if "@" in name else f"team:{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}"

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import dagster as dg
 import sqlalchemy
+from dagster._core.execution.backfill import PartitionBackfill  # what is kept of a backfill
 from dagster._core.instance.utils import RUNLESS_RUN_ID  # the run of what no run has said
 from dagster._core.scheduler.instigation import InstigatorState, InstigatorTick  # what is kept of sensors and schedules
 from dagster._core.storage.asset_check_execution_record import AssetCheckPartitionInfo  # what is known of a partition
@@ -23,6 +24,7 @@ from dagster._serdes import ConfigurableClass, ConfigurableClassData  # how dags
 from dagster_postgres import PostgresEventLogStorage, PostgresRunStorage, PostgresScheduleStorage
 from dagster_postgres.utils import DagsterPostgresException  # raised when the database does not come back in time
 
+from falcon_assets.history.dagster_internals.stamps import STAMP, stamped
 from falcon_assets.planning.clock import APART
 
 DATABASE_ERRORS = (sqlalchemy.exc.DBAPIError, DagsterPostgresException)
@@ -55,7 +57,14 @@ class _Pooled:
 
 
 class _PooledRunStorage(_Pooled, PostgresRunStorage):
-    pass
+    """Dagster's run storage on a pooled engine; new runs and backfills are stamped in requests of the front."""
+
+    def add_run(self, dagster_run: dg.DagsterRun) -> dg.DagsterRun:
+        parent = dagster_run.parent_run_id and STAMP.get() and self.get_run_by_id(dagster_run.parent_run_id)
+        return super().add_run(dagster_run.with_tags(stamped(dagster_run.tags, parent.tags if parent else {})))
+
+    def add_backfill(self, partition_backfill: PartitionBackfill) -> None:
+        super().add_backfill(partition_backfill._replace(tags=stamped(partition_backfill.tags, {})))
 
 
 class _PooledScheduleStorage(_Pooled, PostgresScheduleStorage):

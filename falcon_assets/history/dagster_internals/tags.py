@@ -13,3 +13,15 @@ PARTITION = "dagster/partition"
 RANGE_START = "dagster/asset_partition_range_start"
 RANGE_END = "dagster/asset_partition_range_end"
 """The first and the last partition of a run for several."""
+LAUNCHED_BY = "user"
+"""The UI shows it as "Launched by"."""
+STARTED_BY = (
+    *("dagster/schedule_name", "dagster/sensor_name", "dagster/tick", "dagster/backfill"),
+    *(
+        "dagster/auto_materialize",
+        "dagster/auto_observe",
+        "dagster/from_automation_condition",
+        "dagster/reporting_user",
+    ),
+)
+"""What started a run, where no user did."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import dagster as dg
 
 from falcon_assets.model.shared import Acl
-from falcon_assets.planning.dagster_names import identifier
+from falcon_assets.planning.dagster_names import identifier, owner_name
 from falcon_assets.planning.workloads import Workload
 
 _NOT_TAG = re.compile(r"[^A-Za-z0-9_.-]")
@@ -39,7 +39,6 @@ def _tag(text: str) -> str:
 
 
 def owners(acl: Acl | None) -> list[str]:
-    """Returns the owner in Dagster's form: an e-mail address unchanged, any other name as a team."""
-    if acl is None:
-        return []
-    return [acl.owner if "@" in acl.owner else f"team:{_NOT_TAG.sub('_', acl.owner)}"]
+    """Returns the owner and the group in Dagster's form: an e-mail address unchanged, any other name as a team."""
+    names = [] if acl is None else dict.fromkeys((acl.owner, acl.group))
+    return [owner_name(name) for name in names if name]

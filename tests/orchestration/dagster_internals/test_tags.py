@@ -19,6 +19,15 @@ from falcon_assets.history.events import record
         ("RUN_KEY_TAG", ours.RUN_KEY),
         ("ASSET_PARTITION_RANGE_START_TAG", ours.RANGE_START),
         ("ASSET_PARTITION_RANGE_END_TAG", ours.RANGE_END),
+        ("USER_TAG", ours.LAUNCHED_BY),
+        ("SCHEDULE_NAME_TAG", ours.STARTED_BY[0]),
+        ("SENSOR_NAME_TAG", ours.STARTED_BY[1]),
+        ("TICK_ID_TAG", ours.STARTED_BY[2]),
+        ("BACKFILL_ID_TAG", ours.STARTED_BY[3]),
+        ("AUTO_MATERIALIZE_TAG", ours.STARTED_BY[4]),
+        ("AUTO_OBSERVE_TAG", ours.STARTED_BY[5]),
+        ("AUTOMATION_CONDITION_TAG", ours.STARTED_BY[6]),
+        ("REPORTING_USER_TAG", ours.STARTED_BY[7]),
     ],
 )
 def test_tags_are_spelt_so(name: str, value: str) -> None:

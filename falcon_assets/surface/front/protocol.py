@@ -1,0 +1,61 @@
+"""How uvicorn reads requests: their headers come soon and are small, and a client's certificate is told."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+HEADER_SECONDS = 15.0
+MOST_HEADER_BYTES = 64 * 1024
+
+
+class FrontProtocol(HttpToolsProtocol):
+    """Ends connections that do not say what they want: uvicorn itself would wait for ever."""
+
+    _too_late: asyncio.TimerHandle | None = None
+    _waited_for = 0
+    """Bytes since the headers began."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._too_late is not None:
+            self._waited_for += len(data)
+            if self._waited_for > MOST_HEADER_BYTES + len(data):
+                self.transport.close()
+                return
+        super().data_received(data)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        if self._too_late is None:  # a further request on this connection
+            self._wait()
+        if (secured := self.transport.get_extra_info("ssl_object")) is not None:
+            self.scope["extensions"] = {"tls": {"client_cert_chain": _certificates(secured)}}
+
+    def on_headers_complete(self) -> None:
+        self._stop_waiting()
+        super().on_headers_complete()
+
+    def _wait(self) -> None:
+        self._waited_for = 0
+        self._too_late = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+
+    def _stop_waiting(self) -> None:
+        if self._too_late is not None:
+            self._too_late.cancel()
+            self._too_late = None
+
+
+def _certificates(secured: ssl.SSLObject) -> list[str]:
+    """The client's, verified by the TLS of this connection, as PEM (source: ASGI's TLS extension)."""
+    certificate = secured.getpeercert(binary_form=True)
+    return [] if certificate is None else [ssl.DER_cert_to_PEM_cert(certificate)]
