@@ -32,7 +32,7 @@ VARIABLES = frozenset(
         *("FALCON_LINEAGE_RETENTION", "FALCON_OPENLINEAGE_NAMESPACE"),
         *("FALCON_OPENLINEAGE_URL", "FALCON_OPENLINEAGE_API_KEY"),
         *("FALCON_NOTIFICATION_TO", "FALCON_NOTIFICATION_ON", MASTER_KEY, MASTER_KEY_FILE),
-        *("FALCON_PACKS", "FALCON_QUEUES"),
+        *("FALCON_PACKS", "FALCON_QUEUES", "FALCON_TLS_CERTIFICATE", "FALCON_TLS_KEY"),
     }
 )
 _OF_LIBPQ = "PG"
@@ -51,6 +51,14 @@ class MasterKeySources:
 
     texts: tuple[str, ...] = field(repr=False)
     files: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class TlsFiles:
+    """What the front shows its clients: PEM files of a certificate with its chain, and of its key."""
+
+    certificate: Path
+    key: Path
 
 
 @dataclass(frozen=True)
@@ -82,6 +90,7 @@ class Settings:
         openlineage_url: FALCON_OPENLINEAGE_URL: the service that receives lineage; None: there is none.
         openlineage_key: FALCON_OPENLINEAGE_API_KEY: sent with each request; None: no key.
         openlineage_namespace: FALCON_OPENLINEAGE_NAMESPACE: OpenLineage's namespace of the jobs of this installation.
+        tls: FALCON_TLS_CERTIFICATE and FALCON_TLS_KEY: of the front; None: it is served without TLS.
         environ: The environment itself, for values that definitions name (``{env: NAME}``); never printed.
     """
 
@@ -104,6 +113,7 @@ class Settings:
     openlineage_url: str | None
     openlineage_key: str | None = field(repr=False)
     openlineage_namespace: str
+    tls: TlsFiles | None
     environ: Mapping[str, str] = field(repr=False)
 
     def now(self) -> datetime:
@@ -140,6 +150,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         openlineage_url=_openlineage_url(env.get("FALCON_OPENLINEAGE_URL")),
         openlineage_key=(env.get("FALCON_OPENLINEAGE_API_KEY") or "").strip() or None,
         openlineage_namespace=(env.get("FALCON_OPENLINEAGE_NAMESPACE") or "").strip() or "falcon",
+        tls=_tls(env.get("FALCON_TLS_CERTIFICATE"), env.get("FALCON_TLS_KEY")),
         environ=env,
     )
 
@@ -220,6 +231,14 @@ def _jobs(text: str | None) -> frozenset[JobPower] | None:
     if wrong := [word for word in words if word not in known]:
         raise SettingsError(f"FALCON_JOBS: {wrong[0]!r} is none of {', '.join(known)}; or write {_NOTHING}")
     return frozenset(known[word] for word in words) if words else None
+
+
+def _tls(certificate: str | None, key: str | None) -> TlsFiles | None:
+    if not certificate and not key:
+        return None
+    if not certificate or not key:
+        raise SettingsError("FALCON_TLS_CERTIFICATE and FALCON_TLS_KEY belong together: set both, or neither")
+    return TlsFiles(_absolute(certificate), _absolute(key))
 
 
 def _listed(text: str | None) -> list[str]:

@@ -6,7 +6,7 @@ Separate because it loads Dagster's storages, which code locations do not need.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 
@@ -60,8 +60,11 @@ class _PooledRunStorage(_Pooled, PostgresRunStorage):
     """Dagster's run storage on a pooled engine; new runs and backfills are stamped in requests of the front."""
 
     def add_run(self, dagster_run: dg.DagsterRun) -> dg.DagsterRun:
-        parent = dagster_run.parent_run_id and STAMP.get() and self.get_run_by_id(dagster_run.parent_run_id)
-        return super().add_run(dagster_run.with_tags(stamped(dagster_run.tags, parent.tags if parent else {})))
+        inherited: Mapping[str, str] = {}
+        if STAMP.get() is not None and dagster_run.parent_run_id:
+            parents = self.get_runs(dg.RunsFilter(run_ids=[dagster_run.parent_run_id]))
+            inherited = parents[0].tags if parents else {}
+        return super().add_run(dagster_run.with_tags(stamped(dagster_run.tags, inherited)))
 
     def add_backfill(self, partition_backfill: PartitionBackfill) -> None:
         super().add_backfill(partition_backfill._replace(tags=stamped(partition_backfill.tags, {})))

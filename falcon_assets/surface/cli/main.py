@@ -39,6 +39,7 @@ COMMANDS = {
     "retention": "Show what retention would delete or archive, and what it keeps.",
     "ledger": "Show the state of the ledger, or rebuild it.",
     "admin": "Inspect the installation: audit log, versions, health, storage roots.",
+    "serve": "Serve Dagster's UI, daemon and code locations, for one or many users.",
     "spark": "Run a local Spark Connect server that stays warm between runs.",
     "import": "Convert definitions of Apache Falcon to YAML.",
     "metrics": "Print metrics in the text format of Prometheus.",
@@ -49,7 +50,7 @@ COMMANDS = {
     "doctor": "Check this installation, and show what is wrong and how to fix it.",
 }
 """Command -> its one line in ``falcon --help``."""
-_NO_OPERATIONS = ("completion", "spark")
+_NO_OPERATIONS = ("completion", "serve", "spark")
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _PACKAGE = "falcon_assets.surface.cli"
 

@@ -111,5 +111,5 @@ def _owned(keys: Iterable[tuple[str, ...]], entities: EntityStore) -> Iterator[O
     for key in keys:
         cluster, name = key if len(key) == 2 else ("", "")
         makers = [one.name for one in entities.producers(name, cluster)] if name in entities.feeds else [name]
-        processes = [entities.processes[one] for one in makers if one in entities.processes]
+        processes: list[Owned] = [entities.processes[one] for one in makers if one in entities.processes]
         yield from processes or [entities.feeds.get(name) or _Asset("/".join(key))]

@@ -8,6 +8,8 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
+from falcon_assets.errors import SettingsError
+from falcon_assets.settings import TlsFiles
 from falcon_assets.surface.front.protocol import FrontProtocol
 
 _WEBSOCKET_BYTES = 256 * 1024
@@ -32,9 +34,17 @@ def server_config(app: ASGIApp, host: str, port: int, **options: Any) -> uvicorn
     )
 
 
-def tls_options(certificate: str, key: str, clients: str | None = None) -> dict[str, Any]:
-    """Options of :func:`server_config`; ``clients``: the authorities of clients' certificates, which they may have."""
-    given: dict[str, Any] = {"ssl_certfile": certificate, "ssl_keyfile": key}
-    if clients is not None:
-        given |= {"ssl_ca_certs": clients, "ssl_cert_reqs": ssl.CERT_OPTIONAL}
-    return given
+def run_server(app: ASGIApp, host: str, port: int, tls: TlsFiles | None) -> None:
+    """Until the process is asked to end; raises SettingsError if the port is in use, or the TLS files are none."""
+    options: dict[str, Any] = {"ssl_certfile": str(tls.certificate), "ssl_keyfile": str(tls.key)} if tls else {}
+    try:
+        config = server_config(app, host, port, **options)
+        config.load()
+        listener = config.bind_socket()
+    except ssl.SSLError as error:
+        raise SettingsError(f"FALCON_TLS_CERTIFICATE, FALCON_TLS_KEY: {error}") from error
+    except SystemExit:  # uvicorn has said why
+        raise SettingsError(
+            f"the front cannot listen at {host}:{port}: stop what does, or choose another --port"
+        ) from None
+    uvicorn.Server(config).run(sockets=[listener])

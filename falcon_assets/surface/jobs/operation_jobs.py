@@ -13,10 +13,12 @@ import dagster as dg
 from pydantic import Field, ValidationError, create_model
 
 from falcon_assets.errors import FalconError, UsageError
+from falcon_assets.history.dagster_internals.stamps import principal_of, signing_key
+from falcon_assets.operations.audit import perform_for
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.operations.job_powers import why_jobs_may_not
 from falcon_assets.operations.operation import Operation, data_of, plain_type
-from falcon_assets.operations.request_origin import requests_from
+from falcon_assets.operations.request_origin import ORIGIN, requests_from
 from falcon_assets.settings import JobPower
 from falcon_assets.surface.registry import changes
 
@@ -40,12 +42,12 @@ def operation_job(noun: str, power: JobPower, begin: Mapping[str, Any], descript
     def operate(context: dg.OpExecutionContext, config: config_class) -> dg.Output[None]:  # type: ignore[valid-type]
         given: dict[str, Any] = {name: getattr(one, "value", one) for name, one in vars(config).items() if one}
         principal = given.pop("principal", None)
+        by_front = principal_of(context.run.tags, signing_key(context.instance))
         try:
-            with (
-                open_installation(instance=context.instance) as installation,
-                requests_from("job", why_jobs_may_not(installation.settings, power, principal)),
-            ):
-                data = _perform(installation, by_name, actor=principal, **given)
+            with open_installation(instance=context.instance) as installation:
+                refusal = None if by_front else why_jobs_may_not(installation.settings, power, principal)
+                with requests_from("job", refusal, principal=by_front):
+                    data = _perform(installation, by_name, actor=principal, **given)
         except FalconError as error:
             raise dg.Failure(description=str(error), allow_retries=False) from None
         context.log.info(json.dumps(data, indent=2))
@@ -71,7 +73,9 @@ def _perform(
     if "name" in kind.model_fields and len(given.get("names", ())) == 1:
         (given["name"],) = given.pop("names")
     try:
-        data: dict[str, Any] = data_of(kind(**given).run(installation))
+        asked = kind(**given)
+        who = ORIGIN.get().principal
+        data: dict[str, Any] = data_of(perform_for(installation, who, "job", asked) if who else asked.run(installation))
     except ValidationError as error:
         found = {str(one["loc"][0]): one for one in error.errors()}
         others = [name for name, one in found.items() if one["type"] == "extra_forbidden"]

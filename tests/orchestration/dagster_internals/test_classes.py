@@ -9,11 +9,21 @@ import dagster as dg
 import pytest
 from dagster_postgres import PostgresEventLogStorage, PostgresRunStorage, PostgresScheduleStorage
 
-from falcon_assets.history.dagster_internals import compute_logs, launching, storage
+from falcon_assets.history.dagster_internals import compute_logs, launching, permissions, storage, webserver
 from falcon_assets.history.dagster_internals import partitions as partition_mapping
 
 OVERRIDDEN = {
-    storage._PooledRunStorage: (PostgresRunStorage, "dispose"),
+    storage._PooledRunStorage: (PostgresRunStorage, "dispose add_run add_backfill"),
+    permissions.RequestContext: (
+        permissions.WorkspaceRequestContext,
+        "permissions permissions_for_location permissions_for_owner viewer_has_any_owner_definition_permissions",
+    ),
+    permissions.ProcessContext: (permissions.WorkspaceProcessContext, "create_request_context"),
+    webserver.Webserver: (
+        webserver.DagsterWebserver,
+        "build_graphql_schema build_graphql_validation_rules build_middleware build_routes "
+        "execute_graphql_subscription",
+    ),
     storage._PooledScheduleStorage: (
         PostgresScheduleStorage,
         "has_instigators_table _has_instigators_table has_built_index all_instigator_state get_instigator_state "
@@ -40,8 +50,14 @@ OVERRIDDEN = {
 }
 USED = {
     dg.DagsterInstance: (
-        "report_run_failed report_run_canceling report_run_canceled add_run_tags event_log_storage get_ref"
+        "report_run_failed report_run_canceling report_run_canceled add_run_tags event_log_storage get_ref "
+        "run_storage get_backfill optimize_for_webserver"
     ),
+    permissions.WorkspaceRequestContext: "source instance has_code_location has_job get_asset_keys_in_job",
+    permissions.WorkspaceProcessContext: "get_current_workspace read_only instance version",
+    webserver.DagsterWebserver: "create_asgi_app graphql_ws_endpoint",
+    storage.PartitionBackfill: "_replace asset_selection tags",
+    PostgresRunStorage: "get_runs get_cursor_values set_cursor_values",
     dg.Definitions: "resolve_job_def",
     dg.OpExecutionContext: "op_handle",
     dg.DagsterRun: "job_code_origin remote_job_origin",

@@ -51,6 +51,11 @@ def free(): ...
           partitions_def=dg.StaticPartitionsDefinition(["a", "b"]))
 def owned(): ...
 
+growing = dg.DynamicPartitionsDefinition(name="growing")
+
+@dg.asset(key=["primary", "grown"], partitions_def=growing)
+def grown(): ...
+
 @dg.op
 def nothing(): ...
 
@@ -63,7 +68,7 @@ def looking(): ...
 
 plain_schedule = dg.ScheduleDefinition(name="nightly", job=plain, cron_schedule="0 0 * * *")
 defs = dg.Definitions(
-    assets=[free, owned], jobs=[plain, falcon_entity_operation], sensors=[looking], schedules=[plain_schedule]
+    assets=[free, owned, grown], jobs=[plain, falcon_entity_operation], sensors=[looking], schedules=[plain_schedule]
 )
 """
 

@@ -122,7 +122,11 @@ _NO_ARGUMENTS = {
         "eventType": "ASSET_OBSERVATION",
         "assetKey": {"path": ["primary", "free"]},
     },
-    "ReportAssetCheckEvaluationsParams": {"evaluations": []},
+    "ReportAssetCheckEvaluationsParams": {
+        "assetKey": {"path": ["primary", "free"]},
+        "checkName": "none",
+        "passed": True,
+    },
     "[ExecutionParams!]!": [{"selector": {**SELECTOR, "jobName": "plain"}, "executionMetadata": {}}],
     "[PartitionsByAssetSelector!]!": [{"assetKey": {"path": ["primary", "free"]}}],
     "[String!]!": ["none"],
@@ -131,7 +135,9 @@ _NO_ARGUMENTS = {
     "Float": 1.0,
     "Boolean": False,
 }
-_LOCATION = {"repositoryLocationName": "nowhere", "locationName": "nowhere"}
+_BY_NAME = {"repositoryLocationName": "nowhere", "locationName": "served", "partitionsDefName": "growing"}
+NOT_IN_OPEN_SOURCE = ("setAppManagedComponent", "deleteAppManagedComponent")
+"""Dagster itself refuses these, and what the deployment forbids stays forbidden."""
 
 
 @pytest.mark.parametrize("mutation", sorted(MUTATIONS))
@@ -140,7 +146,7 @@ def test_the_role_that_each_mutation_needs(front: Front, mutation: str) -> None:
     assert schema.mutation_type is not None
     field = schema.mutation_type.fields[mutation]
     given = {
-        name: _LOCATION.get(name, _NO_ARGUMENTS.get(str(one.type), _NO_ARGUMENTS.get(str(one.type).rstrip("!"))))
+        name: _BY_NAME.get(name, _NO_ARGUMENTS.get(str(one.type), _NO_ARGUMENTS.get(str(one.type).rstrip("!"))))
         for name, one in field.args.items()
         if str(one.type).endswith("!") or name in ("reexecutionParams", "id")
     }
@@ -153,7 +159,8 @@ def test_the_role_that_each_mutation_needs(front: Front, mutation: str) -> None:
     query = f"mutation{heads} {{ {mutation}{passed}{asks} }}"
     allowed = {who: _is_allowed(front.post(query, who, **given)) for who in (VIEWER, LAUNCHER, EDITOR, ADMIN)}
     needed = MUTATIONS[mutation]
-    assert allowed == {who: Role[who.split()[1]] >= needed for who in allowed}
+    may = {who: Role[who.split()[1]] >= needed and mutation not in NOT_IN_OPEN_SOURCE for who in allowed}
+    assert allowed == may
     nobody = front.post(query, "", **given)
     assert nobody == {"error": "log in first"}
 
@@ -165,7 +172,8 @@ def _named(kind: Any) -> Any:
 
 
 def _is_allowed(answer: Any) -> bool:
-    """Whether it was not refused; it may have failed then, as most of what is given does not exist."""
-    assert "graphql" not in str(answer.get("errors", "")).lower() or "may not" in str(answer), answer
+    """Whether it was not refused; then it may have failed, as most of what is given does not exist."""
     text = str(answer)
+    assert "Variable '$" not in text, text
+    assert "Cannot query field" not in text, text
     return "UnauthorizedError" not in text and " may not " not in text
