@@ -139,10 +139,15 @@ def by_job(case: Case, instance: dg.DagsterInstance) -> Any:
     return in_job(instance, case.noun, operation=case.operation, **named, **case.options)
 
 
-def in_job(instance: dg.DagsterInstance, noun: str = "entity", **config: Any) -> Any:
+def in_job(
+    instance: dg.DagsterInstance, noun: str = "entity", tags: Mapping[str, str] | None = None, **config: Any
+) -> Any:
     """What comes of the job, or the sentence in which it is refused."""
     done = JOBS[noun].execute_in_process(
-        {"ops": {f"{noun}_operation": {"config": config}}}, instance=instance, raise_on_error=False
+        {"ops": {f"{noun}_operation": {"config": config}}},
+        instance=instance,
+        raise_on_error=False,
+        tags=dict(tags or {}),
     )
     if not done.success:
         failure = next(one for one in done.all_events if one.is_step_failure).step_failure_data

@@ -8,14 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dagster._core.workspace.context import (
-    WorkspaceProcessContext,  # makes a request context for each request
-    WorkspaceRequestContext,  # what Dagster asks for permissions
-)
-from dagster._core.workspace.permissions import (
-    PermissionResult,  # how it is told them
-    Permissions,  # their names
-)
+# Makes a request context for each request, which Dagster asks for permissions.
+from dagster._core.workspace.context import WorkspaceProcessContext, WorkspaceRequestContext
+
+# Their names, and how Dagster is told whether they are given.
+from dagster._core.workspace.permissions import PermissionResult, Permissions
 
 from falcon_assets.model.access import Principal, Role
 from falcon_assets.planning.dagster_names import owner_name

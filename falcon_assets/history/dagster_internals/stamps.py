@@ -58,7 +58,7 @@ def stamp_of(who: Principal, key: bytes) -> dict[str, str]:
 def principal_of(tags: Mapping[str, str], key: bytes) -> Principal | None:
     """Who started a run by the front; None: nobody, or the tag is forged."""
     signature, _, text = tags.get(PRINCIPAL, "").partition(" ")
-    if not hmac.compare_digest(signature.encode(), _signature(text, key).encode()):
+    if not key or not hmac.compare_digest(signature.encode(), _signature(text, key).encode()):
         return None
     known = json.loads(text)
     role = Role[known["role"]]

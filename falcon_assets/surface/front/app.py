@@ -21,7 +21,7 @@ from falcon_assets.model.access import Principal, Role
 from falcon_assets.operations.audit import perform_for
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.settings import Settings
-from falcon_assets.surface.front.hardening import LOOPBACK, EverybodyIs, Hardening, Known
+from falcon_assets.surface.front.hardening import LOOPBACK, EverybodyIs, Hardening, OnlyKnown
 from falcon_assets.surface.front.mutations import GuardedMutations
 from falcon_assets.surface.front.query_limits import SizeRule
 
@@ -57,7 +57,7 @@ def open_front(
                 middleware=[
                     Middleware(Hardening, hosts=() if logins else LOOPBACK),
                     *(logins or [Middleware(EverybodyIs, principal=everybody)]),
-                    Middleware(Known, is_open=_is_open(path_prefix)),
+                    Middleware(OnlyKnown, is_open=_is_open(path_prefix)),
                 ],
                 rules=[SizeRule],
                 path_prefix=path_prefix,

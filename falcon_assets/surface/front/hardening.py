@@ -131,7 +131,7 @@ def _with_headers(scope: Scope, send: Send) -> Send:
 
 
 @dataclass
-class Known:
+class OnlyKnown:
     """Refuses who has not said who they are, by whatever way; ``is_open`` says which paths are for everybody."""
 
     app: ASGIApp

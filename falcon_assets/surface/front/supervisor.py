@@ -34,7 +34,7 @@ class Program:
 
 
 @dataclass
-class _Kept:
+class _Running:
     program: Program
     process: subprocess.Popen[str] | None = None
     began: float = 0.0
@@ -58,7 +58,7 @@ class Supervisor:
 
     def keep(self, programs: Sequence[Program]) -> bool:
         """Keeps them running until this process is asked to end; returns whether all of them ended in order then."""
-        kept = [_Kept(one) for one in programs]
+        kept = [_Running(one) for one in programs]
         with self._signals():
             try:
                 while not self._ended.is_set():
@@ -68,7 +68,7 @@ class Supervisor:
                 in_order = self._end(kept)
         return in_order
 
-    def _look(self, kept: Sequence[_Kept]) -> None:
+    def _look(self, kept: Sequence[_Running]) -> None:
         for one in kept:
             now = time.monotonic()
             if one.process is not None and (code := one.process.poll()) is not None:
@@ -80,7 +80,7 @@ class Supervisor:
             if not one.program.is_ready():
                 return
 
-    def _start(self, one: _Kept) -> None:
+    def _start(self, one: _Running) -> None:
         process = subprocess.Popen(
             one.program.command,
             env=dict(self.environ),
@@ -104,7 +104,7 @@ class Supervisor:
         with self._saying, suppress(BrokenPipeError):
             self.say(f"{name:<6} | {line}")
 
-    def _end(self, kept: Sequence[_Kept]) -> bool:
+    def _end(self, kept: Sequence[_Running]) -> bool:
         """The last first: nothing is asked of what has ended."""
         running = [one.process for one in reversed(kept) if one.process is not None]
         for process in running:

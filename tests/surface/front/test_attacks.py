@@ -22,7 +22,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from falcon_assets.surface.front import hardening, protocol
-from falcon_assets.surface.front.hardening import LOOPBACK, Hardening, Known
+from falcon_assets.surface.front.hardening import LOOPBACK, Hardening, OnlyKnown
 from falcon_assets.surface.front.query_limits import SizeRule
 from tests.surface.front.conftest import ByHeader, serving
 
@@ -53,7 +53,7 @@ def app() -> Starlette:
         middleware=[
             Middleware(Hardening, hosts=LOOPBACK),
             Middleware(ByHeader),
-            Middleware(Known, is_open={"/healthz"}.__contains__),
+            Middleware(OnlyKnown, is_open={"/healthz"}.__contains__),
         ],
     )
 
