@@ -39,7 +39,7 @@ class _Running:
     process: subprocess.Popen[str] | None = None
     began: float = 0.0
     again: float = 0.0
-    wait: float = FIRST_SECONDS
+    wait: float = 0.0
 
 
 @dataclass
@@ -72,7 +72,9 @@ class Supervisor:
         for one in kept:
             now = time.monotonic()
             if one.process is not None and (code := one.process.poll()) is not None:
-                one.wait = FIRST_SECONDS if now - one.began > MOST_SECONDS else min(one.wait * 2, MOST_SECONDS)
+                one.wait = (
+                    min(one.wait * 2, MOST_SECONDS) if one.wait and now - one.began < MOST_SECONDS else FIRST_SECONDS
+                )
                 one.process, one.again = None, now + one.wait
                 self._tell(one.program.name, f"ended ({_how(code)}); it is started again in {one.wait:g} s")
             if one.process is None and now >= one.again:

@@ -91,7 +91,7 @@ def test_one_that_ends_is_started_again_and_the_others_go_on(start: Callable[...
     kept = start(sys.executable, "-c", KEEPER, "bad", FAILS, "good", SLEEPS)
     (good,) = kept.found(r"good +\| is process (\d+)")
     waits = kept.found(r"bad +\| ended \(exit code 3\); it is started again in (\S+) s", 4)
-    assert [float(one) for one in waits[:4]] == [0.1, 0.2, 0.4, 0.8]
+    assert [float(one) for one in waits[:4]] == [0.05, 0.1, 0.2, 0.4]
     assert is_there(good)
     os.kill(int(good), signal.SIGKILL)
     kept.found(r"good +\| (ended \(by SIGKILL\))")
