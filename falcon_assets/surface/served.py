@@ -100,8 +100,14 @@ class ServedInstallation:
         return ended
 
     def _run(self, function: Callable[[Installation], T]) -> T:
+        with self.opened() as installation:
+            return function(installation)
+
+    @contextmanager
+    def opened(self) -> Iterator[Installation]:
+        """The installation for what is done in the present thread, with the definitions of this moment."""
         with ExitStack() as opened:
-            return function(_OfRequest(self, self._shared.settings, opened))
+            yield _OfRequest(self, self._shared.settings, opened)
 
     def once(self, opening: Callable[[Installation], T]) -> T:
         """What is opened once for all, by one thread."""

@@ -22,12 +22,12 @@ _OF_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data", "text/p
 """What a browser sends to a stranger without asking."""
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
+    "X-Frame-Options": "SAMEORIGIN",
     "Referrer-Policy": "strict-origin-when-cross-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-    "Content-Security-Policy": "frame-ancestors 'none'; base-uri 'self'; object-src 'none'",
+    "Content-Security-Policy": "frame-ancestors 'self'; base-uri 'self'; object-src 'none'",
 }
 _GRAPHQL = (415, "GraphQL is asked by POST with Content-Type: application/json")
 _HSTS = "max-age=31536000"

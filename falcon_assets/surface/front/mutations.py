@@ -18,9 +18,8 @@ from falcon_assets.model.access import Role
 from falcon_assets.model.shared import Acl
 from falcon_assets.operations.acting import Owned, require_change
 from falcon_assets.operations.audit import PlainRequest, audited
-from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.request_origin import requests_from
-from falcon_assets.settings import Settings
+from falcon_assets.surface.served import ServedInstallation
 
 MUTATIONS: Mapping[str, Role] = {
     **dict.fromkeys(
@@ -70,7 +69,7 @@ class _Asset:
 class GuardedMutations:
     """Asked by Dagster's webserver about each mutation."""
 
-    settings: Settings
+    served: ServedInstallation
 
     async def __call__(
         self,
@@ -84,7 +83,7 @@ class GuardedMutations:
         if who is None:
             raise DeniedError(f"nobody is logged in who could {mutation}")
         with (
-            open_installation(self.settings, instance=context.instance) as installation,
+            self.served.opened() as installation,
             requests_from("graphql", principal=who),
             audited(installation, mutation, PlainRequest()) as audit,
         ):

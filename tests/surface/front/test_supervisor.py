@@ -155,9 +155,11 @@ def test_a_whole_installation_is_served_and_its_front_can_be_restarted(
 
     def locations() -> object:
         try:
-            return requests.post(f"http://127.0.0.1:{port}/here/graphql", json=query, timeout=60).json()["data"]
+            answer = requests.post(f"http://127.0.0.1:{port}/here/graphql", json=query, timeout=60)
         except requests.ConnectionError:
             return None
+        assert answer.status_code == 200, answer.text
+        return answer.json()["data"]
 
     served = {"repositoriesOrError": {"nodes": [{"location": {"name": "mine"}}]}}
     wait_until(lambda: locations() == served, 300, lambda: "\n".join(kept.lines))
