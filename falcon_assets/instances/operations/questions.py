@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from datetime import UTC, datetime
 from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
 from falcon_assets.errors import QueryError
+from falcon_assets.instances.views.grid import GRID_FIELDS, MOST_STEPS, InstanceGrid, instance_grid
 from falcon_assets.instances.views.listing import (
     InstanceCounts,
     instance_status,
@@ -16,6 +18,7 @@ from falcon_assets.instances.views.listing import (
     summarize_instances,
 )
 from falcon_assets.instances.views.query import CODES, FIELDS, ORDERS, InstancePage, InstanceQuery
+from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import Instant
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Given, Operation
@@ -118,3 +121,40 @@ class SummarizeInstances(OfType):
     def run(self, installation: Installation) -> Page[InstanceCounts]:
         found = summarize_instances(installation, self.query)
         return Page(found, len(found), None)
+
+
+class ShowGrid(LongList, OfType):
+    """Show instances as a grid: entities by time.
+
+    Each cell is a step, the newest is at the right: ● succeeded or available, ✖ failed or missing, ⧗ timed out,
+    ⊘ killed, ▶ running, ◆ ready, ○ waiting, ‖ suspended, » skipped, ▫ evicted. If several instances are in one cell,
+    the state that matters most is shown. As in `falcon instance summary`, reruns that wait do not count yet.
+
+    Shows the time from --start on, or up to --end (default: now). With a filter on a state, only entities with such an
+    instance in that time are shown.
+    """
+
+    command = "instance grid"
+    fields = GRID_FIELDS
+    orders = dict.fromkeys(("entity",))
+    sort: str = "entity"
+    name: Annotated[str | None, Given("[NAME]")] = None
+    text: str | None = Field(None, description="Only entities with TEXT in their name.")
+    step: Annotated[Frequency, Given(metavar="DURATION", shows_default=True)] = Field(
+        Frequency.parse("hours(1)"),
+        description="Time of one cell, such as 'minutes(5)' or 'days(1)'; of 'months(1)': 31 days.",
+    )
+    steps: Annotated[int, Given(shows_default=True)] = Field(
+        48, ge=1, le=MOST_STEPS, description="Number of cells in a row."
+    )
+
+    def run(self, installation: Installation) -> InstanceGrid:
+        length = self.step.length
+        last = self.end or installation.settings.now()
+        start = self.start or last - ((last - _MIDNIGHT) % length) - (self.steps - 1) * length
+        steps = self.steps if self.end is None or self.start is None else (self.end - self.start) // length + 1
+        return instance_grid(installation, self.query, start, length, steps)
+
+
+_MIDNIGHT = datetime(2001, 1, 1, tzinfo=UTC)
+"""Steps begin at full hours, days and (a Monday) weeks."""

@@ -108,11 +108,10 @@ def one_line(text: str) -> str:
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 3]}..."
 
 
-def say_more(shown: int, total: int, noun: str) -> None:
+def say_more(shown: int, total: int, noun: str, plural: str | None = None) -> None:
     """Says of a list whose parts only programs ask for that there is more, and how to see it."""
-    click.echo(
-        f"{shown:,} of {count_of(total, noun)}: --limit shows more, filters fewer; --json says how to go on (next)"
-    )
+    how = "--limit shows more, filters fewer; --json says how to go on (next)"
+    click.echo(f"{shown:,} of {count_of(total, noun, plural)}: {how}")
 
 
 def say_rest(page: Page[Any]) -> None:

@@ -15,5 +15,7 @@ _COLORS = {
 }
 
 
-def colored(state: str) -> str:
-    return f"[{_COLORS[state]}]{state}[/]" if state in _COLORS else state
+def colored(state: str, text: str | None = None) -> str:
+    """The text, by default the state itself, in the colour of the state."""
+    text = state if text is None else text
+    return f"[{_COLORS[state]}]{text}[/]" if state in _COLORS else text

@@ -7,7 +7,7 @@ import click
 from falcon_assets.surface.cli.main import LazyGroup
 
 MODULES = {
-    **dict.fromkeys(["list", "status", "running", "summary", "search"], "reading"),
+    **dict.fromkeys(["list", "status", "running", "summary", "search", "grid"], "reading"),
     **dict.fromkeys(["params", "dependency"], "details"),
     "logs": "logs",
     "collect": "collecting",

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from falcon_assets.instances.operations import questions
 from falcon_assets.instances.views.feed_listing import FeedInstanceInfo
+from falcon_assets.instances.views.grid import SHAPES, GridRow, InstanceGrid
 from falcon_assets.instances.views.listing import InstanceCounts
 from falcon_assets.instances.views.query import InstanceInfo, InstancePage
 from falcon_assets.model.instant import format_instant
@@ -42,6 +43,24 @@ def _show(page: InstancePage) -> None:
         say_more(len(page.items), page.total, "instance")
 
 
+def _show_grid(found: InstanceGrid) -> None:
+    first, last = format_instant(found.at(0)), format_instant(found.at(found.steps - 1))
+    table = Table("entity", "cluster", f"{first} to {last}")
+    for row in found.items:
+        table.add_row(shown(row.entity), row.cluster, _cells(row, found.steps))
+    print_table(table, nothing="no instance fits")
+    if found.next is not None:
+        say_more(len(found.items), found.total, "entity", "entities")
+
+
+def _cells(row: GridRow, steps: int) -> str:
+    cells, at = "", 0
+    for run in row.runs:
+        cells += " " * (run.step - at) + colored(run.state.value, SHAPES[run.state] * run.steps)
+        at = run.step + run.steps
+    return cells + " " * (steps - at)
+
+
 def _told(one: InstanceInfo, details: Sequence[str]) -> tuple[str, ...]:
     if not isinstance(one, FeedInstanceInfo):
         return str(one.attempt), moment(one.started), moment(one.ended)
@@ -66,3 +85,4 @@ status = command(questions.InstanceStatus, _show)
 running = command(questions.ListRunning, _show)
 search = command(questions.SearchInstances, _show)
 summary = command(questions.SummarizeInstances, _show_counts, "Print JSON instead of a table.")
+grid = command(questions.ShowGrid, _show_grid)
