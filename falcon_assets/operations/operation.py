@@ -57,6 +57,9 @@ class Operation(BaseModel):
     remote: ClassVar[bool] = True
     """Whether it can be requested over the network; not what reads files of its user, or is about their terminal."""
 
+    page: ClassVar[str | None] = None
+    """The page of the front that shows what it gives, below ``/falcon``; None: there is none."""
+
     def run(self, installation: Installation) -> Any:
         raise NotImplementedError
 

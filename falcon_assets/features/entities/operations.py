@@ -174,6 +174,7 @@ class EntityHistory(OfOneEntity):
     """
 
     command = "entity history"
+    page = "entity"
 
     def run(self, installation: Installation) -> History:
         return entity_history(installation, self.name, self.kind)
@@ -186,6 +187,7 @@ class EntityDiff(OfOneEntity):
     """
 
     command = "entity diff"
+    page = "entity/diff"
     version: Annotated[int | None, Given("[VERSION]")] = Field(None, ge=1)
 
     def run(self, installation: Installation) -> VersionDiff:

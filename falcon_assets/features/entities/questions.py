@@ -33,6 +33,7 @@ class ShowEntity(OfOneEntity):
     """
 
     command = "entity show"
+    page = "entity"
 
     def run(self, installation: Installation) -> Entity:
         return show_entity(installation, self.name, self.kind)
@@ -45,12 +46,14 @@ class ShowEntityStatus(ShowEntity):
     """
 
     command = "entity status"
+    page = "entity"
 
 
 class EntityDependencies(OfOneEntity):
     """Show which entities NAME depends on, and which depend on it, as trees."""
 
     command = "entity dependency"
+    page = "entity"
 
     def run(self, installation: Installation) -> Dependencies:
         return Dependencies(*entity_dependencies(installation, self.name, self.kind))
@@ -65,6 +68,7 @@ class ListEntities(ListOperation):
     """
 
     command = "entity list"
+    page = "entities"
     fields = FIELDS
     kind: Kind | None = Field(None, description="Only entities of this kind.")
     text: str | None = Field(None, description="Only entities with TEXT in name, description or tags.")

@@ -159,6 +159,7 @@ class ListFlows(ListOperation):
     """List flows, with their status: RUNNING, SUSPENDED, or WAITING where there is no way to make them."""
 
     command = "flow list"
+    page = "flows"
     fields = FIELDS
 
     def run(self, installation: Installation) -> Page[ListedFlow]:
@@ -200,6 +201,7 @@ class ShowFlow(OfFlow):
     """Print the stored definition of the flow NAME, with its comments, and the feeds that it is made of."""
 
     command = "flow show"
+    page = "flow"
 
     def run(self, installation: Installation) -> ShownFlow:
         plan = plan_of(installation, self.found(installation))

@@ -154,6 +154,7 @@ class FlowStatusOf(OfFlowInstance):
     """
 
     command = "flow status"
+    page = "flow"
 
     def run(self, installation: Installation) -> FlowStatus:
         flow, now = self.found(installation), installation.settings.now()
@@ -219,6 +220,7 @@ class ExplainFlow(OfFlow):
     """
 
     command = "flow explain"
+    page = "flow"
 
     def run(self, installation: Installation) -> ExplainedFlow:
         flow, store = self.found(installation), installation.all_entities

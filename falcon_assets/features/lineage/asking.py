@@ -237,6 +237,7 @@ class ShowLineage(OfOneVersion):
     """
 
     command = "lineage show"
+    page = "lineage"
     direction: Annotated[Literal["up", "down", "both"], Given(shows_default=True)] = Field(
         "up", description="up: its inputs; down: what was made from it."
     )

@@ -111,6 +111,7 @@ class ShowQuality(Operation):
     """
 
     command = "quality show"
+    page = "quality/instance"
     feed: Annotated[str, Given("FEED")]
     instance: Annotated[Instant, Given("INSTANCE")]
     cluster: str | None = Field(None, description=_CLUSTER)
@@ -184,6 +185,7 @@ class HistoryOfMetric(Operation):
     """
 
     command = "quality history"
+    page = "quality"
     feed: Annotated[str, Given("FEED")]
     metric: Annotated[str, Given(shows_default=True)] = Field("records", description="Name of the metric.")
     last: Annotated[int, Given(shows_default=True)] = Field(30, ge=1, le=10_000, description="Number of instances.")

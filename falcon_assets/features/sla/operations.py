@@ -40,6 +40,7 @@ class ListAlerts(ListOperation):
     """
 
     command = "sla alerts"
+    page = ""
     fields = FIELDS
     orders = ORDERS
 

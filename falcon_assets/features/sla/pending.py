@@ -55,6 +55,7 @@ class ListPending(ListOperation):
     """
 
     command = "sla pending"
+    page = ""
     fields = FIELDS
 
     def run(self, installation: Installation) -> Page[PendingBreach]:

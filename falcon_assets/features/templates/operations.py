@@ -59,6 +59,7 @@ class ListTemplates(ListOperation):
     """List the templates that you may use: of the product, of installed packages, and of the folder FALCON_PACKS."""
 
     command = "template list"
+    page = "templates"
     fields = FIELDS
 
     def run(self, installation: Installation) -> ListedTemplates:
@@ -122,6 +123,7 @@ class ShowTemplate(OfTemplate):
     """
 
     command = "template show"
+    page = "template"
 
     def run(self, installation: Installation) -> TemplateDetails:
         one = self.found(installation)

@@ -47,6 +47,7 @@ class TriageInstance(Operation):
     """
 
     command = "instance triage"
+    page = "instance/triage"
     name: Annotated[str, Given("NAME")]
     instance: Annotated[Instant, Given("INSTANCE")]
     cluster: str | None = Field(None, description="Cluster: needed if the entity is on several.")

@@ -22,6 +22,7 @@ class LogsOfInstance(OfOneInstance):
     """
 
     command = "instance logs"
+    page = "instance/logs"
     cluster: str | None = Field(None, description="Cluster: needed if NAME runs on several.")
     attempt: int | None = Field(None, ge=1, description="Number of the attempt, from 1 (default: the latest).")
 

@@ -46,6 +46,7 @@ class InstanceDependencies(OfOneInstance):
     """
 
     command = "instance dependency"
+    page = "instance"
     type: Annotated[Type, Given(shows_default=True)] = Field("process", description=TYPE)
 
     def run(self, installation: Installation) -> dict[str, Any]:

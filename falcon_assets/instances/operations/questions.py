@@ -67,6 +67,7 @@ class ListInstances(InstanceList, OfType):
     """
 
     command = "instance list"
+    page = "instances/list"
     name: Annotated[str | None, Given("[NAME]")] = None
     reasons: Annotated[tuple[str, ...], Given(flags=("--reason",), metavar="CODE", values=CODES)] = Field(
         (), description="Only instances with this reason code; repeat to match any of several."
@@ -80,6 +81,7 @@ class InstanceStatus(InstanceList, OfType):
     """
 
     command = "instance status"
+    page = "instances/list"
     name: Annotated[str, Given("NAME")]
 
     def run(self, installation: Installation) -> InstancePage:
@@ -135,6 +137,7 @@ class ShowGrid(LongList, OfType):
     """
 
     command = "instance grid"
+    page = "instances"
     fields = GRID_FIELDS
     orders = dict.fromkeys(("entity",))
     sort: str = "entity"

@@ -1,0 +1,155 @@
+"""One request for a page: who asks, for what, and how the answer is rendered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from functools import cache
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from falcon_assets.base.texts import hidden
+from falcon_assets.errors import DeniedError
+from falcon_assets.instances.views.grid import SHAPES
+from falcon_assets.model.access import Principal, Role
+from falcon_assets.model.instant import format_instant, parse_instant
+from falcon_assets.operations.acting import Owned, require_change
+from falcon_assets.operations.audit import perform_for
+from falcon_assets.operations.installation import Installation
+from falcon_assets.operations.operation import Operation
+from falcon_assets.operations.page_links import PLACE, page_path, read_back
+from falcon_assets.surface.pages.protection import FIELD
+from falcon_assets.surface.registry import registry
+
+ZONE_COOKIE = "falcon_zone"
+_FOLDER = Path(__file__).parent
+_SIGNS = {state.value: sign for state, sign in SHAPES.items()}
+_NAVIGATION = {
+    "today": ("", "Today"),
+    "instances": ("instances", "Instances"),
+    "entities": ("entities", "Entities"),
+    "flows": ("flows", "Flows"),
+    "quality": ("quality", "Quality"),
+    "lineage": ("lineage", "Lineage"),
+}
+
+
+@dataclass(frozen=True)
+class Visit:
+    """A request, in the thread that answers it.
+
+    Attributes:
+        root: The path before ``/falcon``, where a proxy puts one.
+        query: The parameters of the link, in order.
+        form: The fields that were sent; they are of a form of ours.
+        token: For the forms on the page.
+        is_part: Whether htmx asks, which replaces a part of a page.
+    """
+
+    installation: Installation
+    who: Principal
+    root: str
+    query: Sequence[tuple[str, str]]
+    form: Sequence[tuple[str, str]]
+    token: str
+    zone: tzinfo
+    is_part: bool
+    path: str
+
+    def value(self, name: str, default: str = "") -> str:
+        return next((value for known, value in (*self.form, *self.query) if known == name and value), default)
+
+    def can(self, command: str) -> bool:
+        """Whether the operation exists: features may be left out."""
+        return command in registry()
+
+    def asked(self, command: str, **more: Any) -> Operation:
+        """The operation that the form, else the link, is about; raises QueryError."""
+        return read_back(registry()[command].load(), self.form or self.query, **more)
+
+    def perform(self, asked: Operation) -> Any:
+        """Raises as the operation, and DeniedError."""
+        return perform_for(self.installation, self.who, "page", asked)
+
+    def ask(self, command: str, **fields: Any) -> Any:
+        """Performs an operation with these fields."""
+        return self.perform(registry()[command].load()(**fields))
+
+    def why_not(self, what: str, entities: Sequence[Owned], role: Role) -> str:
+        """Why the user may not do that to the entities; empty: they may."""
+        try:
+            require_change(self.who, what, entities, role)
+        except DeniedError as error:
+            return str(error)
+        return ""
+
+    def link(self, page: str, *pairs: tuple[str, Any], **parameters: Any) -> str:
+        return self.root + page_path(page, (*pairs, *parameters.items()))
+
+    def with_values(self, **changed: Any) -> str:
+        """The link of this page with other values of these parameters."""
+        kept = [(name, value) for name, value in self.query if name not in changed]
+        return self.link(self.path, *kept, *changed.items())
+
+    def instant(self, at: datetime | str | None) -> str:
+        """To the minute, as the commands print it, or with the offset of the chosen zone."""
+        if not at:
+            return ""
+        at = parse_instant(at) if isinstance(at, str) else at
+        return format_instant(at) if self.zone is UTC else at.astimezone(self.zone).isoformat(timespec="minutes")
+
+    def moment(self, at: datetime | str | None) -> str:
+        """To the second; likewise."""
+        if not at:
+            return ""
+        at = datetime.fromisoformat(at) if isinstance(at, str) else at
+        said = at.astimezone(self.zone).isoformat(timespec="seconds")
+        return said.removesuffix("+00:00") + "Z" if self.zone is UTC else said
+
+    def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
+        values |= {"visit": self, "link": self.link, "instant": self.instant, "moment": self.moment}
+        values |= {
+            "navigation": _NAVIGATION,
+            "signs": _SIGNS,
+            "token_field": FIELD,
+            "static": f"{self.root}{PLACE}/static",
+        }
+        text = environment().get_template(template).render(**values)
+        return HTMLResponse(text.encode(errors="replace"), status)
+
+    def redirect(self, url: str) -> Response:
+        return RedirectResponse(url, 303)
+
+
+View = Callable[[Visit], Response]
+
+
+@cache
+def environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(_FOLDER / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["hidden"] = hidden
+    return made
+
+
+def zone_named(name: str) -> tzinfo:
+    """UTC for unknown names."""
+    try:
+        return UTC if name in ("", "UTC") else ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return UTC
+
+
+def as_data(result: Any) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = result.as_data()
+    return found
