@@ -28,6 +28,7 @@ WEBSERVER = "http://127.0.0.1:3000"
 VARIABLES = frozenset(
     {
         *("FALCON_HOME", "FALCON_ENTITY_DEFS", "FALCON_ENTITY_DEFS_READONLY", "FALCON_WEBSERVER_URL", "FALCON_COLO"),
+        "FALCON_FRONT_URL",
         *("FALCON_DATABASE_URL", "FALCON_SUPERUSERS", "FALCON_PROXY_USERS", "FALCON_JOBS", "FALCON_CLOCK"),
         *("FALCON_LINEAGE_RETENTION", "FALCON_OPENLINEAGE_NAMESPACE"),
         *("FALCON_OPENLINEAGE_URL", "FALCON_OPENLINEAGE_API_KEY"),
@@ -75,6 +76,7 @@ class Settings:
         read_only: FALCON_ENTITY_DEFS_READONLY: whether commands may not change the definitions, as they are deployed
             otherwise.
         webserver: FALCON_WEBSERVER_URL: Dagster's webserver, which reloads changed definitions; None: there is none.
+        front: FALCON_FRONT_URL: the front, as people reach it, for links to its pages; None: there is none.
         clock: FALCON_CLOCK: the falcon clock; the real time unless simulated. A running clock was started once, for all
             processes with the same ``home``. If FALCON_CLOCK is not set, the clock of the database.
         user: The user of the operating system, not of the environment: gives commands, and is the value of
@@ -102,6 +104,7 @@ class Settings:
     queues: Mapping[str, Queue]
     read_only: bool
     webserver: str | None
+    front: str | None
     clock: Clock
     user: str
     superusers: frozenset[str]
@@ -139,6 +142,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         queues=_queues(env.get("FALCON_QUEUES")),
         read_only=_switch("FALCON_ENTITY_DEFS_READONLY", env.get("FALCON_ENTITY_DEFS_READONLY")),
         webserver=_webserver(env.get("FALCON_WEBSERVER_URL")),
+        front=_front(env.get("FALCON_FRONT_URL")),
         clock=_clock(env.get("FALCON_CLOCK"), home, database_name(env.get("FALCON_DATABASE_URL"))),
         user=os_user(),
         superusers=frozenset(_listed(env.get("FALCON_SUPERUSERS"))),
@@ -304,6 +308,13 @@ def _webserver(url: str | None) -> str | None:
     address = WEBSERVER if url is None else url.strip().rstrip("/")
     if address and not address.startswith(("http://", "https://")):
         raise SettingsError(f"FALCON_WEBSERVER_URL must be an http URL, such as {WEBSERVER}")
+    return address or None
+
+
+def _front(url: str | None) -> str | None:
+    address = (url or "").strip().rstrip("/")
+    if address and not address.startswith(("http://", "https://")):
+        raise SettingsError("FALCON_FRONT_URL must be an http URL, such as https://falcon.example.org")
     return address or None
 
 

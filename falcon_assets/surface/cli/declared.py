@@ -16,9 +16,10 @@ from annotated_types import Ge, Le
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from falcon_assets.errors import ExpressionError, QueryError, UsageError
+from falcon_assets.errors import ExpressionError, QueryError, SettingsError, UsageError
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.operations.operation import Change, Given, Operation, data_of, plain_type
+from falcon_assets.operations.page_links import link_of
 from falcon_assets.operations.paging import ListOperation, LongList
 from falcon_assets.surface.cli.listing import keyset_options, list_options, print_json
 from falcon_assets.surface.cli.parameters import ANY_PATH, INSTANT, PROPERTIES, one_instance, require_order
@@ -79,6 +80,7 @@ def command_of(operation: type[Operation], json: str = "Print JSON.") -> Callabl
 
     def make(function: Callable[..., None]) -> click.Command:
         def made(as_json: bool = False, **given: Any) -> Any:
+            shows_page = given.pop("shows_page", False)
             own = {name: given.pop(name) for name in operation.model_fields if name in given}
             require_order(own.get("start"), own.get("end"))
             try:
@@ -89,16 +91,31 @@ def command_of(operation: type[Operation], json: str = "Print JSON.") -> Callabl
                 (first, *_) = error.errors()
                 said = first["msg"].removeprefix("Value error, ")
                 raise click.BadParameter(said, param_hint=f"'--{first['loc'][0]}'") from error
-            return function(asked=asked, as_json=as_json, **given)
+            return _open_page(asked) if shows_page else function(asked=asked, as_json=as_json, **given)
 
         made.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
-        with_options = _last_options(operation, json)(made)
+        with_options = _last_options(operation, json)(made if operation.page is None else _OPEN(made))
         for one in reversed(list(_parameters(operation))):
             with_options = one(with_options)
         name = operation.command.split()[-1]
         return click.command(name, help=inspect.getdoc(operation))(with_options)
 
     return make
+
+
+_OPEN = click.option("--open", "shows_page", is_flag=True, help="Print the link to its page, and open it in a browser.")
+
+
+def _open_page(asked: Operation) -> None:
+    """Raises SettingsError where no front is known."""
+    with open_installation() as installation:
+        front = installation.settings.front
+    if front is None:
+        raise SettingsError("there is no front to open pages of: set FALCON_FRONT_URL to its address")
+    link = front + link_of(asked)
+    click.echo(link)
+    if sys.stdout.isatty():
+        click.launch(link)
 
 
 def _last_options(operation: type[Operation], json: str) -> Decorator:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import dagster as dg
 
@@ -19,6 +20,7 @@ from falcon_assets.hooks import hooks
 from falcon_assets.instances.assets import ProcessAssets, feed_spec
 from falcon_assets.instances.runs.run_definitions import DefinitionRecording
 from falcon_assets.instances.spark_resource import spark_resources
+from falcon_assets.operations.page_links import page_path
 from falcon_assets.planning.dagster_names import op_name
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.planning.workloads import Workload
@@ -57,6 +59,8 @@ def definitions_of(
         *map(transferred.build, store.imports),
         *map(transferred.build, store.exports),
     ]
+    if settings.front:
+        all_assets = [*map(partial(_with_page, store, settings.front), all_assets)]
     resources = spark_resources(store.clusters.values(), settings.home, settings.environ)
     store, assets = options.applied(store, all_assets, resources)
     jobs = {workload.job_name: _job(workload) for workload in store.active_workloads}
@@ -68,6 +72,20 @@ def definitions_of(
         metadata={SETUP: setup_fingerprint(settings)},
     )
     return dg.Definitions.merge(own, *hooks().definitions(store=store, settings=settings))
+
+
+def _with_page(
+    store: EntityStore, front: str, asset: dg.AssetsDefinition | dg.AssetSpec
+) -> dg.AssetsDefinition | dg.AssetSpec:
+    """With the links to the pages of their instances."""
+
+    def linked(spec: dg.AssetSpec) -> dg.AssetSpec:
+        cluster, name = spec.key.path
+        kind = "feed" if name in store.feeds else None
+        link = page_path("instances/list", {"name": name, "cluster": cluster, "type": kind}.items())
+        return spec.merge_attributes(metadata={"falcon/page": dg.MetadataValue.url(front + link)})
+
+    return linked(asset) if isinstance(asset, dg.AssetSpec) else asset.map_asset_specs(linked)
 
 
 def _external_feeds(store: EntityStore, partitions: AssetPartitions) -> Iterator[dg.AssetSpec]:
