@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from falcon_assets.errors import QueryError
 from falcon_assets.operations.operation import data_of
-from falcon_assets.surface.pages.visit import Visit
+from falcon_assets.surface.pages.visit import PageVisit
 
 COMMANDS: Mapping[str, str] = {
     "instance rerun": "Rerun",
@@ -34,7 +34,7 @@ _OWN = ("command", "dry_run", "reason", "actor")
 _NEED_A_REASON = ("quality accept",)
 
 
-def plan(visit: Visit) -> Response:
+def plan(visit: PageVisit) -> Response:
     """What would change; nothing does."""
     command = _command(visit)
     reason = visit.value("reason") or ("(not said yet)" if command in _NEED_A_REASON else "")
@@ -42,19 +42,19 @@ def plan(visit: Visit) -> Response:
     return _shown(visit, command, result, is_done=False)
 
 
-def confirmed(visit: Visit) -> Response:
+def confirmed(visit: PageVisit) -> Response:
     command = _command(visit)
     result = visit.perform(visit.asked(command, reason=visit.value("reason")))
     return _shown(visit, command, result, is_done=True)
 
 
-def _command(visit: Visit) -> str:
+def _command(visit: PageVisit) -> str:
     if (command := visit.value("command")) not in COMMANDS or not visit.can(command):
         raise QueryError(f"{command[:100]!r} is nothing that can be asked for here")
     return command
 
 
-def _shown(visit: Visit, command: str, result: Any, *, is_done: bool) -> Response:
+def _shown(visit: PageVisit, command: str, result: Any, *, is_done: bool) -> Response:
     fields = [(name, value) for name, value in visit.form or visit.query if name not in _OWN and value]
     data = data_of(result)
     items = [one for one in data.get("items", ()) if one.get("changed")] if "items" in data else None
@@ -77,7 +77,7 @@ def _shown(visit: Visit, command: str, result: Any, *, is_done: bool) -> Respons
     )
 
 
-def _back(visit: Visit, command: str) -> str:
+def _back(visit: PageVisit, command: str) -> str:
     noun, value = command.partition(" ")[0], visit.value
     if noun == "instance" and value("start") and not value("end"):
         about = {"name": value("name"), "cluster": value("cluster"), "instance": value("start")}

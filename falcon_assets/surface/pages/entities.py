@@ -12,7 +12,7 @@ from falcon_assets.features.entities.questions import ListEntities
 from falcon_assets.model.access import Role
 from falcon_assets.operations.request_origin import requests_from
 from falcon_assets.surface.pages.changes import COMMANDS
-from falcon_assets.surface.pages.visit import Visit, as_data
+from falcon_assets.surface.pages.visit import PageVisit, as_data
 
 _PAGE = 100
 _FILTERS = ("kind", "status", "cluster", "pipeline", "tag", "owner")
@@ -27,7 +27,7 @@ clusters:
 """
 
 
-def listed(visit: Visit) -> Response:
+def listed(visit: PageVisit) -> Response:
     asked = visit.asked("entity list")
     assert isinstance(asked, ListEntities)
     found = visit.perform(asked.model_copy(update={"limit": asked.limit or _PAGE}))
@@ -37,7 +37,7 @@ def listed(visit: Visit) -> Response:
     )
 
 
-def one(visit: Visit) -> Response:
+def one(visit: PageVisit) -> Response:
     """The definition is shown as it is written; the history of a deleted entity can be read, too."""
     asked = visit.asked("entity show")
     name, kind = visit.value("name"), visit.value("kind") or None
@@ -68,19 +68,19 @@ def one(visit: Visit) -> Response:
     )
 
 
-def _text(visit: Visit, name: str, kind: str) -> str:
+def _text(visit: PageVisit, name: str, kind: str) -> str:
     with requests_from("page", principal=visit.who):
         return stored_definition(visit.installation, name, kind)
 
 
-def _history(visit: Visit, name: str, kind: str | None) -> Any:
+def _history(visit: PageVisit, name: str, kind: str | None) -> Any:
     try:
         return visit.ask("entity history", name=name, kind=kind)
     except UnknownEntityError:
         return None
 
 
-def diff(visit: Visit) -> Response:
+def diff(visit: PageVisit) -> Response:
     found = visit.perform(visit.asked("entity diff"))
     why_not = ""
     if found.kind in visit.installation.entities.by_kind:
@@ -89,14 +89,14 @@ def diff(visit: Visit) -> Response:
     return visit.page("diff.html", found=found, why_not=why_not)
 
 
-def edit(visit: Visit) -> Response:
+def edit(visit: PageVisit) -> Response:
     """A form with the definition of an entity, or with that of a new one."""
     name, kind = visit.value("name"), visit.value("kind")
     text = _text(visit, name, kind) if name else _NEW
     return _form(visit, text, is_new=not name)
 
 
-def _form(visit: Visit, text: str, *, is_new: bool, status: int = 200, **answer: Any) -> Response:
+def _form(visit: PageVisit, text: str, *, is_new: bool, status: int = 200, **answer: Any) -> Response:
     answer = {"result": None, "problems": (), "error": "", **answer}
     why_not = visit.why_not("submit", [], Role.EDITOR) if is_new else ""
     values = {
@@ -106,19 +106,19 @@ def _form(visit: Visit, text: str, *, is_new: bool, status: int = 200, **answer:
         "name": visit.value("name"),
         "kind": visit.value("kind"),
     }
-    return visit.page("part_check.html" if visit.is_part else "edit.html", status=status, **values, **answer)
+    return visit.page("part_check.html" if visit.is_part else "edit.html", http_status=status, **values, **answer)
 
 
-def check(visit: Visit) -> Response:
+def check(visit: PageVisit) -> Response:
     """What would change, or what is wrong and in which line; nothing changes."""
     return _answer(visit, dry_run=True)
 
 
-def save(visit: Visit) -> Response:
+def save(visit: PageVisit) -> Response:
     return _answer(visit, dry_run=False)
 
 
-def _answer(visit: Visit, *, dry_run: bool) -> Response:
+def _answer(visit: PageVisit, *, dry_run: bool) -> Response:
     text, is_new = visit.value("definitions"), not visit.value("name")
     noun = "flow" if visit.value("kind") == "flow" or text.lstrip().startswith("kind: flow") else "entity"
     command = f"{noun} submit" if is_new else f"{noun} update"
@@ -137,6 +137,6 @@ def _answer(visit: Visit, *, dry_run: bool) -> Response:
     return visit.redirect(visit.link(page if changed else "entities", **about))
 
 
-def _status(visit: Visit) -> int:
+def _status(visit: PageVisit) -> int:
     """A part of a page that says what is wrong is an answer; a page that was to save is none."""
     return 200 if visit.is_part else 422

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from falcon_assets.errors import FalconError, InvalidDefinitionsError, QueryError
 from falcon_assets.model.access import Role
 from falcon_assets.surface.pages.changes import COMMANDS
-from falcon_assets.surface.pages.visit import Visit
+from falcon_assets.surface.pages.visit import PageVisit
 
 _PAGE = 100
 _PARAMETER = "parameter."
@@ -18,13 +18,13 @@ _ACTIONS = ("flow run", "flow kill")
 _INPUTS: Mapping[str, str] = {"integer": "number", "number": "number"}
 
 
-def listed(visit: Visit) -> Response:
+def listed(visit: PageVisit) -> Response:
     asked = visit.asked("flow list")
     found = visit.perform(asked.model_copy(update={"limit": visit.value("limit") or _PAGE}))
     return visit.page("flows.html", found=found)
 
 
-def one(visit: Visit) -> Response:
+def one(visit: PageVisit) -> Response:
     """Its newest instance that is due, or the one that is asked for, job by job."""
     name, instance = visit.value("name"), visit.value("instance") or None
     status = visit.ask("flow status", name=name, instance=instance)
@@ -39,15 +39,15 @@ def one(visit: Visit) -> Response:
     return visit.page("flow.html", name=name, **values)
 
 
-def templates(visit: Visit) -> Response:
+def templates(visit: PageVisit) -> Response:
     return visit.page("templates.html", found=visit.perform(visit.asked("template list")))
 
 
-def template(visit: Visit) -> Response:
+def template(visit: PageVisit) -> Response:
     return _form(visit, {})
 
 
-def _form(visit: Visit, given: Mapping[str, str], *, status: int = 200, **answer: Any) -> Response:
+def _form(visit: PageVisit, given: Mapping[str, str], *, status: int = 200, **answer: Any) -> Response:
     """The fields are those of the JSON Schema of the template's parameters."""
     found = visit.ask("template show", template=visit.value("template"))
     properties = found.schema.get("properties", {})
@@ -68,7 +68,7 @@ def _form(visit: Visit, given: Mapping[str, str], *, status: int = 200, **answer
     answer = {"result": None, "problems": (), "error": "", **answer}
     why_not = visit.why_not("submit", [], Role.EDITOR)
     page = "part_check.html" if visit.is_part else "template.html"
-    return visit.page(page, status=status, found=found, fields=fields, why_not=why_not, **answer)
+    return visit.page(page, http_status=status, found=found, fields=fields, why_not=why_not, **answer)
 
 
 def _values(schema: Mapping[str, Any]) -> list[str]:
@@ -84,16 +84,16 @@ def _said(default: Any) -> str:
     return "" if default is None else str(default).lower() if isinstance(default, bool) else str(default)
 
 
-def check_template(visit: Visit) -> Response:
+def check_template(visit: PageVisit) -> Response:
     """What the template would make of these parameters, or what is wrong with them; nothing changes."""
     return _answer(visit, dry_run=True)
 
 
-def save_template(visit: Visit) -> Response:
+def save_template(visit: PageVisit) -> Response:
     return _answer(visit, dry_run=False)
 
 
-def _answer(visit: Visit, *, dry_run: bool) -> Response:
+def _answer(visit: PageVisit, *, dry_run: bool) -> Response:
     given = {name.removeprefix(_PARAMETER): value for name, value in visit.form if name.startswith(_PARAMETER)}
     said = {name: value for name, value in given.items() if value}
     about = {"template": visit.value("template"), "parameters": said, "reason": visit.value("reason")}

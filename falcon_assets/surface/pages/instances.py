@@ -1,4 +1,4 @@
-"""Instances: as a grid, as a list, and one with what can be done about it."""
+"""Instances: those of today, as a grid, as a list, and one with what can be done about it."""
 
 from __future__ import annotations
 
@@ -13,21 +13,44 @@ from falcon_assets.errors import UnknownInstanceError, count_of
 from falcon_assets.instances.operations.questions import InstanceList, ListInstances, ShowGrid
 from falcon_assets.instances.views.grid import GRID_FIELDS, GridRow, InstanceGrid
 from falcon_assets.instances.views.logs.reading import InstanceLogs
-from falcon_assets.instances.views.query import InstanceInfo
+from falcon_assets.instances.views.query import InstanceInfo, InstancePage
 from falcon_assets.model.access import Role
 from falcon_assets.planning.instance_record import FeedState, InstanceState
 from falcon_assets.surface.pages.changes import COMMANDS
-from falcon_assets.surface.pages.visit import Visit, as_data
+from falcon_assets.surface.pages.visit import PageVisit, as_data
 
 _MOST_LINKS = 5_000
 """Runs of cells on a page that are links of their own; with more, the script makes them, and names lead to lists."""
 _LABEL = 26
 """Cells that the time above them takes."""
 _STEPS = ("minutes(5)", "minutes(15)", "hours(1)", "hours(6)", "days(1)", "days(7)")
+_SHOWN = 20
+_HOURS = 24
+_IN_VAIN = (InstanceState.FAILED, InstanceState.TIMED_OUT)
+_OPEN = (InstanceState.RUNNING, InstanceState.READY, InstanceState.WAITING)
 _ACTIONS = ("instance rerun", "instance kill", "instance suspend", "instance resume")
 
 
-def grid(visit: Visit) -> Response:
+def today(visit: PageVisit) -> Response:
+    """What needs somebody now: what is late or about to be, what failed, what waits."""
+    now = visit.installation.settings.now()
+    since = now - timedelta(hours=_HOURS)
+
+    def instances(*states: InstanceState) -> InstancePage:
+        filters = tuple(("state", one.value) for one in states)
+        found: InstancePage = visit.ask(
+            "instance list", start=since, end=now, filters=filters, sort="-instance", limit=_SHOWN
+        )
+        return found
+
+    late = visit.ask("sla alerts", limit=_SHOWN) if visit.can("sla alerts") else None
+    soon = visit.ask("sla pending", limit=_SHOWN) if visit.can("sla pending") else None
+    values: dict[str, Any] = {"late": late, "soon": soon, "failed": instances(*_IN_VAIN), "now": now, "since": since}
+    waiting: dict[str, Any] = {"running": instances(_OPEN[0]), "waiting": instances(*_OPEN[1:])}
+    return visit.page("part_today.html" if visit.is_part else "today.html", **values, **waiting)
+
+
+def grid(visit: PageVisit) -> Response:
     asked = visit.asked("instance grid")
     assert isinstance(asked, ShowGrid)
     found: InstanceGrid = visit.perform(asked)
@@ -50,7 +73,7 @@ def grid(visit: Visit) -> Response:
     )
 
 
-def _cells(visit: Visit, kind: str, found: InstanceGrid, row: GridRow) -> Markup:
+def _cells(visit: PageVisit, kind: str, found: InstanceGrid, row: GridRow) -> Markup:
     """The runs of a row, as wide as they have steps; what is stored is escaped."""
     base = visit.link("instances/cell", type=kind, name=row.entity, cluster=row.cluster)
     are_links = sum(len(one.runs) for one in found.items) <= _MOST_LINKS
@@ -58,7 +81,7 @@ def _cells(visit: Visit, kind: str, found: InstanceGrid, row: GridRow) -> Markup
     return Markup(f'<td class="cells" data-link="{escape(base)}">{runs}</td>')  # noqa: S704 - what varies is escaped
 
 
-def _runs(visit: Visit, found: InstanceGrid, row: GridRow, base: str, *, are_links: bool) -> Iterator[str]:
+def _runs(visit: PageVisit, found: InstanceGrid, row: GridRow, base: str, *, are_links: bool) -> Iterator[str]:
     at, base = 0, str(escape(base))
     for run in row.runs:
         if run.step > at:
@@ -79,14 +102,14 @@ def _stamp(at: Any) -> str:
     return f"{at:%Y-%m-%dT%H:%M}Z" if at.year >= 1000 else at.isoformat(timespec="minutes")[:16] + "Z"
 
 
-def _hours(visit: Visit, found: InstanceGrid) -> str:
+def _hours(visit: PageVisit, found: InstanceGrid) -> str:
     """The times above the cells, each where its step begins."""
     if found.steps < _LABEL:
         return visit.instant(found.at(0))
     return "".join(visit.instant(found.at(step)).ljust(_LABEL) for step in range(0, found.steps - _LABEL + 1, _LABEL))
 
 
-def cell(visit: Visit) -> Response:
+def cell(visit: PageVisit) -> Response:
     """Goes to the instance of a cell, or to the list of those in it."""
     asked = visit.asked("instance grid")
     assert isinstance(asked, ShowGrid)
@@ -101,12 +124,12 @@ def cell(visit: Visit) -> Response:
     return visit.redirect(visit.link("instances/list", **about))
 
 
-def _place(visit: Visit, one: InstanceInfo, kind: str) -> str:
+def _place(visit: PageVisit, one: InstanceInfo, kind: str) -> str:
     about = {"name": one.entity, "cluster": one.cluster, "instance": one.instance}
     return visit.link("instance", **about, type=kind if kind == "feed" else None)
 
 
-def listed(visit: Visit) -> Response:
+def listed(visit: PageVisit) -> Response:
     """Where no time and no filter is given, the newest first."""
     asked = visit.asked("instance list")
     assert isinstance(asked, ListInstances)
@@ -118,16 +141,16 @@ def listed(visit: Visit) -> Response:
     return visit.page("instances.html", asked=asked, found=found, values=values, states=[one.value for one in states])
 
 
-def _about(visit: Visit) -> dict[str, Any]:
+def _about(visit: PageVisit) -> dict[str, Any]:
     cluster, instance = visit.value("cluster") or None, visit.value("instance")
     return {"name": visit.value("name"), "instance": instance, "cluster": cluster}
 
 
-def one(visit: Visit) -> Response:
+def one(visit: PageVisit) -> Response:
     """An instance: its state and reason, and what the user may do; why and what it said is loaded after it."""
     about, kind = _about(visit), visit.value("type", "process")
     given = [(name, str(value)) for name, value in about.items() if name != "instance" and value]
-    query = Visit(**{**vars(visit), "query": [*given, ("start", about["instance"]), ("type", kind)], "form": []})
+    query = PageVisit(**{**vars(visit), "query": [*given, ("start", about["instance"]), ("type", kind)], "form": []})
     items = visit.perform(query.asked("instance status")).items
     if not items:
         raise UnknownInstanceError(f"{about['name']} has no instance {about['instance']}")
@@ -148,23 +171,23 @@ def one(visit: Visit) -> Response:
     )
 
 
-def triage(visit: Visit) -> Response:
+def triage(visit: PageVisit) -> Response:
     """Why it is missing, as a tree."""
     kind = "feed" if "feed" in (visit.value("type"), visit.value("kind")) else None
     link = [(name, str(value)) for name, value in _about(visit).items() if value]
-    query = Visit(**{**vars(visit), "query": [*link, *([("kind", kind)] if kind else [])], "form": []})
+    query = PageVisit(**{**vars(visit), "query": [*link, *([("kind", kind)] if kind else [])], "form": []})
     found = as_data(visit.perform(query.asked("instance triage")))
     return visit.page("part_triage.html" if visit.is_part else "triage.html", found=found)
 
 
-def data(visit: Visit) -> Response:
+def data(visit: PageVisit) -> Response:
     """What it reads and writes, and with which parameters."""
     asked = visit.asked("instance dependency")
     found = visit.perform(asked)
     return visit.page("part_data.html" if visit.is_part else "data.html", found=found, asked=asked)
 
 
-def logs(visit: Visit) -> Response:
+def logs(visit: PageVisit) -> Response:
     """The end of what its run, Spark and the program said."""
     found: InstanceLogs = visit.perform(visit.asked("instance logs"))
     events, is_cut = found.last_events()
@@ -174,5 +197,5 @@ def logs(visit: Visit) -> Response:
         parts.append(
             {"source": log.source, "place": log.place, "shared": log.shared, "lines": lines, "is_cut": log_is_cut}
         )
-    values = {"events": events, "is_cut": is_cut, "logs": parts, "run": found.run, "runs": found.runs}
+    values: dict[str, Any] = {"events": events, "is_cut": is_cut, "logs": parts, "run": found.run, "runs": found.runs}
     return visit.page("part_logs.html" if visit.is_part else "logs.html", info=found.instance, **values)

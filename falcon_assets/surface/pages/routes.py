@@ -24,16 +24,16 @@ from falcon_assets.errors import (
 from falcon_assets.model.access import Principal, Role
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.page_links import PLACE
-from falcon_assets.surface.pages import changes, entities, flows, instances, lineage, quality, today
+from falcon_assets.surface.pages import changes, data, entities, flows, instances
 from falcon_assets.surface.pages.protection import COOKIE, HEADERS, RefusedError, form_of, new_secret, token_of
-from falcon_assets.surface.pages.visit import ZONE_COOKIE, View, Visit, zone_named
+from falcon_assets.surface.pages.visit import ZONE_COOKIE, PageVisit, View, zone_named
 from falcon_assets.surface.served import BusyError, ServedInstallation, TimedOutError
 
 if TYPE_CHECKING:
     from starlette.types import Scope
 
 VIEWS: Mapping[str, View] = {
-    "": today.today,
+    "": instances.today,
     "instances": instances.grid,
     "instances/list": instances.listed,
     "instances/cell": instances.cell,
@@ -50,10 +50,10 @@ VIEWS: Mapping[str, View] = {
     "flow": flows.one,
     "templates": flows.templates,
     "template": flows.template,
-    "quality": quality.feeds,
-    "quality/instance": quality.instance,
-    "lineage": lineage.page,
-    "lineage/graph": lineage.graph,
+    "quality": data.feeds,
+    "quality/instance": data.instance,
+    "lineage": data.lineage,
+    "lineage/graph": data.graph,
 }
 """Path below ``/falcon`` -> what is shown there."""
 FORMS: Mapping[str, View] = {
@@ -108,7 +108,7 @@ def _page(served: ServedInstallation, path: str, view: View) -> Any:
         person = who
 
         def shown(installation: Installation) -> Response:
-            visit = Visit(
+            visit = PageVisit(
                 installation,
                 person,
                 _root(request.scope),
@@ -142,10 +142,10 @@ def _page(served: ServedInstallation, path: str, view: View) -> Any:
     return answer
 
 
-def _error(visit: Visit, status: int, text: str) -> Response:
+def _error(visit: PageVisit, status: int, text: str) -> Response:
     template = "part_error.html" if visit.is_part else "error.html"
     # htmx shows what it is answered whatever the status is; a part that fails is a part of the page.
-    return visit.page(template, status=status, text=text, title=HTTPStatus(status).phrase)
+    return visit.page(template, http_status=status, text=text, title=HTTPStatus(status).phrase)
 
 
 def _status(error: FalconError) -> int:
@@ -161,7 +161,7 @@ def _place(request: Request) -> str:
     return _root(request.scope) + PLACE
 
 
-def _nothing(visit: Visit) -> Response:
+def _nothing(visit: PageVisit) -> Response:
     return _error(visit, 404, "There is no such page.")
 
 

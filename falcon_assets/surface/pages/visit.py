@@ -40,7 +40,7 @@ _NAVIGATION = {
 
 
 @dataclass(frozen=True)
-class Visit:
+class PageVisit:
     """A request, in the thread that answers it.
 
     Attributes:
@@ -111,7 +111,7 @@ class Visit:
         said = at.astimezone(self.zone).isoformat(timespec="seconds")
         return said.removesuffix("+00:00") + "Z" if self.zone is UTC else said
 
-    def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
+    def page(self, template: str, *, http_status: int = 200, **values: Any) -> Response:
         values |= {"visit": self, "link": self.link, "instant": self.instant, "moment": self.moment}
         values |= {
             "navigation": _NAVIGATION,
@@ -120,13 +120,13 @@ class Visit:
             "static": f"{self.root}{PLACE}/static",
         }
         text = environment().get_template(template).render(**values)
-        return HTMLResponse(text.encode(errors="replace"), status)
+        return HTMLResponse(text.encode(errors="replace"), http_status)
 
     def redirect(self, url: str) -> Response:
         return RedirectResponse(url, 303)
 
 
-View = Callable[[Visit], Response]
+View = Callable[[PageVisit], Response]
 
 
 @cache

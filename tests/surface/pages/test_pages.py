@@ -97,8 +97,8 @@ def test_what_is_stored_is_text_on_every_page(address: str) -> None:
             r"<script(?![^>]* src=)|<style|\son\w+=|\sstyle=|javascript:", re.sub(r">[^<]*<", "><", answer.text)
         )
         assert inline is None, (link, inline)
-        assert "script-src 'self'" in answer.headers["Content-Security-Policy"], link
-        assert (answer.headers["X-Content-Type-Options"], answer.headers["Cache-Control"]) == ("nosniff", "no-store")
+        assert "script-src 'self'" in answer.headers["content-security-policy"], link
+        assert (answer.headers["x-content-type-options"], answer.headers["cache-control"]) == ("nosniff", "no-store")
     assert ODD in unescape(person.get("/falcon/").text)
 
 
