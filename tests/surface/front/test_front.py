@@ -35,7 +35,9 @@ def test_ours_come_first_and_the_rest_is_dagsters(front: Front) -> None:
     assert page.status_code == 200
     assert "Dagster" in page.text
     assert "falcon_" in front.get("/metrics", VIEWER).text
-    for path in ("/", "/metrics", "/server_info", "/logs/x", "/graphql"):
+    pages = front.get("/falcon/", VIEWER)
+    assert (pages.status_code, "<h1>Today</h1>" in pages.text) == (200, True), pages.text
+    for path in ("/", "/falcon/", "/metrics", "/server_info", "/logs/x", "/graphql"):
         assert front.get(path, accept="text/html").status_code == 401, path
 
 
