@@ -179,3 +179,62 @@ def _is_allowed(answer: Any) -> bool:
     assert "Variable '$" not in text, text
     assert "Cannot query field" not in text, text
     return "UnauthorizedError" not in text and " may not " not in text
+
+
+OWNED = {"path": ["primary", "owned"]}
+_OF_OWNED = {**SELECTOR, "jobName": "__ASSET_JOB", "assetSelection": [OWNED]}
+_EXECUTION = {"selector": _OF_OWNED, "executionMetadata": {"tags": [{"key": "dagster/partition", "value": "a"}]}}
+_CHECK = {"assetKey": OWNED, "checkName": "none", "passed": True}
+_REPORT = {"eventType": "ASSET_OBSERVATION", "assetKey": OWNED}
+_BACKFILL = {"assetSelection": [OWNED], "partitionNames": ["a"]}
+ABOUT_ASSETS: dict[str, dict[str, Any]] = {
+    "launchRun": {"executionParams": _EXECUTION},
+    "launchPipelineExecution": {"executionParams": _EXECUTION},
+    "launchMultipleRuns": {"executionParamsList": [_EXECUTION]},
+    "launchRunReexecution": {"reexecutionParams": {"parentRunId": "RUN", "strategy": "ALL_STEPS"}},
+    "launchPipelineReexecution": {"reexecutionParams": {"parentRunId": "RUN", "strategy": "ALL_STEPS"}},
+    "terminateRun": {"runId": "RUN"},
+    "terminatePipelineExecution": {"runId": "RUN"},
+    "terminateRuns": {"runIds": ["RUN"]},
+    "launchPartitionBackfill": {"backfillParams": _BACKFILL},
+    "cancelPartitionBackfill": {"backfillId": "BACKFILL"},
+    "resumePartitionBackfill": {"backfillId": "BACKFILL"},
+    "reexecutePartitionBackfill": {"reexecutionParams": {"parentRunId": "BACKFILL", "strategy": "ALL_STEPS"}},
+    "reportRunlessAssetEvents": {"eventParams": _REPORT},
+    "reportAssetCheckEvaluations": {"eventParams": _CHECK},
+    "wipeAssets": {"assetPartitionRanges": [{"assetKey": OWNED}]},
+    "deleteRun": {"runId": "RUN"},
+    "deletePipelineRun": {"runId": "RUN"},
+}
+"""The mutations that are about assets, or about runs and backfills of them."""
+
+
+@pytest.fixture(scope="module")
+def made(front: Front) -> dict[str, str]:
+    """A run and a backfill of the owner."""
+    query = """mutation($p: LaunchBackfillParams!) { launchPartitionBackfill(backfillParams: $p) {
+      ... on LaunchBackfillSuccess { backfillId } } }"""
+    backfill = front.post(query, OWNER, p=_BACKFILL)["data"]["launchPartitionBackfill"]["backfillId"]
+    return {"RUN": launch(front, OWNER, "owned")["run"]["runId"], "BACKFILL": backfill}
+
+
+@pytest.mark.parametrize("mutation", ABOUT_ASSETS)
+def test_what_belongs_to_somebody(front: Front, made: dict[str, str], mutation: str) -> None:
+    schema = create_schema().graphql_schema
+    assert schema.mutation_type is not None
+    field = schema.mutation_type.fields[mutation]
+    given = _filled(ABOUT_ASSETS[mutation], made)
+    heads = ", ".join(f"${name}: {field.args[name].type}" for name in given)
+    passed = ", ".join(f"{name}: ${name}" for name in given)
+    query = f"mutation({heads}) {{ {mutation}({passed}) {{ __typename }} }}"
+    owners = MUTATIONS[mutation] is not Role.ADMIN
+    expected = {VIEWER: False, LAUNCHER: False, EDITOR: False, OWNER: owners, MEMBER: owners, ADMIN: True}
+    assert {who: _is_allowed(front.post(query, who, **given)) for who in expected} == expected
+
+
+def _filled(value: Any, made: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {name: _filled(one, made) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_filled(one, made) for one in value]
+    return made.get(value, value) if isinstance(value, str) else value
