@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from falcon_assets.base.garbage_collection import imports_without_gc
 from falcon_assets.errors import SettingsError
 from falcon_assets.settings import Settings, load_settings
 
@@ -71,8 +72,9 @@ def _require_sound(settings: Settings, host: str, path_prefix: str) -> None:
 
 
 def _serve_front(settings: Settings, host: str, port: int, path_prefix: str, workspace: Path) -> None:
-    from falcon_assets.surface.front.app import open_front  # noqa: PLC0415 - loads Dagster
-    from falcon_assets.surface.front.server import run_server  # noqa: PLC0415 - as above
+    with imports_without_gc():
+        from falcon_assets.surface.front.app import open_front  # noqa: PLC0415 - loads Dagster
+        from falcon_assets.surface.front.server import run_server  # noqa: PLC0415 - as above
 
     scheme = "https" if settings.tls else "http"
     with open_front(settings, workspace, path_prefix) as app:

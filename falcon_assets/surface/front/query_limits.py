@@ -41,12 +41,13 @@ _CYCLE = _Size()
 class SizeRule(ASTValidationRule):
     """Refuses operations that are too deep, or have too many aliases, fields or mutations."""
 
-    def enter_document(self, node: DocumentNode, *_: Any) -> None:
+    def enter_document(self, node: DocumentNode, *_: Any) -> Any:
         fragments = {one.name.value: one for one in node.definitions if isinstance(one, FragmentDefinitionNode)}
         known: dict[str, _Size] = {}
         for one in node.definitions:
             if isinstance(one, OperationDefinitionNode):
                 self._check(one, _size(one.selection_set, fragments, known))
+        return self.SKIP  # other rules go through the rest
 
     def _check(self, operation: OperationDefinitionNode, size: _Size) -> None:
         changes = len(operation.selection_set.selections) if operation.operation is OperationType.MUTATION else 0
