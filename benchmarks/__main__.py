@@ -10,6 +10,7 @@ from benchmarks import (
     compaction,
     completeness,
     coordinator,
+    egress,
     eviction,
     flows,
     frames,
@@ -53,6 +54,7 @@ BENCHMARKS = {
     "replication": replication.measure,
     "tables": tables.measure,
     "compaction": compaction.measure,
+    "egress": egress.measure,
 }
 
 

@@ -19,6 +19,7 @@ from falcon_assets.model.transfer import Export, Import
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyspark.sql import DataFrame
 
 _TYPES = "falcon_assets.features.datasources.types"
 
@@ -161,8 +162,8 @@ class TargetWriting(Protocol):
     @property
     def part(self) -> WritePart: ...
 
-    def expression(self, name: str, spark_type: str) -> str:
-        """Spark SQL that makes what tasks load from a column of the feed; the name, where it is that."""
+    def arranged(self, frame: DataFrame, parts: int) -> DataFrame:
+        """What tasks load of the rows of the feed, in so many partitions at most."""
 
     def commit(self, loaded: Sequence[LoadedPart], last: Callable[[], None]) -> int:
         """Makes these parts visible at once, and that they are delivered; returns how many rows.

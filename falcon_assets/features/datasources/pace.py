@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass
@@ -24,3 +29,13 @@ class Pace:
         self._due = max(self._due, now - 1.0) + amount / self.per_second
         if self._due > now:
             time.sleep(self._due - now)
+
+
+def paced(batches: Iterator[pa.RecordBatch], rows_per_second: float | None) -> Iterator[pa.RecordBatch]:
+    """Yields the rows, not faster than that: at most those of a second at once."""
+    pace = Pace(rows_per_second)
+    for batch in batches:
+        step = max(1, int(rows_per_second or batch.num_rows))
+        for at in range(0, batch.num_rows, step):
+            yield (piece := batch.slice(at, step))
+            pace.moved(piece.num_rows)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, and_, select
+from sqlalchemy import Connection, and_, literal, select
 
 from falcon_assets.errors import count_of
 from falcon_assets.history.database import rows_of
@@ -85,6 +85,14 @@ def sent_to(connection: Connection, versions: Collection[Version]) -> list[Datas
     return [
         _edge(row, ids[row.number], row.execution) for row in connection.execute(asked.order_by(DELIVERIES.c.event_id))
     ]
+
+
+def sent_by(connection: Connection, runs: Collection[str]) -> list[DatasetEdge]:
+    """Returns the deliveries that runs of Dagster made, in their order; their versions have no number."""
+    given = rows_of(DELIVERIES, {"run_id": [*runs]})
+    asked = select(DELIVERIES, literal(0).label("number")).join(given, _SENT.run_id == given.c.run_id)
+    rows = connection.execute(asked.order_by(DELIVERIES.c.event_id))
+    return [_edge(row, row.version, row.execution) for row in rows]
 
 
 def made_from(connection: Connection, versions: Collection[Version]) -> list[DatasetEdge]:

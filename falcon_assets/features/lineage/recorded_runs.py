@@ -14,6 +14,7 @@ from falcon_assets.catalog.recorded_entities import recorded_data
 from falcon_assets.entities.definition_versions import DefinitionVersion, definition_history
 from falcon_assets.entities.workflow_contents import content_parts, kept_files
 from falcon_assets.errors import OldDefinitionError
+from falcon_assets.features.lineage.datasets import DatasetEdge, made_from, sent_by
 from falcon_assets.features.lineage.store import each_following, every_version, versions_of_numbers
 from falcon_assets.history.database import rows_of
 from falcon_assets.history.events.data_version import Version
@@ -66,7 +67,11 @@ class RunEnd(KeyedInstance):
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A run of an instance; ``columns`` are by plan, None in others means not recorded."""
+    """A run of an instance; ``columns`` are by plan, None in others means not recorded.
+
+    Attributes:
+        datasets: Of datasources: what an import was made from, or an export was sent to.
+    """
 
     end: RunEnd
     inputs: Sequence[Version]
@@ -74,6 +79,7 @@ class RecordedRun:
     definition: DefinitionVersion | None
     columns: Mapping[str, OutputColumns]
     sql: str | None = None
+    datasets: Sequence[DatasetEdge] = ()
 
 
 @dataclass(frozen=True)
@@ -191,7 +197,7 @@ class RunRecords:
             if key in keys:
                 outputs.setdefault(key, []).append(one)
         made = {one.number: one for several in outputs.values() for one in several}
-        read = self._read(made)
+        read, moved = self._read(made), self._moved(ends, list(made.values()))
         found = []
         for end in ends:
             own = sorted(outputs.get((end.process, end.cluster, end.nominal, end.run_id or ""), []), key=_place)
@@ -200,7 +206,18 @@ class RunRecords:
             plans = self._columns_of([*own, *several])
             definition, is_late = self._definition(end), any(one.late for one in own)
             sql = self._sql_of(definition, is_late=is_late)
-            found.append(RecordedRun(end, sorted(several, key=_place), own, definition, plans, sql))
+            key = (end.process, end.cluster, end.nominal, end.run_id)
+            found.append(RecordedRun(end, sorted(several, key=_place), own, definition, plans, sql, moved.get(key, ())))
+        return found
+
+    def _moved(
+        self, ends: Sequence[RunEnd], made: Sequence[Version]
+    ) -> dict[tuple[str, str, datetime, str | None], list[DatasetEdge]]:
+        """Returns the datasets of datasources by the run of an instance."""
+        found: dict[tuple[str, str, datetime, str | None], list[DatasetEdge]] = {}
+        runs = sorted({one.run_id for one in ends if one.run_id})
+        for edge in (*made_from(self._connection, made), *sent_by(self._connection, runs)):
+            found.setdefault((edge.process, edge.cluster, edge.nominal, edge.run), []).append(edge)
         return found
 
     def _columns_of(self, versions: Collection[Version]) -> dict[str, OutputColumns]:

@@ -24,7 +24,8 @@ from openlineage.client.facet_v2 import (
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import ExpressionError
-from falcon_assets.features.openlineage.naming import DatasetName, dataset_at, dataset_of
+from falcon_assets.features.lineage.datasets import DatasetEdge
+from falcon_assets.features.openlineage.naming import DatasetName, dataset_at, dataset_of, dataset_of_datasource
 from falcon_assets.history.events.data_version import Version
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
@@ -94,6 +95,24 @@ class Datasets:
 
     def written_besides(self, places: Iterable[str]) -> list[OutputDataset]:
         return [OutputDataset(name.namespace, name.name) for name in _known(places)]
+
+    def taken(self, edge: DatasetEdge) -> InputDataset:
+        """Returns what an import was made from."""
+        name, facets = self._of_datasource(edge, write=False)
+        counted = input_statistics_input_dataset.InputStatisticsInputDatasetFacet(rowCount=edge.rows)
+        return InputDataset(name.namespace, name.name, facets=facets, inputFacets={"inputStatistics": counted})
+
+    def sent(self, edge: DatasetEdge) -> OutputDataset:
+        """Returns what an export was sent to."""
+        name, facets = self._of_datasource(edge, write=True)
+        counted = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rowCount=edge.rows)
+        return OutputDataset(name.namespace, name.name, facets=facets, outputFacets={"outputStatistics": counted})
+
+    def _of_datasource(self, edge: DatasetEdge, *, write: bool) -> tuple[DatasetName, dict[str, Any]]:
+        declared = self._store.datasources.get(edge.datasource)
+        name = dataset_of_datasource(declared, edge.datasource, edge.dataset, write=write)
+        uri = name.namespace
+        return name, {"dataSource": datasource_dataset.DatasourceDatasetFacet(name=edge.datasource, uri=uri)}
 
     def _input(self, versions: list[Version], columns: Mapping[str, OutputColumns]) -> InputDataset:
         name, facets = self._common(versions, columns)

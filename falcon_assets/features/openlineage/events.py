@@ -62,8 +62,10 @@ class RunEvents:
         job = Job(self._namespace, f"{end.cluster}.{end.process}", _job_facets(run, workload))
         read, written = ({place for one in run.outputs for place in getattr(one, of)} for of in ("places", "writes"))
         inputs = [*self._datasets.inputs(run.inputs, run.columns), *self._datasets.read_besides(read)]
+        inputs += [self._datasets.taken(one) for one in run.datasets if not one.is_sent]
         outputs = [self._datasets.output(one, run.columns, run.inputs) for one in run.outputs]
         outputs += self._datasets.written_besides(written)
+        outputs += [self._datasets.sent(one) for one in run.datasets if one.is_sent]
         begun = Run(what.runId, {key: one for key, one in (what.facets or {}).items() if key != "errorMessage"})
         start = _event(RunState.START, min(end.started or end.ended, end.ended), begun, job, inputs)
         return [start, _event(_STATES[end.state], end.ended, what, job, inputs, outputs)]

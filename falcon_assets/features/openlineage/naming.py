@@ -15,6 +15,7 @@ from openlineage.client.naming.dataset import ABFSS, GCS, HDFS, S3, DatasetNamin
 
 from falcon_assets.errors import ExpressionError
 from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.datasource import Datasource
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.store_url import canonical_url, store_url
 from falcon_assets.model.table_uri import TableUri
@@ -24,6 +25,8 @@ _VARIABLE = re.compile(r"\$\{\w+\}")
 _LEFT_OVER = re.compile(r"[\W_]*|[^=]+=[\W_]*")
 """The rest of a folder named only by a time, or by a partition key and a time."""
 _ENDS = re.compile(r"^[-_.]+|[-_.=]+$")
+_SCHEMES, _PORTS = {"postgresql": "postgres"}, {"postgresql": 5432, "mysql": 3306}
+"""Of databases, whose tables are named with a point."""
 _AZURE = ".dfs.core.windows.net"
 
 
@@ -70,6 +73,22 @@ def dataset_at(url: str, account: str | None = None) -> DatasetName:
         name, _, port = host.partition(":")
         return _named(HDFS(name, port or "8020", f"/{path}"))
     return DatasetName(f"{scheme}://{host}", f"/{path}")
+
+
+def dataset_of_datasource(datasource: Datasource | None, name: str, dataset: str, *, write: bool) -> DatasetName:
+    """Returns the name of a table, resource, path or topic of the datasource ``name``; None: it is not declared."""
+    interface = datasource.interface(write=write) if datasource else None
+    if datasource is None or interface is None:
+        return DatasetName(f"falcon://{name}", dataset)
+    split = urlsplit(interface.endpoint)
+    scheme, path = _SCHEMES.get(split.scheme, split.scheme), split.path.strip("/")
+    if not split.netloc:
+        return DatasetName(interface.endpoint, dataset)  # a file with a database
+    port = _PORTS.get(split.scheme)
+    has_port = port is None or ":" in split.netloc.rpartition("]")[2]
+    namespace = f"{scheme}://{split.netloc}" if has_port else f"{scheme}://{split.netloc}:{port}"
+    joint = "." if split.scheme in _PORTS else "/"
+    return DatasetName(namespace, joint.join(filter(None, (path, dataset.lstrip("/")))))
 
 
 def _table(uri: TableUri, cluster: Cluster) -> DatasetName:

@@ -106,12 +106,14 @@ def _require_known(installation: Installation, connection: Connection, names: Co
 class _Hidden:
     feeds: Collection[str]
     workloads: Collection[str]
+    datasources: Collection[str]
 
     @classmethod
     def of(cls, installation: Installation) -> _Hidden:
         who, store = acting(installation.settings), installation.all_entities
         feeds = {name for name, feed in store.feeds.items() if not may_read(feed.acl, who)}
-        return cls(feeds, {one.name for one in store.workloads if not may_read(one.entity.acl, who)})
+        datasources = {name for name, one in store.datasources.items() if not may_read(one.acl, who)}
+        return cls(feeds, {one.name for one in store.workloads if not may_read(one.entity.acl, who)}, datasources)
 
     def without(self, run: RecordedRun) -> RecordedRun | None:
         """Removes hidden data from a run; None: nothing is left."""
@@ -119,4 +121,5 @@ class _Hidden:
         if run.end.process in self.workloads or (run.outputs and not outputs):
             return None
         columns = {plan: one.only(lambda feed: feed not in self.feeds) for plan, one in run.columns.items()}
-        return replace(run, inputs=inputs, outputs=outputs, columns=columns)
+        datasets = [one for one in run.datasets if one.datasource not in self.datasources]
+        return replace(run, inputs=inputs, outputs=outputs, columns=columns, datasets=datasets)

@@ -131,13 +131,8 @@ def execution_of(workload: ExportWorkload, nominal: datetime, version: str, befo
 
 def load_parts(frame: DataFrame, writing: TargetWriting, parts: int) -> list[LoadedPart]:
     """Loads all rows, in so many tasks at most; raises DatasourceError with what a task found."""
-    columns = [
-        sf.expr(writing.expression(one.name, one.dataType.simpleString())).alias(one.name) for one in frame.schema
-    ]
     load = partial(_load, writing.part)
-    loaded = (
-        frame.select(*columns).coalesce(parts).mapInArrow(load, "part int, attempt bigint, rows bigint, problem string")
-    )
+    loaded = writing.arranged(frame, parts).mapInArrow(load, "part int, attempt bigint, rows bigint, problem string")
     rows = loaded.collect()
     if problem := next((row["problem"] for row in rows if row["problem"]), None):
         raise DatasourceError(problem)

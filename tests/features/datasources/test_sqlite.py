@@ -14,7 +14,7 @@ import pytest
 from falcon_assets.errors import DatasourceError
 from falcon_assets.features.datasources.access import Access
 from falcon_assets.features.datasources.datasource_type import datasource_types
-from falcon_assets.features.datasources.types.sqlite import opened
+from falcon_assets.features.datasources.types.sqlite.tables import opened
 from falcon_assets.model.datasource import DatasourceThrottle
 from tests.features.transfers.source import asked
 

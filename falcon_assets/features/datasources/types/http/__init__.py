@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
 from falcon_assets.features.datasources.access import Access
-from falcon_assets.features.datasources.datasource_type import Dataset, DatasetColumn, DatasourceType, ReadRequest
+from falcon_assets.features.datasources.datasource_type import (
+    Dataset,
+    DatasetColumn,
+    DatasourceType,
+    ReadRequest,
+    TargetWriting,
+    WriteRequest,
+)
 
 if TYPE_CHECKING:
     from falcon_assets.features.datasources.types.http.reading import ResourceReading
@@ -22,6 +29,7 @@ class Http(DatasourceType):
     package = "falcon-assets[http]"
     module = "dlt"
     reads: ClassVar = ("table", "query")
+    loads: ClassVar = ("insert",)
     declares_columns = False
 
     def endpoint_problem(self, endpoint: str) -> str | None:
@@ -50,3 +58,8 @@ class Http(DatasourceType):
         from falcon_assets.features.datasources.types.http.reading import reading  # noqa: PLC0415 - of an extra
 
         return reading(access, request)
+
+    def open_writing(self, access: Access, request: WriteRequest) -> AbstractContextManager[TargetWriting]:
+        from falcon_assets.features.datasources.types.http.writing import open_writing  # noqa: PLC0415 - with requests
+
+        return open_writing(access, request)

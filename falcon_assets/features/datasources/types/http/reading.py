@@ -33,7 +33,7 @@ _PAGINATORS = {
 }
 """As dlt names them in its configuration, with its classes."""
 _NUMBERS = frozenset({"limit", "offset", "base_page", "page", "maximum_page", "maximum_offset"})
-_OWN = frozenset({"paginator", "data_selector"})
+_OWN = frozenset({"paginator", "data_selector", "batch_rows", "batch_bytes"})
 _PARAMETER = re.compile(r":(start|end)\b")
 
 

@@ -8,13 +8,20 @@ from typing import ClassVar
 from urllib.parse import urlsplit
 
 from falcon_assets.features.datasources.access import Access
-from falcon_assets.features.datasources.datasource_type import Dataset, DatasourceType, ReadRequest, SourceReading
+from falcon_assets.features.datasources.datasource_type import (
+    Dataset,
+    DatasourceType,
+    ReadRequest,
+    SourceReading,
+    TargetWriting,
+    WriteRequest,
+)
 
 _FORM = "mysql://HOST:PORT/DATABASE"
 
 
 class MysqlDatasource(DatasourceType):
-    """Tables and views of a database of MySQL or MariaDB."""
+    """Tables, views and queries of a database of MySQL or MariaDB."""
 
     name = "mysql"
     endpoint = _FORM
@@ -26,6 +33,7 @@ class MysqlDatasource(DatasourceType):
     )
 
     reads: ClassVar = ("table", "query")
+    loads: ClassVar = ("insert", "upsert", "replace_partition", "replace")
 
     def endpoint_problem(self, endpoint: str) -> str | None:
         try:
@@ -55,3 +63,11 @@ class MysqlDatasource(DatasourceType):
         from falcon_assets.features.datasources.types.mysql.reading import open_reading  # noqa: PLC0415 - with Arrow
 
         return open_reading(access, request)
+
+    def open_writing(self, access: Access, request: WriteRequest) -> AbstractContextManager[TargetWriting]:
+        from falcon_assets.features.datasources.types.mysql.connecting import require_driver  # noqa: PLC0415
+
+        require_driver(access)
+        from falcon_assets.features.datasources.types.mysql.writing import open_writing  # noqa: PLC0415 - of an extra
+
+        return open_writing(access, request)

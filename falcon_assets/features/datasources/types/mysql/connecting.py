@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -34,11 +35,9 @@ def connect(access: Access, *, seconds: float | None = None) -> Connection[Curso
     Raises:
         DatasourceError: it cannot be reached, refuses the login, or its driver is not installed.
     """
-    try:
-        import pymysql  # noqa: PLC0415 - of an extra
-    except ImportError:
-        why = "needs a package: pip install 'falcon-assets[mysql]'"
-        raise DatasourceError(f"datasource {access.name!r} {why}") from None
+    require_driver(access)
+    import pymysql  # noqa: PLC0415 - of an extra
+
     place = urlsplit(access.endpoint)
     options: dict[str, Any] = {"connect_timeout": _SECONDS, "read_timeout": seconds, "write_timeout": seconds}
     options |= {name: _option(access.name, name, text) for name, text in access.driver.items()}
@@ -56,7 +55,14 @@ def connect(access: Access, *, seconds: float | None = None) -> Connection[Curso
         )
     except (pymysql.MySQLError, OSError) as error:  # files of keys may not be there
         at = f"datasource {access.name!r} cannot be reached at {access.endpoint}"
-        raise DatasourceError(f"{at}: {_sentence(error)}") from None
+        raise DatasourceError(f"{at}: {sentence(error)}") from None
+
+
+def require_driver(access: Access) -> None:
+    """Raises DatasourceError where it is not installed."""
+    if find_spec("pymysql") is None:
+        why = "needs a package: pip install 'falcon-assets[mysql]'"
+        raise DatasourceError(f"datasource {access.name!r} {why}")
 
 
 @contextmanager
@@ -74,7 +80,7 @@ def said_of(access: Access) -> Iterator[None]:
     try:
         yield
     except MySQLError as error:
-        raise DatasourceError(f"datasource {access.name!r}: {_sentence(error)}") from error
+        raise DatasourceError(f"datasource {access.name!r}: {sentence(error)}") from error
 
 
 def quoted(name: str) -> str:
@@ -94,6 +100,6 @@ def _option(name: str, option: str, text: str) -> Any:
     return text
 
 
-def _sentence(error: Exception) -> str:
+def sentence(error: Exception) -> str:
     said = str(error.args[-1]) if error.args and error.args[-1] else str(error) or type(error).__name__
     return hidden(_VALUES.sub(r"\1 for ", " ".join(said.split())))

@@ -9,8 +9,8 @@ from falcon_assets.features.datasources.types.postgresql.binary_rows import Enco
 from falcon_assets.features.datasources.types.postgresql.target_columns import TargetColumn
 
 DATE, TIMESTAMP, TIMESTAMPTZ = 1082, 1114, 1184
-TIMES = (DATE, TIMESTAMP, TIMESTAMPTZ)
-"""Types that the time of an instance can be written as."""
+TIMES = {DATE: "date", TIMESTAMP: "UTC", TIMESTAMPTZ: None}
+"""Types that the time of an instance can be written as, as :class:`.TargetDialect` has them."""
 _JSON, _JSONB, _NUMERIC, _DOUBLE, _TEXT = 114, 3802, 1700, 701, 25
 _ENCODINGS = {
     16: "boolean",

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
@@ -18,7 +19,7 @@ from psycopg2.extensions import cursor as Cursor  # noqa: N812 - it is a class
 
 from falcon_assets.errors import DatasourceError
 from falcon_assets.features.datasources.access import Access
-from falcon_assets.features.datasources.pace import Pace
+from falcon_assets.features.datasources.pace import paced
 from falcon_assets.features.datasources.types.postgresql.binary_rows import (
     HEADER,
     TRAILER,
@@ -77,7 +78,7 @@ class StagingPart:
         if first is None:
             return 0
         table = self.table(number, attempt)
-        rows = _Rows(_paced(first, batches, self.rows_per_second), [one.encoding for one in self.columns])
+        rows = _Rows(paced(chain((first,), batches), self.rows_per_second), [one.encoding for one in self.columns])
         columns = ", ".join(f"{quoted(one.name)} {one.type}" for one in self.columns)
         with closing(connect(self.access)) as connection, connection.cursor() as cursor:
             try:
@@ -121,17 +122,6 @@ class _Rows:
             self.number += batch.num_rows
             yield from encoded(batch, encodings)
         yield TRAILER
-
-
-def _paced(
-    first: pa.RecordBatch, others: Iterator[pa.RecordBatch], rows_per_second: float | None
-) -> Iterator[pa.RecordBatch]:
-    """Yields the rows, not faster than that: at most those of a second at once."""
-    pace, step = Pace(rows_per_second), max(1, int(rows_per_second or first.num_rows))
-    for batch in (one for many in ((first,), others) for one in many):
-        for at in range(0, batch.num_rows, step):
-            yield (piece := batch.slice(at, step))
-            pace.moved(piece.num_rows)
 
 
 def _named(error: psycopg2.Error) -> str:
