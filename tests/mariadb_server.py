@@ -29,6 +29,7 @@ class MariaDb:
 
     folder: Path
     port: int = field(default_factory=free_port)
+    options: tuple[str, ...] = ()
     running: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -41,7 +42,7 @@ class MariaDb:
                 subprocess.run(words, check=True, stdout=out, stderr=out)
             place = [f"--port={self.port}", "--bind-address=127.0.0.1", f"--socket={self.folder / 's'}"]
             place += [f"--pid-file={self.folder / 'pid'}"]
-            self.running = subprocess.Popen([SERVER, *own, *place, *_FAST], stdout=out, stderr=out)
+            self.running = subprocess.Popen([SERVER, *own, *place, *_FAST, *self.options], stdout=out, stderr=out)
         wait_until(self._answers, 60, what=str(log))
 
     def kill(self) -> None:

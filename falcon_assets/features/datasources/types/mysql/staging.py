@@ -70,12 +70,12 @@ class MysqlStagingPart:
             )
             cursor.execute(f"CREATE TABLE {table} ({columns}) ENGINE = InnoDB")
             cursor.execute("SELECT @@max_allowed_packet")
-            size = min(_STATEMENT_BYTES, cursor.fetchone()[0] // 2)  # type: ignore[index]
+            size = min(_STATEMENT_BYTES, cursor.fetchone()[0] // 2)
             start = f"INSERT INTO {table} VALUES ".encode()
             for batch in paced(chain((first,), batches), self.rows_per_second):
                 try:
                     for statement, number_of_rows in statements(batch, self.columns, start, size):
-                        cursor.execute(statement)  # type: ignore[arg-type]
+                        cursor.execute(statement)
                         self._require_unchanged(cursor)
                         rows += number_of_rows
                 except UnfitValueError as error:
