@@ -27,7 +27,6 @@ SMALL = {
     "doctor/webserver.py": _PART,
     "features/compaction/checks.py": LAZY,
     "features/datasources/types/mysql/selected_rows.py": _TYPE,
-    "features/datasources/types/postgresql/misfits.py": "with its importer it would be too long",
     "features/datasources/types/postgresql/ranges.py": "with its importer it would be too long",
     "features/executors/health_events.py": LAZY,
     "features/executors/sensors.py": LAZY,

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from falcon_assets.errors import DatasourceError, count_of
+from falcon_assets.features.datasources.access import Access
 from falcon_assets.features.datasources.datasource_type import LoadedPart, WriteRequest
 from falcon_assets.features.datasources.row_move import RowMove
 from falcon_assets.model.instant import format_instant
@@ -75,19 +76,29 @@ class DeliveryLog:
         return f"target = {target} AND feed = {feed} AND cluster = {cluster}"
 
 
+@dataclass(kw_only=True)
 class StagedDelivery(ABC):
     """A delivery that is open.
 
     Attributes:
         shown: The target, for people.
+        key: Of what is staged.
+        delivered: How many rows it had, where the same execution was delivered before.
         before: The execution by which the instance had been delivered when this was opened.
         finds_several: Whether the database itself refuses several rows with one key.
     """
 
     finds_several: ClassVar[bool] = True
+    access: Access
     request: WriteRequest
     shown: str
-    before: str | None
+    key: str
+    delivered: int | None = None
+    before: str | None = None
+
+    def look(self) -> None:
+        """Asks what was delivered."""
+        self.delivered, self.before = self.log.rows(), self.log.last()
 
     @property
     @abstractmethod

@@ -206,8 +206,8 @@ class RunRecords:
             plans = self._columns_of([*own, *several])
             definition, is_late = self._definition(end), any(one.late for one in own)
             sql = self._sql_of(definition, is_late=is_late)
-            key = (end.process, end.cluster, end.nominal, end.run_id)
-            found.append(RecordedRun(end, sorted(several, key=_place), own, definition, plans, sql, moved.get(key, ())))
+            datasets = moved.get((end.process, end.cluster, end.nominal, end.run_id), ())
+            found.append(RecordedRun(end, sorted(several, key=_place), own, definition, plans, sql, datasets))
         return found
 
     def _moved(

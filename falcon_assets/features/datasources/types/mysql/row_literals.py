@@ -32,6 +32,8 @@ class StagedColumn:
         """In SQL without backslash escapes; raises UnfitValueError, which names the column."""
         if self.target.is_required and column.null_count:
             raise UnfitValueError(f"column {self.target.name} must not be null, and is")
+        if self.fit.literal == "double" and not pc.all(pc.is_finite(pc.fill_null(column, 0.0))).as_py():
+            raise UnfitValueError(f"column {self.target.name} has NaN or infinity, which the database cannot hold")
         written = LITERALS[self.fit.literal](column)
         if self._changed(column):
             raise UnfitValueError(f"column {self.target.name}: {self.target.type} does not have all of its values")
@@ -68,10 +70,10 @@ def _quoted(text: pa.Array, before: bytes = b"'") -> pa.Array:
     return pc.binary_join_element_wise(before, escaped, b"'", b"")
 
 
-def _double(column: pa.Array) -> pa.Array:
-    if not pc.all(pc.is_finite(column)).as_py() and column.null_count < len(column):
-        raise UnfitValueError("has NaN or infinity, which the database cannot hold")
-    return _quoted(column.cast(pa.string()))  # texts are parsed as doubles, bare numbers as decimals
+def _number(column: pa.Array) -> pa.Array:
+    """Whole ones are bare, as a year of '0' is 2000; others with exponents would be doubles if they were bare."""
+    text = column.cast(pa.string())
+    return text.cast(pa.binary()) if pa.types.is_integer(column.type) else _quoted(text)
 
 
 def _instant(column: pa.Array) -> pa.Array:
@@ -79,8 +81,8 @@ def _instant(column: pa.Array) -> pa.Array:
 
 
 LITERALS: dict[str, Callable[[pa.Array], pa.Array]] = {
-    "number": lambda column: _quoted(column.cast(pa.string())),
-    "double": _double,
+    "number": _number,
+    "double": lambda column: _quoted(column.cast(pa.string())),  # bare numbers would be parsed as decimals
     "date": lambda column: _quoted(column.cast(pa.string())),
     "instant": _instant,
     "text": _quoted,

@@ -63,8 +63,9 @@ def open_writing(access: Access, request: WriteRequest) -> Iterator[MysqlWriting
         cursor.execute(_CREATED)
         drop_staging(cursor)
         known = {one.name: one for one in columns}
-        opened = MysqlWriting(access, request, cursor, table, known, new_key(cursor))
-        opened.delivered, opened.before = opened.log.rows(), opened.log.last()
+        key = new_key(cursor)
+        opened = MysqlWriting(access=access, request=request, cursor=cursor, shown=table, columns=known, key=key)
+        opened.look()
         cursor.connection.commit()
         try:
             yield opened
@@ -90,25 +91,13 @@ class MysqlRowMove(RowMove):
             yield f"INSERT INTO {self.table} ({', '.join(names)}) SELECT {', '.join(names)} FROM {rows}{new}"
 
 
-@dataclass
+@dataclass(kw_only=True)
 class MysqlWriting(StagedDelivery):
-    """A delivery that is open.
+    """A delivery that is open; ``columns`` are all of the target, by name."""
 
-    Attributes:
-        columns: All of the target, by name.
-        key: Of its staging tables.
-        delivered: How many rows it had, where the same execution was delivered before.
-    """
-
-    finds_several: ClassVar = False
-    access: Access
-    request: WriteRequest
+    finds_several: ClassVar[bool] = False
     cursor: Any
-    shown: str
     columns: dict[str, MysqlColumn]
-    key: str
-    delivered: int | None = None
-    before: str | None = None
 
     @cached_property
     def log(self) -> DeliveryLog:

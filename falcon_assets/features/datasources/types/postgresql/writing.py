@@ -11,18 +11,36 @@ from typing import Any
 import psycopg2
 from psycopg2 import errors
 from psycopg2.extensions import connection as Connection  # noqa: N812 - it is a class
+from psycopg2.extensions import cursor as Cursor  # noqa: N812
 
 from falcon_assets.base.cancellation import current_cancellation
 from falcon_assets.errors import DatasourceError
 from falcon_assets.features.datasources.access import Access
 from falcon_assets.features.datasources.datasource_type import LoadedPart, WriteRequest
 from falcon_assets.features.datasources.row_move import RowMove
-from falcon_assets.features.datasources.staged_delivery import LOCK_SECONDS, DeliveryLog, StagedDelivery
+from falcon_assets.features.datasources.staged_delivery import DELIVERIES, LOCK_SECONDS, DeliveryLog, StagedDelivery
 from falcon_assets.features.datasources.types.postgresql.connecting import connected, sentence
-from falcon_assets.features.datasources.types.postgresql.deliveries import lock_deliveries, prepare_deliveries
 from falcon_assets.features.datasources.types.postgresql.staging import StagedColumn, StagingPart, drop_staging, new_key
 from falcon_assets.features.datasources.types.postgresql.target import DIALECT, Target, target_of
 from falcon_assets.features.datasources.types.postgresql.target_columns import quoted
+
+_LOCKS = 1_178_944_579
+"""First number of the locks of deliveries; the second is that of a table, or 0 while the table above is made."""
+_CREATED = """
+    CREATE TABLE {table} (
+        number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        execution text NOT NULL UNIQUE,
+        target text NOT NULL,
+        feed text NOT NULL,
+        cluster text NOT NULL,
+        instance timestamptz NOT NULL,
+        version text NOT NULL,
+        rows bigint NOT NULL,
+        at timestamptz NOT NULL DEFAULT clock_timestamp()
+    );
+    CREATE INDEX ON {table} (target, feed, cluster, instance);
+    COMMENT ON TABLE {table} IS 'Deliveries of feeds to tables of this schema, each written with its rows';
+"""
 
 
 @contextmanager
@@ -32,35 +50,31 @@ def open_writing(access: Access, request: WriteRequest) -> Iterator[PostgresqlWr
         connection.set_session(isolation_level="READ COMMITTED")
         with connection, connection.cursor() as cursor:
             target = target_of(cursor, access, request)
-            table = prepare_deliveries(cursor, target.schema)
+            table = _prepare_deliveries(cursor, target.schema)
             drop_staging(cursor, target.schema)
-            opened = PostgresqlWriting(access, request, connection, target, str(target), table, new_key(cursor))
-            opened.delivered, opened.before = opened.log.rows(), opened.log.last()
+            opened = PostgresqlWriting(
+                access=access,
+                request=request,
+                connection=connection,
+                target=target,
+                shown=str(target),
+                deliveries=table,
+                key=new_key(cursor),
+            )
+            opened.look()
         try:
             yield opened
         finally:
             opened.clean()
 
 
-@dataclass
+@dataclass(kw_only=True)
 class PostgresqlWriting(StagedDelivery):
-    """A delivery that is open.
+    """A delivery that is open; ``deliveries`` is their table, in SQL."""
 
-    Attributes:
-        deliveries: The table of deliveries, in SQL.
-        key: Of its staging tables.
-        delivered: How many rows it had, where the same execution was delivered before.
-    """
-
-    access: Access
-    request: WriteRequest
     connection: Connection
     target: Target
-    shown: str
     deliveries: str
-    key: str
-    delivered: int | None = None
-    before: str | None = None
 
     @cached_property
     def log(self) -> DeliveryLog:
@@ -89,7 +103,7 @@ class PostgresqlWriting(StagedDelivery):
         try:
             with current_cancellation().ended_by(self._cancel), self.connection, self.connection.cursor() as cursor:
                 cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
-                lock_deliveries(cursor, self.target.oid)
+                _lock_deliveries(cursor, self.target.oid)
                 yield
         except psycopg2.Error as error:
             raise DatasourceError(f"datasource {self.access.name!r}: {self._explained(error, tables)}") from error
@@ -142,3 +156,25 @@ class PostgresqlWriting(StagedDelivery):
                 except psycopg2.DataError:
                     return name
         return None
+
+
+def _prepare_deliveries(cursor: Cursor, schema: str) -> str:
+    """Creates the table where there is none; returns it in SQL."""
+    table = f"{quoted(schema)}.{DELIVERIES}"
+    if not _is_there(cursor, schema):
+        cursor.execute("SELECT pg_advisory_xact_lock(%s, 0)", (_LOCKS,))
+        if not _is_there(cursor, schema):
+            cursor.execute(_CREATED.format(table=table))
+    return table
+
+
+def _is_there(cursor: Cursor, schema: str) -> bool:
+    """Asks the table of tables: ``to_regclass`` may answer with what it knew before it waited for the lock."""
+    there = "SELECT EXISTS (SELECT FROM pg_class WHERE relname = %s AND relnamespace = %s::regnamespace)"
+    cursor.execute(there, (DELIVERIES, quoted(schema)))
+    return cursor.fetchone() == (True,)
+
+
+def _lock_deliveries(cursor: Cursor, table: int) -> None:
+    """Lets no other delivery to the table of that number be committed until the end of the transaction."""
+    cursor.execute("SELECT pg_advisory_xact_lock(%s, %s::bigint::bit(32)::int)", (_LOCKS, table))

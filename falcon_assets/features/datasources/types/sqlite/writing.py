@@ -168,8 +168,9 @@ def open_writing(access: Access, request: WriteRequest) -> Iterator[SqliteWritin
         made.execute(_CREATED)
         drop_staging(access)
         with _held(access) as key:
-            opened = SqliteWriting(access, request, made, table, {one.name: one for one in columns}, key)
-            opened.delivered, opened.before = opened.log.rows(), opened.log.last()
+            known = {one.name: one for one in columns}
+            opened = SqliteWriting(access=access, request=request, connection=made, shown=table, columns=known, key=key)
+            opened.look()
             try:
                 yield opened
             finally:
@@ -250,19 +251,13 @@ def _affinity(declared: str) -> str:
     return spark_type(declared, "numeric")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class SqliteWriting(StagedDelivery):
-    """A delivery that is open; ``delivered`` is how many rows it had, where the same execution was delivered before."""
+    """A delivery that is open; ``columns`` are all of the target, by name."""
 
-    finds_several: ClassVar = False
-    access: Access
-    request: WriteRequest
+    finds_several: ClassVar[bool] = False
     connection: sqlite3.Connection
-    shown: str
     columns: dict[str, SqliteColumn]
-    key: str
-    delivered: int | None = None
-    before: str | None = None
 
     @cached_property
     def log(self) -> DeliveryLog:
