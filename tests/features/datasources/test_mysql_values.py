@@ -82,7 +82,7 @@ KINDS = {
         "decimal(50,3)", "string", pa.string(), decimals(50, 3).map(lambda one: f"{one:f}"), "CAST({} AS CHAR)"
     ),
     "single": Kind(
-        "float", "float", pa.float32(), st.floats(width=32, allow_nan=False, allow_infinity=False), "{}+0e0"
+        "float", "float", pa.float32(), st.floats(width=32, allow_nan=False, allow_infinity=False), "{}*1e0"
     ),
     "double_": Kind("double", "double", pa.float64(), st.floats(allow_nan=False, allow_infinity=False)),
     "day": Kind("date", "date", pa.date32(), st.dates(date(1, 1, 1), date(9999, 12, 31))),

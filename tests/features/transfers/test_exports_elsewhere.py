@@ -109,6 +109,7 @@ def test_a_service_has_each_batch_once_although_an_export_failed_in_the_middle(
     deliver(world, "04:10", "api")
     assert of_service(service) == [(*row, 0) for row in TYPED[:100]]
     service.batches.clear()
+    service.sent.clear()
     land(world, 5, ROWS)
     service.takes = lambda rows: 409 if len(service.batches) >= 6 else None
     deliver(world, "05:10", "api")
