@@ -46,7 +46,7 @@ def selected(column: SourceColumn) -> str:
     name = quoted(column.name)
     kind = column.source_type.partition("(")[0].partition(" ")[0]
     if column.arrives_as == "float":
-        return f"{name} * 1e0"  # it writes six digits of a float, and all of a double; a sum would have no -0.0
+        return f"{name} + 0e0"  # it writes six digits of a float, and all of a double
     if kind in AS_TEXT or (kind == "decimal" and column.arrives_as == "string"):
         return f"CAST({name} AS CHAR)"
     return name
