@@ -14,7 +14,7 @@ from falcon_assets.model.instant import format_instant
 from falcon_assets.model.transfer import UpsertLoad
 
 
-class TargetColumn(Protocol):
+class KnownColumn(Protocol):
     """A column of a target.
 
     Attributes:
@@ -35,7 +35,7 @@ class TargetColumn(Protocol):
     def is_generated(self) -> bool: ...
 
 
-C = TypeVar("C", bound=TargetColumn)
+C = TypeVar("C", bound=KnownColumn)
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ class MysqlColumn(NamedTuple):
         return tuple(one.replace("''", "'") for one in _MEMBER.findall(self.type))
 
 
-class Fit(NamedTuple):
+class MysqlFit(NamedTuple):
     """How a column of a feed travels to its column in the target.
 
     Attributes:
@@ -69,7 +69,7 @@ class Fit(NamedTuple):
     expression: str = "{}"
 
 
-def fit_of(spark_type: str, target: MysqlColumn) -> Fit | None:
+def fit_of(spark_type: str, target: MysqlColumn) -> MysqlFit | None:
     """How values of a Spark type get there as they are; None: some would not.
 
     A column takes what an import would make of it, and what is narrower: values of that which it does not have, such as
@@ -77,15 +77,15 @@ def fit_of(spark_type: str, target: MysqlColumn) -> Fit | None:
     """
     base, there = target.base, imported_as(target.type)
     if _NESTED.match(spark_type):
-        return Fit("text", "to_json({})") if base in ("json", "longtext") else None
+        return MysqlFit("text", "to_json({})") if base in ("json", "longtext") else None
     if _STRING.fullmatch(spark_type):
-        return Fit("text", "CAST({} AS string)") if base in _AS_TEXT else None
+        return MysqlFit("text", "CAST({} AS string)") if base in _AS_TEXT else None
     if base in ("float", "double"):
-        return Fit("double", "CAST({} AS double)") if _in_floats(spark_type, target) else None
+        return MysqlFit("double", "CAST({} AS double)") if _in_floats(spark_type, target) else None
     if base in ("datetime", "timestamp"):
-        return Fit("instant") if spark_type in (there, "timestamp") else None
+        return MysqlFit("instant") if spark_type in (there, "timestamp") else None
     if spark_type in ("date", "binary"):
-        return Fit(spark_type) if spark_type == there else None
+        return MysqlFit(spark_type) if spark_type == there else None
     return _number(spark_type, target, there)
 
 
@@ -105,10 +105,10 @@ def _in_floats(spark_type: str, target: MysqlColumn) -> bool:
     return spark_type in _IN_DOUBLES if target.base == "double" else spark_type in ("float", "tinyint", "smallint")
 
 
-def _number(spark_type: str, target: MysqlColumn, there: str) -> Fit | None:
+def _number(spark_type: str, target: MysqlColumn, there: str) -> MysqlFit | None:
     decimal = _DECIMAL.fullmatch(spark_type)
     digits, scale = (int(decimal[1]), int(decimal[2])) if decimal else (_DIGITS.get(spark_type, 0), 0)
-    fit = Fit("number", "CAST({} AS tinyint)" if spark_type == "boolean" else "{}")
+    fit = MysqlFit("number", "CAST({} AS tinyint)" if spark_type == "boolean" else "{}")
     if not digits:
         return None
     if target.base == "decimal":

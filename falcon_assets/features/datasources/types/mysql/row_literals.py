@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from falcon_assets.features.datasources.types.mysql.fits import Fit, MysqlColumn
+from falcon_assets.features.datasources.types.mysql.fits import MysqlColumn, MysqlFit
 
 _MOST_BYTES = 1 << 25
 """Of a batch whose literals are made at once."""
@@ -17,26 +17,26 @@ _BYTES_OF_TEXT = {"tinytext": 255, "text": 65_535, "mediumtext": (1 << 24) - 1}
 _LETTERS_OF_TIME = r"^-?\d{2,3}:\d\d:\d\d"
 
 
-class UnfitValueError(ValueError):
+class ChangedValueError(ValueError):
     """A value that its column does not have."""
 
 
 @dataclass(frozen=True)
-class StagedColumn:
+class MysqlStagedColumn:
     """A column that tasks load; it can be pickled."""
 
     target: MysqlColumn
-    fit: Fit
+    fit: MysqlFit
 
     def literals(self, column: pa.Array) -> pa.Array:
-        """In SQL without backslash escapes; raises UnfitValueError, which names the column."""
+        """In SQL without backslash escapes; raises ChangedValueError, which names the column."""
         if self.target.is_required and column.null_count:
-            raise UnfitValueError(f"column {self.target.name} must not be null, and is")
+            raise ChangedValueError(f"column {self.target.name} must not be null, and is")
         if self.fit.literal == "double" and not pc.all(pc.is_finite(pc.fill_null(column, 0.0))).as_py():
-            raise UnfitValueError(f"column {self.target.name} has NaN or infinity, which the database cannot hold")
+            raise ChangedValueError(f"column {self.target.name} has NaN or infinity, which the database cannot hold")
         written = LITERALS[self.fit.literal](column)
         if self._changed(column):
-            raise UnfitValueError(f"column {self.target.name}: {self.target.type} does not have all of its values")
+            raise ChangedValueError(f"column {self.target.name}: {self.target.type} does not have all of its values")
         return pc.fill_null(written, b"NULL")
 
     def _changed(self, column: pa.Array) -> bool:
@@ -46,7 +46,7 @@ class StagedColumn:
 
 
 def statements(
-    batch: pa.RecordBatch, columns: Sequence[StagedColumn], start: bytes, size: int
+    batch: pa.RecordBatch, columns: Sequence[MysqlStagedColumn], start: bytes, size: int
 ) -> Iterator[tuple[bytes, int]]:
     """Yields statements that begin with ``start``, and how many rows each has, of about ``size`` bytes at most."""
     pieces = max(1, -(-batch.nbytes // _MOST_BYTES))

@@ -18,7 +18,7 @@ from falcon_assets.errors import DatasourceError
 from falcon_assets.features.datasources.access import Access
 from falcon_assets.features.datasources.pace import paced
 from falcon_assets.features.datasources.types.mysql.connecting import connect, quoted, said_of
-from falcon_assets.features.datasources.types.mysql.row_literals import StagedColumn, UnfitValueError, statements
+from falcon_assets.features.datasources.types.mysql.row_literals import ChangedValueError, MysqlStagedColumn, statements
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,7 +49,7 @@ class MysqlStagingPart:
 
     access: Access
     key: str
-    columns: Sequence[StagedColumn]
+    columns: Sequence[MysqlStagedColumn]
     rows_per_second: float | None
 
     def table(self, number: int, attempt: int) -> str:
@@ -78,7 +78,7 @@ class MysqlStagingPart:
                         cursor.execute(statement)
                         self._require_unchanged(cursor)
                         rows += number_of_rows
-                except UnfitValueError as error:
+                except ChangedValueError as error:
                     raise DatasourceError(f"datasource {self.access.name!r}: {error}") from None
             connection.commit()
         return rows

@@ -25,7 +25,7 @@ from falcon_assets.features.datasources.staged_delivery import (
 )
 from falcon_assets.features.datasources.types.mysql.connecting import connected, quoted, sentence
 from falcon_assets.features.datasources.types.mysql.fits import DIALECT, MysqlColumn, fit_of
-from falcon_assets.features.datasources.types.mysql.row_literals import StagedColumn
+from falcon_assets.features.datasources.types.mysql.row_literals import MysqlStagedColumn
 from falcon_assets.features.datasources.types.mysql.staging import MysqlStagingPart, drop_staging, new_key, strict
 from falcon_assets.features.datasources.types.mysql.tables import table_to_write, unique_keys
 
@@ -110,7 +110,7 @@ class MysqlWriting(StagedDelivery):
         for name, spark_type in self.request.columns:
             fit = fit_of(spark_type, self.columns[name])
             assert fit is not None
-            staged.append(StagedColumn(self.columns[name], fit))
+            staged.append(MysqlStagedColumn(self.columns[name], fit))
         return MysqlStagingPart(self.access, self.key, staged, self.request.rows_per_second)
 
     def expression(self, name: str, spark_type: str) -> str:
