@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from falcon_assets.features.datasources.types import sqlite
 from falcon_assets.features.datasources.types.mysql import column_types as mysql
 from falcon_assets.features.datasources.types.postgresql import column_types as postgresql
+from falcon_assets.features.datasources.types.sqlite import tables as sqlite
 from falcon_assets.history import events
 from falcon_assets.history.events.record import Record
 from falcon_assets.instances.views.query import CODES
