@@ -14,17 +14,15 @@ from falcon_assets.model.instant import Instant
 
 @dataclass(frozen=True)
 class Transferred(Record):
-    """What an instance took from a datasource, or delivered to it; recorded with its success.
+    """What an instance took from a datasource; recorded with its success.
 
     Attributes:
-        process: Name of the workload.
-        transferred: The kind of the workload.
+        process: Name of the import.
         dataset: The table, query, path or topic.
         low_watermark: From where changes were read, as the type of the datasource writes it.
         high_watermark: Up to where, from where the next instance goes on.
         newest: The greatest value of the column of an incremental import among what was read.
         behind: What the next instance reads although it was there already, and why.
-        execution: Identifies the delivery at the target.
         source_columns: Name and type of the columns that were read, the type as in the feed.
     """
 
@@ -34,7 +32,7 @@ class Transferred(Record):
     cluster: Annotated[Text, keys.CLUSTER]
     nominal: Annotated[Instant, keys.NOMINAL]
     at: Annotated[Time, keys.AT]
-    transferred: Literal["import", "export"]
+    transferred: Literal["import"]
     datasource: Text
     dataset: Text
     rows: Size = None
@@ -42,7 +40,6 @@ class Transferred(Record):
     high_watermark: Text | None = None
     newest: Text | None = None
     behind: Text | None = None
-    execution: Text | None = None
     source_columns: tuple[tuple[Text, Text], ...] = ()
 
 

@@ -1,4 +1,4 @@
-"""Imports and exports in the ledger."""
+"""Imports in the ledger."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def fold_transfers(connection: Connection, facts: Sequence[Logged]) -> None:
     for one in facts:
         if isinstance(fact := one.fact, Transferred):
             said = asdict(fact)
-            said["kind"] = said.pop("transferred")
+            del said["transferred"]
             said["source_columns"] = dict(fact.source_columns)
             rows[fact.process, fact.cluster, fact.nominal] = {**said, "event_id": one.event_id}
     if rows:

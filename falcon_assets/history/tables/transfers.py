@@ -10,10 +10,9 @@ from falcon_assets.history.tables.ledger_schema import INSTANT, METADATA
 TRANSFERS = Table(
     "transfers",
     METADATA,
-    Column("process", Text, primary_key=True, comment="the import or export"),
+    Column("process", Text, primary_key=True, comment="the import"),
     Column("cluster", Text, primary_key=True),
     Column("nominal", INSTANT, primary_key=True),
-    Column("kind", Text, nullable=False, comment="import or export"),
     Column("datasource", Text, nullable=False),
     Column("dataset", Text, nullable=False, comment="the table, query, path or topic"),
     Column("at", INSTANT, nullable=False, comment="on the falcon clock"),
@@ -22,7 +21,6 @@ TRANSFERS = Table(
     Column("high_watermark", Text, comment="up to where, from where the next instance goes on; null: all was read"),
     Column("newest", Text, comment="the greatest value that was read of the column of an incremental import"),
     Column("behind", Text, comment="what the next instance reads although it was there already, and why"),
-    Column("execution", Text, comment="identifies the delivery at the target"),
     Column(
         "source_columns",
         JSONB,
@@ -31,7 +29,7 @@ TRANSFERS = Table(
     ),
     Column("event_id", BigInteger, nullable=False),
 )
-"""The last success of each instance of an import or export."""
+"""The last success of each instance of an import."""
 
 DELIVERIES = Table(
     "deliveries",

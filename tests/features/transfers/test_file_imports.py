@@ -81,7 +81,7 @@ def test_files_are_there_as_they_were_sent(server: SftpServer, world: World) -> 
     assert (published.process, published.files, published.bytes) == ("matching import", 1, 4)
     with world.ledger.engine.connect() as connection:
         (row,) = connection.execute(select(TRANSFERS).where(TRANSFERS.c.process == "matching import"))
-    assert (row.kind, row.datasource, row.dataset) == ("import", "partner", "20130101-00/*.csv")
+    assert (row.datasource, row.dataset) == ("partner", "20130101-00/*.csv")
 
 
 def files(world: World, feed: str, number: int = 0) -> dict[str, str]:

@@ -88,7 +88,7 @@ def test_a_table_is_imported_when_its_hour_begins(world: ImportWorld) -> None:
     ]
     assert (world.folder("primary", "orders", 0) / "_SUCCESS").is_file()
     (told,) = world.transfers().values()
-    assert (told["kind"], told["datasource"], told["dataset"], told["rows"]) == ("import", "shop", "orders", 100_000)
+    assert (told["datasource"], told["dataset"], told["rows"]) == ("shop", "orders", 100_000)
     assert told["source_columns"]["total"] == "decimal(9,2)"
     (published,) = world.published("primary", "orders", 0)
     assert (published.records, published.process) == (100_000, "orders import")
@@ -120,7 +120,7 @@ def test_what_fails_its_checks_is_held_and_counts_once_it_is_accepted(world: Imp
         AcceptInstance(feed="held", instance=hour(0), reason="why").run(installation)
     assert world.ids("held", 0) == [1]
     (told,) = world.transfers("held import").values()
-    assert (told["kind"], told["datasource"], told["rows"]) == ("import", "shop", 1)
+    assert (told["datasource"], told["rows"]) == ("shop", 1)
     assert world.rows("held import")[0]["state"] == "SUCCEEDED"
 
 
