@@ -15,6 +15,8 @@ from falcon_assets.surface.front.protocol import FrontProtocol
 _WEBSOCKET_BYTES = 256 * 1024
 """Of a message: a query of a subscription."""
 _KEEP_SECONDS, _END_SECONDS = 20, 5
+_CONNECTIONS = 1_000
+"""Others are told to come again later."""
 
 
 def server_config(app: ASGIApp, host: str, port: int, **options: Any) -> uvicorn.Config:
@@ -28,6 +30,7 @@ def server_config(app: ASGIApp, host: str, port: int, **options: Any) -> uvicorn
         server_header=False,
         log_level="warning",
         ws_max_size=_WEBSOCKET_BYTES,
+        limit_concurrency=_CONNECTIONS,
         timeout_keep_alive=_KEEP_SECONDS,
         timeout_graceful_shutdown=_END_SECONDS,
         **options,

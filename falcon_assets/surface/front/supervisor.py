@@ -118,8 +118,12 @@ class Supervisor:
                 process.wait(max(0.1, until - time.monotonic()))
             except subprocess.TimeoutExpired:
                 in_order = False
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # what it has left behind
+        # Runs in progress, which record that they were interrupted.
+        left = [process.pid for process in running if _signalled(process.pid, signal.SIGTERM)]
+        while in_order and time.monotonic() < until and (left := [one for one in left if _signalled(one, 0)]):
+            time.sleep(_LOOK_SECONDS)
+        for process in running:
+            _signalled(process.pid, signal.SIGKILL)
             process.wait()
         return in_order
 
@@ -135,6 +139,15 @@ class Supervisor:
         finally:
             for one, handler in heard.items():
                 signal.signal(one, handler)
+
+
+def _signalled(group: int, number: int) -> bool:
+    """Whether there was a process of the group."""
+    try:
+        os.killpg(group, number)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _how(code: int) -> str:
