@@ -67,8 +67,8 @@ def template(postgres: str) -> Iterator[str]:
     # Here, so that what a new Dagster breaks fails the tests that say so, and not all of them.
     from falcon_assets.history.platform.instance_storage import FalconStorage
 
-    with _new_database(postgres, "template0") as name:
-        storage = FalconStorage(_url_of(postgres, name))
+    with new_database(postgres, "template0") as name:
+        storage = FalconStorage(url_of(postgres, name))
         storage.dispose()
         yield name
 
@@ -76,12 +76,12 @@ def template(postgres: str) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def database(postgres: str, template: str) -> Iterator[str]:
     """The URL of a database for the tests of one module: nothing happened there yet."""
-    with _new_database(postgres, template) as name:
-        yield _url_of(postgres, name)
+    with new_database(postgres, template) as name:
+        yield url_of(postgres, name)
 
 
 @contextmanager
-def _new_database(server: str, template: str) -> Iterator[str]:
+def new_database(server: str, template: str) -> Iterator[str]:
     name = f"falcon_test_{uuid.uuid4().hex}"
     with _server(server) as connection:
         connection.execute(sqlalchemy.text(f"CREATE DATABASE {name} TEMPLATE {template}"))
@@ -101,7 +101,7 @@ def _server(url: str) -> Iterator[sqlalchemy.Connection]:
         yield connection
 
 
-def _url_of(server: str, database: str) -> str:
+def url_of(server: str, database: str) -> str:
     return sqlalchemy.make_url(server).set(database=database).render_as_string(hide_password=False)
 
 
@@ -129,7 +129,14 @@ def settings(database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture(scope="module")
 def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
-    """The Dagster instance of those settings, as `dagster.yaml` declares it.
+    """The Dagster instance of those settings, as `dagster.yaml` declares it."""
+    with instance_of(settings) as opened:
+        yield opened
+
+
+@contextmanager
+def instance_of(settings: Settings) -> Iterator[dg.DagsterInstance]:
+    """An instance as `dagster.yaml` declares it; its database is that of the environment.
 
     But for the capture of what steps print: it takes four processes a run, and programs of their own have it.
     """

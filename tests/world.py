@@ -68,7 +68,8 @@ class World:
         return [json.loads(line)["n"] for file in files for line in file.read_text().splitlines()]
 
     def collect(self, time: str) -> None:
-        for cluster in self.store.clusters.values():
+        sources = (self.store.everywhere[name] for name in self.store.foreign_sources)
+        for cluster in (*self.store.clusters.values(), *sources):
             assert Collector(self.store, cluster, self.at(time)).collect(self.ledger, 60).problems == {}
 
     def late(self, time: str, *processes: str) -> LateOutlook:

@@ -23,6 +23,7 @@ from falcon_assets.model.flow import Flow
 from falcon_assets.model.process import Process, ProcessCluster
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.compactions import CompactionWorkload, compaction_on
+from falcon_assets.planning.replication import as_copied
 from falcon_assets.planning.rollups import RolledUp
 from falcon_assets.planning.transfers import ExportWorkload, ImportWorkload, exports_on, import_on
 from falcon_assets.planning.workloads import (
@@ -140,6 +141,19 @@ class EntityStore:
         return found
 
     @cached_property
+    def foreign_sources(self) -> dict[str, dict[str, Feed]]:
+        """Clusters of other colos -> the feeds that are copied from there to here, with the copied instances only."""
+        found: dict[tuple[str, str], list[ReplicationWorkload]] = {}
+        for (feed, target), replications in self.replications.items():
+            for one in replications:
+                if one.source_colo is not None and self.includes(target, feed):
+                    found.setdefault((one.reads_on, feed), []).append(one)
+        feeds: dict[str, dict[str, Feed]] = {}
+        for (source, feed), copies in found.items():
+            feeds.setdefault(source, {})[feed] = as_copied(self.feeds[feed], source, (one.timeline for one in copies))
+        return feeds
+
+    @cached_property
     def process_workloads(self) -> tuple[ProcessWorkload, ...]:
         return self.workloads_of(*self.processes)
 
@@ -255,7 +269,8 @@ class EntityStore:
         if feed_name not in self._of_feeds:
             feed = self.feeds[feed_name]
             targets = ((cluster, entry) for cluster, entry in self.feed_clusters(feed) if entry.type == "target")
-            made = {cluster.name: tuple(replications_to(feed, entry)) for cluster, entry in targets}
+            other = {name: one.colo for name, one in self.everywhere.items() if name not in self.clusters}
+            made = {cluster.name: tuple(replications_to(feed, entry, other)) for cluster, entry in targets}
             self._of_feeds.setdefault(feed_name, made)
         return self._of_feeds[feed_name]
 

@@ -10,7 +10,7 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.doctor.dagster_facts import DagsterFacts, SensorFacts
 from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, lasting, not_checked, ok, problem, warning
 from falcon_assets.errors import SettingsError, count_of
-from falcon_assets.planning.dagster_names import op_name
+from falcon_assets.planning.dagster_names import op_name, source_collector
 
 if TYPE_CHECKING:
     from falcon_assets.history.dagster_internals.daemon import DaemonHealth
@@ -59,7 +59,8 @@ def dagster_or_diagnosis(context: CheckContext) -> DagsterFacts | Diagnosis:
 def expected_sensors(store: EntityStore) -> dict[str, bool]:
     """Returns the legal names of sensors, and whether each is required."""
     owners = store.clusters, sorted({one.pipelines[0] for one in store.workloads})
-    return {
+    sources = {source_collector(one): True for one in store.foreign_sources}
+    return sources | {
         op_name(owner, part): number == 0
         for of_owners, parts in zip(owners, _PARTS, strict=True)
         for owner in of_owners

@@ -15,6 +15,11 @@ def op_name(whose: str, work: str) -> str:
     return identifier(f"{whose}__{work}")
 
 
+def source_collector(cluster: str) -> str:
+    """Of a cluster of another colo; that colo's own collector has another name."""
+    return op_name(cluster, "source_collector")
+
+
 def job_name(op: str) -> str:
     return f"{op}_job"
 

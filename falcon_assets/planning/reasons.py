@@ -65,6 +65,32 @@ def _plain(value: Any) -> Any:
     return value
 
 
+@dataclass(frozen=True)
+class SeenSource:
+    """What was seen of an instance on a cluster of another colo, whose installation has a database of its own.
+
+    Attributes:
+        looked_at: The last complete look; None: there was none.
+        begun: Whether it was there then, and not complete.
+        failed_at: The last look, if it was in vain, and ``problem`` why; None: it was not.
+    """
+
+    cluster: str
+    colo: str
+    looked_at: datetime | None
+    begun: bool
+    failed_at: datetime | None
+    problem: str
+
+    def __str__(self) -> str:
+        where = f"on {self.cluster} of colo {self.colo}"
+        found = "not complete" if self.begun else "not there"
+        seen = f"{found} at {format_instant(self.looked_at)}" if self.looked_at else "not looked at yet"
+        if self.failed_at is None:
+            return f"{where}: {seen}"
+        return f"{where}: {seen}; could not be looked at on {format_instant(self.failed_at)}: {self.problem}"
+
+
 # Of instances without a run.
 
 

@@ -14,6 +14,7 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.expression import Call
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.frequency import Frequency
+from falcon_assets.model.shared import Validity
 from falcon_assets.model.template import parse_template, value_of
 from falcon_assets.planning.timeline import Timeline, feed_timeline
 
@@ -203,6 +204,14 @@ def replicated_timeline(feed: Feed, target: str) -> Timeline | None:
     if not lines:
         return None
     return replace(min(lines, key=lambda line: line.start), end=max(line.end for line in lines))
+
+
+def as_copied(feed: Feed, source: str, lines: Iterable[Timeline]) -> Feed:
+    """Returns the feed with no more instances on the source than replications with these timelines copy."""
+    spans = [(line.start, line.end) for line in lines]
+    validity = Validity(start=min(start for start, _ in spans), end=max(end for _, end in spans))
+    entries = (one.model_copy(update={"validity": validity}) if one.name == source else one for one in feed.clusters)
+    return feed.model_copy(update={"clusters": tuple(entries)})
 
 
 def sources_of(parts: Iterable[Contribution], instance: datetime) -> list[Contribution]:

@@ -40,6 +40,7 @@ class Workload(ABC):
         op_name: Shared by several workloads that fill one asset.
         outputs: Empty: it is run for its effect.
         timeout: For inputs; None: derived from the frequency.
+        source_colo: The colo of :attr:`reads_on`, where that cluster is of another one; None: it is of the same.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Workload(ABC):
     order: Literal["FIFO", "LIFO", "LAST_ONLY"]
     retry: Retry
     late: LateProcess | None
+    source_colo: str | None = None
 
     shares_assets: ClassVar[bool] = False
     """Whether other workloads fill some partitions of its assets, for which this one has no instance."""
@@ -252,7 +254,9 @@ class ReplicationWorkload(Workload):
     kind = "replication"
     shares_assets = True
 
-    def __init__(self, feed: Feed, source: FeedCluster, target: FeedCluster, timeline: Timeline) -> None:
+    def __init__(
+        self, feed: Feed, source: FeedCluster, target: FeedCluster, timeline: Timeline, source_colo: str | None = None
+    ) -> None:
         """Raises ExpressionError where a property of the feed is not legal."""
         options = replication_options(feed.properties)
         super().__init__(
@@ -270,6 +274,7 @@ class ReplicationWorkload(Workload):
             order=options.order,
             retry=Retry(),
             late=LATE_POLICY if feed.late_arrival else None,
+            source_colo=source_colo,
         )
         self._timeline = timeline
 
@@ -293,6 +298,7 @@ class ReplicationWorkload(Workload):
 
 
 _TO = "to "
+_NOWHERE: Mapping[str, str] = {}
 
 
 def compaction_name(feed: str) -> str:
@@ -303,12 +309,17 @@ def compaction_pipeline(cluster: str) -> str:
     return f"{cluster}.compaction"
 
 
-def replications_to(feed: Feed, target: FeedCluster) -> Iterator[ReplicationWorkload]:
-    """Raises ExpressionError where a property that steers replication is not legal."""
+def replications_to(
+    feed: Feed, target: FeedCluster, other_colos: Mapping[str, str] = _NOWHERE
+) -> Iterator[ReplicationWorkload]:
+    """Raises ExpressionError where a property that steers replication is not legal.
+
+    ``other_colos`` has the colos of clusters that are in another one than the target.
+    """
     for source in feed.clusters:
         timeline = common_timeline(feed, source.name, target.name) if source.type == "source" else None
         if timeline is not None:
-            yield ReplicationWorkload(feed, source, target, timeline)
+            yield ReplicationWorkload(feed, source, target, timeline, other_colos.get(source.name))
 
 
 def replication_name(feed: str, source: str) -> str:

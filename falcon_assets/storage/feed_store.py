@@ -52,9 +52,11 @@ class StoresOf:
     home: Path
     environ: Mapping[str, str] = field(repr=False)
     roots: RootGuard | None = field(default=None, repr=False)
+    readonly: bool = False
     _opened: dict[str, ClusterStore] = field(default_factory=dict, init=False)
 
     def __call__(self, feed: Feed) -> ClusterStore:
         if feed.name not in self._opened:
-            self._opened[feed.name] = store_of(feed, self.cluster, self.home, self.environ, roots=self.roots)
+            how = {"readonly": self.readonly, "roots": self.roots}
+            self._opened[feed.name] = store_of(feed, self.cluster, self.home, self.environ, **how)
         return self._opened[feed.name]

@@ -14,7 +14,7 @@ from falcon_assets.model.feed import Feed, FeedCluster
 from falcon_assets.model.process import Process
 from falcon_assets.model.transfer import Import
 from falcon_assets.planning.compactions import compaction_on
-from falcon_assets.planning.dagster_names import compaction_work, job_name, op_name, replication_work
+from falcon_assets.planning.dagster_names import compaction_work, job_name, op_name, replication_work, source_collector
 from falcon_assets.planning.transfers import ExportWorkload, ImportWorkload, exports_on, import_on
 from falcon_assets.planning.workloads import compaction_pipeline, replication_pipeline
 
@@ -48,7 +48,8 @@ def _met(claims: Iterator[_Claim]) -> Iterator[Problem]:
 def _sensors(definitions: Definitions) -> Iterator[_Claim]:
     for cluster in definitions.clusters.values():
         name = cluster.entity.name
-        yield _Claim(op_name(name, "collector"), f"cluster {name!r}", cluster, ("name",))
+        for sensor in (op_name(name, "collector"), source_collector(name)):
+            yield _Claim(sensor, f"cluster {name!r}", cluster, ("name",))
     for feed in definitions.feeds.values():
         for index, entry in enumerate(feed.entity.clusters):
             if entry.type == "target":

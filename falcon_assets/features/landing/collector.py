@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -20,6 +20,7 @@ from falcon_assets.features.landing.store import incomplete, set_incomplete
 from falcon_assets.history import queries
 from falcon_assets.history.dagster_internals.events import Batches, record_outside_runs
 from falcon_assets.history.platform.open_ledger import Ledger
+from falcon_assets.instances.store.foreign_sources import note_served, served, set_source_problems
 from falcon_assets.instances.store.newest_instances import newest_recorded
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
@@ -58,7 +59,11 @@ class Collection:
 
 @dataclass(frozen=True)
 class Collector:
-    """Searches one cluster for instances of feeds that no process of this code location writes there."""
+    """Searches one cluster for instances of feeds that no process of this code location writes there.
+
+    On a cluster of another colo, these are the feeds that are copied from it. They are read through its
+    ``interfaces.readonly``, and only where nobody serves the cluster with the same database.
+    """
 
     store: EntityStore
     cluster: Cluster
@@ -73,6 +78,7 @@ class Collector:
         """Brings the ledger up to date, records data that landed or changed since the last turn, and answers pushes.
 
         Feeds take turns, the longest waiting first, those that just failed last; the rest waits for the next tick.
+        Nothing is done on a cluster of another colo that is served with the same database.
         Events are written before the turn is recorded: after a kill they may be recorded twice, as the same version,
         without effect.
 
@@ -80,6 +86,8 @@ class Collector:
         that window is searched for, however old.
         """
         give_up = time.monotonic() + budget_seconds
+        if not self.has_turn(ledger):
+            return Collection(0, 0, {})
         ledger.catch_up()
         now = self.settings.now()
         with ledger.engine.connect() as connection:
@@ -137,11 +145,13 @@ class Collector:
         ledger: Ledger,
         done: Mapping[str, datetime],
         incomplete: tuple[set[tuple[str, datetime]], set[tuple[str, datetime]]],
-        failed: Iterable[str],
+        failed: Mapping[str, str],
     ) -> None:
         with ledger.engine.begin() as connection:
             queries.set_last_collected(connection, self.cluster.name, done)
             set_incomplete(connection, self.cluster.name, *incomplete)
+            if self.is_foreign:
+                set_source_problems(connection, self.cluster.name, failed, self.settings.now(), done.keys() - failed)
         self._failed.clear()
         self._failed.update(failed)
 
@@ -162,7 +172,21 @@ class Collector:
         # Those whose cut-off passed since the last turn are checked once more.
         return collect(kind, feed, windows, known, min(before, now) - cut_off if cut_off else None, seen, admits)
 
+    @property
+    def is_foreign(self) -> bool:
+        return self.cluster.name not in self.store.clusters
+
+    def has_turn(self, ledger: Ledger) -> bool:
+        """Notes that its own cluster is served; of another colo's, whether that is nobody's work with this database."""
+        with ledger.engine.begin() as connection:
+            if self.is_foreign:
+                return not served(connection, [self.cluster.name])
+            note_served(connection, self.cluster.name)
+        return True
+
     def landings(self, ledger: Ledger, now: datetime, last_turns: Mapping[str, datetime]) -> Landings:
+        if self.is_foreign:  # what its own installation admits there is not known here
+            return Landings(self.settings.clock, now, last_turns)
         return landings_on(ledger, self.store, self.cluster, self.settings, now, last_turns)
 
     def _turn(self, feed: Feed, last_turns: Mapping[str, datetime | None]) -> tuple[bool, bool, datetime | None]:
@@ -170,16 +194,21 @@ class Collector:
 
     @cached_property
     def files_of(self) -> StoresOf:
-        return StoresOf(self.cluster, self.settings.home, self.settings.environ, roots_of(self.settings))
+        settings, readonly = self.settings, self.is_foreign
+        return StoresOf(self.cluster, settings.home, settings.environ, roots_of(settings), readonly=readonly)
 
     @cached_property
     def feeds(self) -> dict[str, Feed]:
+        if self.is_foreign:
+            return self.store.foreign_sources.get(self.cluster.name, {})
         name, producers = self.cluster.name, self.store.producers
         on_it = (feed for feed in self._included.values() if feed.on(name))
         return {feed.name: feed for feed in on_it if not not_from_outside(feed, name, producers(feed.name, name))}
 
     @cached_property
     def _included(self) -> dict[str, Feed]:
+        if self.is_foreign:
+            return self.feeds
         return {name: feed for name, feed in self.store.feeds.items() if self.store.includes(self.cluster.name, name)}
 
     @cached_property

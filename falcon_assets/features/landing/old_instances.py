@@ -44,7 +44,7 @@ class OldInstances:
 
     def collect(self, ledger: Ledger, seconds: float = SECONDS, requests: int = REQUESTS) -> Collection:
         """Brings the ledger up to date, continues the passes, and records their findings within the limits."""
-        if not self.collector.feeds:
+        if not (self.collector.feeds and self.collector.has_turn(ledger)):
             return Collection(0, 0, {})
         self._rounds += 1
         ledger.catch_up()  # what the collector has just recorded is not found once more

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 
@@ -32,6 +33,7 @@ from falcon_assets.instances.rules.waiting import RerunPending
 from falcon_assets.instances.runs.run_locks import run_lock
 from falcon_assets.instances.store import known_instances as ledger
 from falcon_assets.instances.store.consumed import last_used
+from falcon_assets.instances.store.foreign_sources import foreign_source
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.planning.instance_paths import InstancePaths
@@ -160,7 +162,12 @@ class TriageAnswers:
 
     def landings(self, keys: Collection[Data]) -> Mapping[Data, Landing]:
         seen = seen_incomplete(self._connection, keys)
-        return {one: self._landing(one, was_seen=one in seen) for one in keys}
+        found = {one: self._landing(one, was_seen=one in seen) for one in keys}
+        for cluster in {one.cluster for one in keys} - self._store.clusters.keys():
+            source = foreign_source(self._connection, cluster, self._store.everywhere[cluster].colo)
+            own = (one for one in keys if source and one.cluster == cluster)
+            found |= {one: replace(found[one], source=source.seen(one.feed, one.instance)) for one in own if source}
+        return found
 
     def not_recorded(self, cluster: str, sensor: str = "collector") -> tuple[Obstacle, ...]:
         found = self._automation.sensor(cluster, sensor)
@@ -226,7 +233,9 @@ class TriageAnswers:
         self._stores_left -= 1
         try:
             home, environ = self._settings.home, self._settings.environ
-            kind = kind_of(store_of(feed, cluster, home, environ, roots=roots_of(self._settings)))
+            readonly = one.cluster not in self._store.clusters
+            store = store_of(feed, cluster, home, environ, readonly=readonly, roots=roots_of(self._settings))
+            kind = kind_of(store)
             shown = kind.store.shown(path)
             refreshed = refreshed_at(kind, feed, path, self._settings.clock) if feed.snapshot else None
             if refreshed is not None and refreshed < one.instance:

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from falcon_assets.instances.rules.newer_versions import NewerVersions
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.instance_record import InstanceRecord, KnownFeedInstance
-from falcon_assets.planning.reasons import Reason
+from falcon_assets.planning.reasons import Reason, SeenSource
 from falcon_assets.planning.retries import KnownInstance
 from falcon_assets.planning.workloads import Workload
 
@@ -46,6 +46,7 @@ class Landing:
         is_there: Whether any data exists; None: not known.
         said: What is missing, or why it is not known, in words; may be empty.
         refreshed: The last refresh of a snapshot feed, if older than the instance.
+        source: What was seen last, if it is on a cluster of another colo, which is not served with this database.
     """
 
     path: str
@@ -53,6 +54,7 @@ class Landing:
     said: str = ""
     is_complete: bool = False
     refreshed: datetime | None = None
+    source: SeenSource | None = None
 
 
 @dataclass(frozen=True)

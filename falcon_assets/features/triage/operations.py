@@ -18,6 +18,7 @@ from falcon_assets.features.triage.tree import Cause, by_reason, causes_of
 from falcon_assets.features.triage.walk import Search
 from falcon_assets.features.triage.words import as_markdown
 from falcon_assets.history.platform.open_ledger import Ledger
+from falcon_assets.instances.store.foreign_sources import known_here
 from falcon_assets.instances.views.details import find_subject
 from falcon_assets.model.instant import Instant, format_instant
 from falcon_assets.operations.audit import require_readable
@@ -62,7 +63,7 @@ class TriageInstance(Operation):
 def triage(
     installation: Installation, name: str, instance: datetime, cluster: str | None = None, kind: str | None = None
 ) -> Triage:
-    """Searches for causes across all colos; changes nothing.
+    """Searches for causes across all colos that this database serves; changes nothing.
 
     Raises:
         UnknownEntityError, UnknownInstanceError: as :func:`find_subject`.
@@ -72,6 +73,7 @@ def triage(
     subject = find_subject(store, name, instance, cluster, kind)
     require_readable(installation, "triage", [subject.entity])
     with installation.tables_caught_up().begin() as connection:
+        store = known_here(connection, store, installation.entities)
         search = Search(store, TriageAnswers(connection, store, installation.settings, now), now)
         of_feed = subject.workload is None
         work, data = Work(subject.name, subject.cluster, instance), Data(subject.name, subject.cluster, instance)

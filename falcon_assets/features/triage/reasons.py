@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from falcon_assets.errors import count_of
 from falcon_assets.model.instant import format_instant
-from falcon_assets.planning.reasons import Reason
+from falcon_assets.planning.reasons import Reason, SeenSource
 from falcon_assets.planning.snapshots import not_refreshed
 
 
@@ -93,6 +93,19 @@ class NotRefreshed(Reason):
     def __str__(self) -> str:
         since = not_refreshed(self.refreshed, self.needed)
         return f"is not refreshed at {self.path}: {since}; {_lateness(self.late, self.by)}"
+
+
+class OfAnotherColo(Reason):
+    """It is made on a cluster of another colo, whose installation has a database of its own and knows why.
+
+    ``here`` is the reason as far as it is known here.
+    """
+
+    source: SeenSource
+    here: Reason
+
+    def __str__(self) -> str:
+        return f"{self.here}; {self.source}; its own installation knows more: falcon instance triage there"
 
 
 class NotRecorded(Reason, says="is there at {path}, and is not recorded yet"):

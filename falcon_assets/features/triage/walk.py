@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from falcon_assets.errors import FalconError
@@ -21,6 +21,7 @@ from falcon_assets.features.triage.reasons import (
     NotMade,
     NotRecorded,
     NotRefreshed,
+    OfAnotherColo,
     Stopped,
     TimedOut,
     TriedAgain,
@@ -40,6 +41,7 @@ from falcon_assets.planning.reasons import (
     NewerIsWritten,
     NotScheduled,
     Reason,
+    SeenSource,
     TimePending,
     Undecidable,
 )
@@ -241,7 +243,8 @@ class Search:
                 self.data[one] = found
         there = self.answers.landings(landing) if landing else {}
         for one in landing:
-            self.data[one] = self._landing(one, self._known.get(one), there[one])
+            found = self._landing(one, self._known.get(one), there[one])
+            self.data[one] = _of_source(found, there[one].source) if there[one].source else found
 
     def _withheld(self, one: Data, reason: Reason) -> Finding:
         members = [
@@ -282,7 +285,9 @@ class Search:
             return Finding(FeedState.PENDING.value, TimePending(one.instance))
         late, by = overdue(feed, one.cluster, one.instance, self.now)
         # Where the store says that it is not there, nobody can record it.
-        obstacles = self.answers.not_recorded(one.cluster) if landing.is_there is None or landing.is_complete else ()
+        sensor = "source_collector" if landing.source else "collector"
+        is_open = landing.is_there is None or landing.is_complete
+        obstacles = self.answers.not_recorded(one.cluster, sensor) if is_open else ()
         if landing.is_complete:
             return Finding(MISSING, NotRecorded(landing.path), fix, obstacles=obstacles)
         if known is not None:
@@ -296,6 +301,13 @@ class Search:
         return Finding(
             MISSING, NotArrived(landing.path, late, by, problem), None if problem else fix, obstacles=obstacles
         )
+
+
+def _of_source(found: Finding, source: SeenSource) -> Finding:
+    """Nothing is to be collected by hand from there: what is copied is looked for in every tick."""
+    if found.reason is None or isinstance(found.reason, TimePending):
+        return found
+    return replace(found, reason=OfAnotherColo(source, found.reason), fix=None)
 
 
 def _is_replaced(record: InstanceRecord) -> bool:

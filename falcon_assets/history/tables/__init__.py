@@ -1,8 +1,9 @@
 """The tables of the ledger, in the PostgreSQL schema ``falcon``.
 
 Everything but ``entity_status``, ``reruns``, ``evictions``, ``collected``, ``passes``, ``incomplete``, ``looks``,
-``clock``, ``audit``, ``data_roots``, ``executors``, ``version_lifecycle``, ``quality_attempts``, SLAs, notifications
-and the versions of definitions is a projection of Dagster's history: ``falcon ledger rebuild`` makes it anew.
+``served``, ``source_problems``, ``clock``, ``audit``, ``data_roots``, ``executors``, ``version_lifecycle``,
+``quality_attempts``, SLAs, notifications and the versions of definitions is a projection of Dagster's history:
+``falcon ledger rebuild`` makes it anew.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ from falcon_assets.history.tables.scheduling import (
     PROGRESS,
     RERUNS,
     ROLLUP_PROGRESS,
+    SERVED,
+    SOURCE_PROBLEMS,
 )
 from falcon_assets.history.tables.sla import SLA_BREACHES, SLA_EVALUATIONS, SLA_PROGRESS, SLA_TOTALS
 from falcon_assets.history.tables.transfers import DELIVERIES, TRANSFERS
@@ -96,10 +99,12 @@ __all__ = [
     "RERUNS",
     "ROLLUP_PROGRESS",
     "SCHEMA",
+    "SERVED",
     "SLA_BREACHES",
     "SLA_EVALUATIONS",
     "SLA_PROGRESS",
     "SLA_TOTALS",
+    "SOURCE_PROBLEMS",
     "TOTALS",
     "TRANSFERS",
     "VERSION_COLUMNS",

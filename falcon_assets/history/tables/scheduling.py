@@ -66,6 +66,24 @@ COLLECTED = Table(
 )
 """Positions of collectors. They decide only how much is checked again."""
 
+SERVED = Table(
+    "served",
+    METADATA,
+    Column("cluster", Text, primary_key=True),
+    Column("at", INSTANT, nullable=False, comment="when its own collector was at work last, by the database's clock"),
+)
+"""Clusters that code locations with this database serve. Others are of installations with databases of their own."""
+
+SOURCE_PROBLEMS = Table(
+    "source_problems",
+    METADATA,
+    Column("cluster", Text, primary_key=True),
+    Column("feed", Text, primary_key=True),
+    Column("at", INSTANT, nullable=False, comment="of the last look in vain, on the falcon clock"),
+    Column("problem", Text, nullable=False, comment="why it was in vain"),
+)
+"""Feeds on clusters of other colos that could not be looked at the last time."""
+
 PASSES = Table(
     "passes",
     METADATA,

@@ -23,8 +23,9 @@ from falcon_assets.instances.rules.pending_reruns import PendingReruns
 from falcon_assets.instances.rules.producers import no_producers
 from falcon_assets.instances.rules.queues import Admission
 from falcon_assets.instances.rules.readiness import Readiness
-from falcon_assets.instances.rules.situation import Decision, Situation
+from falcon_assets.instances.rules.situation import Decision, Situation, no_source
 from falcon_assets.instances.store.consumed import last_used
+from falcon_assets.instances.store.foreign_sources import ForeignSource, foreign_source
 from falcon_assets.instances.store.newest_instances import newest_written
 from falcon_assets.instances.store.process_rows import ended_since, looks_at, set_looks
 from falcon_assets.model.instant import format_instant
@@ -32,6 +33,7 @@ from falcon_assets.model.process import Input
 from falcon_assets.planning.expressions import expression_bounds
 from falcon_assets.planning.input_windows import InstanceSet, widest
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
+from falcon_assets.planning.reasons import SeenSource
 from falcon_assets.planning.retries import timeout_of
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.planning.workloads import Workload
@@ -84,6 +86,7 @@ class ClusterSnapshot:
         self._looked = looks_at(connection, cluster)
         self._ended: dict[str, Mapping[datetime, tuple[datetime, InstanceState]]] = {}
         self._collected: dict[str, Mapping[str, datetime]] = {}
+        self._sources: dict[str, ForeignSource | None] = {}
         self._first = {one.name: (since or {}).get(one.name) or self._first_open(one) for one in workloads}
         self._workloads = {one.name: one for one in workloads}
         self._reruns = reruns
@@ -147,6 +150,9 @@ class ClusterSnapshot:
             is_suspended=status.status is Status.SUSPENDED,
             looks=self._looks(workload),
             collected=partial(self._collected_on, reads_on),
+            seen_source=partial(self._seen_source, reads_on, workload.source_colo)
+            if workload.source_colo
+            else no_source,
             producers=partial(self._producers, reads_on) if self._producers else no_producers,
             ended=partial(self._end_of, name),
             gates={one.feed: self._gates.get((reads_on, one.feed), {}) for one in workload.gated}
@@ -197,6 +203,12 @@ class ClusterSnapshot:
         if cluster not in self._collected:
             self._collected[cluster] = queries.last_collected(self._connection, cluster)
         return self._collected[cluster]
+
+    def _seen_source(self, cluster: str, colo: str, feed: str, instance: datetime | str) -> SeenSource | None:
+        if cluster not in self._sources:
+            self._sources[cluster] = foreign_source(self._connection, cluster, colo)
+        source = self._sources[cluster]
+        return source.seen(feed, instance if isinstance(instance, datetime) else None) if source else None
 
     def _end_of(self, name: str, nominal: datetime) -> tuple[datetime, InstanceState] | None:
         """Of instances that did not succeed, for the last 400 days; one query per workload."""

@@ -17,9 +17,12 @@ from falcon_assets.instances.rules.producers import Producers, never, no_produce
 from falcon_assets.instances.rules.queues import Admission
 from falcon_assets.instances.rules.readiness import MissingInput, Readiness
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, Launch, RerunRequest
-from falcon_assets.planning.reasons import Reason
+from falcon_assets.planning.reasons import Reason, SeenSource
 from falcon_assets.planning.timeline import Timeline
 from falcon_assets.planning.workloads import Workload
+
+
+def no_source(feed: str, instance: datetime | str) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class Situation:
         ended: When an instance without a record ended, and how; None: not known, or it succeeded.
         admission: What its queue admits; None: it is in none.
         executors: Those that may get its runs; None: there are none to choose from, or it needs none.
+        seen_source: What was seen of a missing instance of a feed whose source is of another colo, with a database of
+            its own; None: it has none.
         gates: Feed -> instance that is there -> why inputs that require valid data wait for it.
     """
 
@@ -66,6 +71,7 @@ class Situation:
     producers: Producers = no_producers
     ended: Callable[[datetime], tuple[datetime, InstanceState] | None] = never
     gates: Mapping[str, Mapping[datetime, Reason]] = field(default_factory=dict)
+    seen_source: Callable[[str, datetime | str], SeenSource | None] = no_source
     admission: Admission | None = None
     executors: ExecutorChoice | None = None
     workload: Workload = field(init=False, repr=False)

@@ -13,7 +13,7 @@ from falcon_assets.instances.rules.situation import Situation
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.clock import is_set_back
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
-from falcon_assets.planning.reasons import Reason
+from falcon_assets.planning.reasons import Reason, SeenSource
 from falcon_assets.planning.retries import gives_up_at, opens_at, timeout_text
 
 _NAMED = 3
@@ -82,7 +82,9 @@ class InputsMissing(Waiting):
         until = gives_up(at, nominal, record) if has_turn else None
         if until is not None and until <= at.now:  # makers are asked when it matters: there are thousands of instances
             until = _given_up_in_earnest(at, nominal, until)
-        return cls(inputs, sum(1 for _ in missing), until)
+        found = (inputs, sum(1 for _ in missing), until)
+        seen = at.seen_source(first.feed, first.instance)
+        return cls(*found) if seen is None else SourceMissing(*found, seen)
 
     @property
     def what(self) -> str:
@@ -90,6 +92,16 @@ class InputsMissing(Waiting):
 
     def __str__(self) -> str:
         return f"waits for {self.what}"
+
+
+class SourceMissing(InputsMissing):
+    """The inputs are on a cluster of another colo, whose installation has a database of its own."""
+
+    source: SeenSource
+
+    @property
+    def what(self) -> str:
+        return f"{super().what} ({self.source})"
 
 
 class RerunPending(Waiting, says="waits for the rerun of {process} {instance}"):
@@ -279,6 +291,9 @@ def _given_up_in_earnest(at: Situation, nominal: datetime, until: datetime) -> d
     for lacking in at.missing(nominal):
         if lacking.instance in at.pending_reruns.by_feed.get(lacking.feed, {}):
             return None
+        seen = at.seen_source(lacking.feed, lacking.instance)
+        if seen is not None and seen.failed_at is not None:
+            return None  # nobody could see whether it is there
         since = settled_since(at, nominal, lacking)
         collected = at.collected(lacking.feed)
         if since is None or (at.looks.woke and collected and collected < at.looks.woke):

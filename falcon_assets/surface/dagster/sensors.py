@@ -20,7 +20,7 @@ from falcon_assets.instances.coordination.ticks import INTERVAL_SECONDS, Waiting
 from falcon_assets.instances.outbox.delivery import Delivery
 from falcon_assets.instances.outbox.recording import EventRecording
 from falcon_assets.instances.runs.run_definitions import DefinitionRecording
-from falcon_assets.planning.dagster_names import op_name
+from falcon_assets.planning.dagster_names import op_name, source_collector
 from falcon_assets.planning.workloads import Workload
 from falcon_assets.settings import Settings
 
@@ -46,6 +46,8 @@ def sensors(
     breakers, definitions = Breakers(), WatchedDefinitions(store.root)
     for cluster in store.clusters.values():
         yield _collector(Collector(store, cluster, settings, breakers), settings, recording)
+    for source in store.foreign_sources:
+        yield _collector(Collector(store, store.everywhere[source], settings, breakers), settings, recording)
     for pipeline, workloads in pipelines(store.active_workloads).items():
         yield _coordinator(store, pipeline, workloads, settings, jobs, definitions, recording)
     events = EventRecording(store, settings)
@@ -54,11 +56,13 @@ def sensors(
 
 
 def _collector(collector: Collector, settings: Settings, recording: DefinitionRecording) -> dg.SensorDefinition:
-    old_instances = OldInstances(collector)
+    old_instances, cluster = OldInstances(collector), collector.cluster
+    lands = f"Records what lands from outside on {cluster.name}"
+    copied = f"Records what is to be copied from {cluster.name} of colo {cluster.colo}"
 
     @dg.sensor(
-        name=op_name(collector.cluster.name, "collector"),
-        description=f"Records what lands from outside on {collector.cluster.name}",
+        name=source_collector(cluster.name) if collector.is_foreign else op_name(cluster.name, "collector"),
+        description=copied if collector.is_foreign else lands,
         minimum_interval_seconds=INTERVAL_SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,
     )

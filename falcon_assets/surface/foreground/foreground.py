@@ -80,7 +80,9 @@ class Foreground:
         on one of the pipelines.
         """
         clusters = self._clusters_of(workloads)
-        collectors = [Collector(self.store, cluster, self.settings) for cluster in clusters]
+        sources = {one.reads_on for one in workloads} & self.store.foreign_sources.keys()
+        looked_at = [*clusters, *(self.store.everywhere[name] for name in sorted(sources))]
+        collectors = [Collector(self.store, cluster, self.settings) for cluster in looked_at]
         coordinator = Coordinator(self.store, self.settings, workloads, foreground=True)
         own = {"store": self.store, "settings": self.settings}
         steps: list[ForegroundStep] = hooks().foreground_steps(**own, workloads=workloads, clusters=clusters)
