@@ -112,11 +112,17 @@ def _end_of_log(url: str) -> str:
 
 @pytest.fixture(scope="module")
 def settings(database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    """The settings of the module's environment: that database, an empty home, the entities that the module writes.
+    """The settings of the module's environment."""
+    with settings_of(database, tmp_path_factory.mktemp("home")) as found:
+        yield found
+
+
+@contextmanager
+def settings_of(database: str, home: Path) -> Iterator[Settings]:
+    """The settings of an environment: that database, an empty home, the entities that the module writes.
 
     They are in the environment of the process as well, because Dagster builds our storage from there.
     """
-    home = tmp_path_factory.mktemp("home")
     share_listener(home)
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("FALCON_DATABASE_URL", database)

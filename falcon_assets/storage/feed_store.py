@@ -57,6 +57,6 @@ class StoresOf:
 
     def __call__(self, feed: Feed) -> ClusterStore:
         if feed.name not in self._opened:
-            how = {"readonly": self.readonly, "roots": self.roots}
-            self._opened[feed.name] = store_of(feed, self.cluster, self.home, self.environ, **how)
+            where = (feed, self.cluster, self.home, self.environ)
+            self._opened[feed.name] = store_of(*where, readonly=self.readonly, roots=self.roots)
         return self._opened[feed.name]

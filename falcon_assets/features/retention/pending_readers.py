@@ -19,6 +19,7 @@ from falcon_assets.instances.coordination.cluster_reruns import reruns_on
 from falcon_assets.instances.coordination.cluster_snapshot import progress_key
 from falcon_assets.instances.runs.dead_runs import asked_by_hand
 from falcon_assets.instances.store import changed_inputs, reruns
+from falcon_assets.instances.store.foreign_sources import copied_to
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.process import Input
@@ -133,11 +134,14 @@ class PendingReaders:
     def _sent_from_here(self, feeds: Iterable[Feed]) -> dict[str, list[_Sent]]:
         here = self._cluster.name
         sources = [feed for feed in feeds if (entry := feed.on(here)) and entry.type == "source"]
+        elsewhere = {one.name for feed in sources for one in feed.clusters} - self._store.clusters.keys()
+        # Of a target whose installation has a database of its own it is never known here what it has copied.
+        unknown = elsewhere - copied_to(self._connection, elsewhere, self._now)
         replications = [
             one
             for feed in sources
             for target in feed.clusters
-            if target.type == "target"
+            if target.type == "target" and target.name not in unknown
             for one in replications_to(feed, target)
             if one.reads_on == here
         ]

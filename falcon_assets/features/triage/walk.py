@@ -244,7 +244,7 @@ class Search:
         there = self.answers.landings(landing) if landing else {}
         for one in landing:
             found = self._landing(one, self._known.get(one), there[one])
-            self.data[one] = _of_source(found, there[one].source) if there[one].source else found
+            self.data[one] = _of_source(found, there[one].source)
 
     def _withheld(self, one: Data, reason: Reason) -> Finding:
         members = [
@@ -303,9 +303,9 @@ class Search:
         )
 
 
-def _of_source(found: Finding, source: SeenSource) -> Finding:
+def _of_source(found: Finding, source: SeenSource | None) -> Finding:
     """Nothing is to be collected by hand from there: what is copied is looked for in every tick."""
-    if found.reason is None or isinstance(found.reason, TimePending):
+    if source is None or found.reason is None or isinstance(found.reason, TimePending):
         return found
     return replace(found, reason=OfAnotherColo(source, found.reason), fix=None)
 

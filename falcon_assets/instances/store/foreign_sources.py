@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, and_, delete, exists, func, select
 from sqlalchemy.dialects.postgresql import insert
@@ -12,11 +12,13 @@ from sqlalchemy.dialects.postgresql import insert
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.history.database import upsert
 from falcon_assets.history.queries import last_collected
-from falcon_assets.history.tables import INCOMPLETE, SERVED, SOURCE_PROBLEMS
+from falcon_assets.history.tables import INCOMPLETE, LOOKS, SERVED, SOURCE_PROBLEMS
 from falcon_assets.planning.reasons import SeenSource
 
 SERVED_FOR = timedelta(hours=1)
 """For how long a cluster counts as served after its own collector was at work: longer than code locations reload."""
+_COPIED_TO_FOR = timedelta(days=30)
+"""For how long retention keeps what a cluster has yet to copy whose coordinator is not at work."""
 _NOTED_EVERY = timedelta(minutes=1)
 
 
@@ -34,6 +36,13 @@ def served(connection: Connection, clusters: Collection[str]) -> set[str]:
     table = SERVED.c
     recent = table.at > func.clock_timestamp() - SERVED_FOR
     return set(connection.execute(select(table.cluster).where(table.cluster.in_(clusters), recent)).scalars())
+
+
+def copied_to(connection: Connection, clusters: Collection[str], now: datetime) -> set[str]:
+    """Returns those of the clusters whose coordinators were at work with this database in the last 30 days."""
+    table, since = LOOKS.c, now - min(_COPIED_TO_FOR, now - datetime.min.replace(tzinfo=UTC))
+    recent = select(table.cluster).where(table.cluster.in_(clusters), table.last > since).distinct()
+    return set(connection.execute(recent).scalars()) if clusters else set()
 
 
 def known_here(connection: Connection, everything: EntityStore, own: EntityStore) -> EntityStore:
