@@ -1,8 +1,8 @@
 """What is generated on the pages: tables of the entities from their models, commands from what their help says.
 
 A page has it between two comments, ``<!-- table: feed -->`` and ``<!-- end -->``; others are ``counterparts: feed``,
-``defaults: feed``, ``engines``, ``checks``, ``types`` and ``commands``. ``make reference`` writes it there, so pages
-can be read as files, and a test compares.
+``defaults: feed``, ``engines``, ``checks``, ``types``, ``commands`` and ``rest``. ``make reference`` writes it there,
+so pages can be read as files, and a test compares.
 The drawing of the layers, ``<!-- layers -->``, is made when MkDocs builds the site.
 """
 
@@ -51,6 +51,7 @@ from falcon_assets.model.shared import Acl, TemplateUse, TimeZoneName, Validity
 from falcon_assets.model.transfer import ExportOptions, ImportOptions
 from falcon_assets.model.workflow import engines
 from falcon_assets.surface.cli.main import falcon
+from falcon_assets.surface.rest.endpoints import endpoints
 
 TABLES: dict[str, type[BaseModel]] = {
     "cluster": Cluster,
@@ -170,6 +171,7 @@ def _generated(found: re.Match[str]) -> str:
         "engines": lambda: "\n".join(f"#### {_tag(model, 'engine')}\n\n{table(model)}" for model in ENGINES),
         "checks": lambda: "\n".join(f"#### {_tag(model, 'rule')}\n\n{table(model)}" for model in CHECKS),
         "commands": lambda: commands(falcon, "falcon"),
+        "rest": rest,
     }
     if found[1] in whole:
         return whole[found[1]]()
@@ -203,6 +205,16 @@ def commands(command: click.Command, name: str, around: click.Context | None = N
         below = [(command.get_command(context, one), one) for one in command.list_commands(context)]
         text += "".join(commands(known, one, context) for known, one in below if known and not known.hidden)
     return text
+
+
+def rest() -> str:
+    """Returns the table of the paths of REST."""
+    rows = (
+        f"| `{one.method} {one.path}` | `falcon {one.operation.command}` | {one.operation.role.name.lower()}"
+        f"{', owner' if one.operation.of_owners else ''} |"
+        for one in endpoints()
+    )
+    return "\n".join(["| Method and path | Command | For |", "| --- | --- | --- |", *rows])
 
 
 def counterparts(rules: Sequence[Rule]) -> str:

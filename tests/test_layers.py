@@ -81,7 +81,7 @@ PARTS = {
     ],
     "instances": ["rules", "store", "outbox", "runs", "coordination", "views", "operations", ""],
     "storage": ["files", "", "instances", "tables", "feed_store", "copying", "kinds", "landing", "eviction"],
-    "surface": ["", "dagster", "foreground", "jobs", "pages", "front", "cli"],
+    "surface": ["", "dagster", "foreground", "jobs", "rest", "pages", "front", "cli"],
 }
 """The parts of the large layers, lowest first; "" are the modules that are in no part."""
 BANNED = {

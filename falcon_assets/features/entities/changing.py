@@ -28,13 +28,14 @@ from falcon_assets.features.entities.changes import (
 from falcon_assets.features.entities.given import asked_for, keys_named, read_given, stored_keys, there_already
 from falcon_assets.features.entities.results import ANY_KIND, EntityChange, OperationResult, Request
 from falcon_assets.features.entities.status import apply_to_all, named_entities
-from falcon_assets.features.entities.update_rules import require_allowed, require_queues
+from falcon_assets.features.entities.update_rules import require_allowed, require_no_server_files, require_queues
 from falcon_assets.model.base import is_entity_name
 from falcon_assets.model.entity import KINDS
 from falcon_assets.operations.acting import require_change
 from falcon_assets.operations.audit import Audit, audited
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.reload import reload_code_locations
+from falcon_assets.operations.request_origin import ORIGIN
 
 _SCHEDULED = ("feed", "process")
 _FORGOTTEN = {**{kind: (kind,) for kind in KINDS}, "flow": ("flow", "feed")}
@@ -162,6 +163,8 @@ def _changed(audit: Audit, request: Request, plan_of: Callable[[Stored, Request]
             raise
         audit.about((one.kind, one.name) for one in plan.entities)
         require_change(audit.principal, operation.split()[-1], _owned(stored, plan, operation))
+        if not ORIGIN.get().takes_files:
+            require_no_server_files(audit.principal, stored, plan.written)
         require_queues(audit.principal, settings.queues, stored, plan.written)
         require_allowed(installation, [*plan.updates, *made_updates(stored, plan)])
         return plan

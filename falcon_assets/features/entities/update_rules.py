@@ -1,10 +1,15 @@
-"""Checks of updates: keys must stay whose change would lose computed or landed data (source: Apache Falcon)."""
+"""Checks of changes: what must stay as it is, and what a user may not write.
+
+Keys must stay whose change would lose computed or landed data (source: Apache Falcon). Definitions that came over the
+network name no files of the server: who sends them could have these read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import PurePosixPath
 from typing import Any
 
 from sqlalchemy import Connection
@@ -13,10 +18,10 @@ from sqlalchemy.exc import OperationalError
 from falcon_assets.catalog.stored_tree import Stored
 from falcon_assets.catalog.yaml_files.documents import Document
 from falcon_assets.entities.status import scheduled_since
-from falcon_assets.errors import DefinitionStoreError, DeniedError, SettingsError, count_of
+from falcon_assets.errors import DefinitionStoreError, DeniedError, SettingsError, count_of, printable
 from falcon_assets.features.entities.changes import Update
 from falcon_assets.history.queries import available_feeds, known_instances
-from falcon_assets.model.access import Principal
+from falcon_assets.model.access import Principal, Role
 from falcon_assets.model.entity import Key
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import format_instant, parse_instant
@@ -24,6 +29,10 @@ from falcon_assets.model.queue import Queue
 from falcon_assets.operations.installation import Installation
 
 _NAMED = 3
+_OWN = ("FALCON_", "PG", "DAGSTER_")
+"""Variables of the environment that are the server's own."""
+_LOCAL = ("file:", "local:")
+_SHOWN = 100
 
 
 def require_allowed(installation: Installation, updates: Sequence[Update]) -> None:
@@ -63,6 +72,48 @@ def require_queues(who: Principal, queues: Mapping[str, Queue], stored: Stored, 
             if queue is not None and not (who.is_superuser or not queue.users or who.name in queue.users):
                 where = f"{kind} {name!r} into the queue {entered!r}"
                 raise DeniedError(f"{who.name} may not put {where}, which is for {', '.join(queue.users)}")
+
+
+def require_no_server_files(who: Principal, stored: Stored, written: Sequence[Document]) -> None:
+    """Raises DeniedError where a definition names more files or secrets of the server than before.
+
+    Admins may; so may those who are on the machine, as they can read the files themselves.
+    """
+    if who.is_superuser or who.role is Role.ADMIN:
+        return
+    for document in written:
+        kind, name = document.data["kind"], document.data["name"]
+        before = stored.by_key.get((kind, name))
+        there = {value for _, value in _of_server(before.data, ())} if before else set()
+        for path, value in _of_server(document.data, ()):
+            if value not in there:
+                key, said = ".".join(map(str, path)), printable(value[:_SHOWN])
+                raise DeniedError(
+                    f"{kind} {name!r}: {key} names {said}, which is on the server: over the network only an admin may"
+                )
+
+
+def _of_server(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Where something of the server is named, and what."""
+    if isinstance(value, dict):
+        if isinstance(file := value.get("file"), str) and len(value) == 1:
+            yield (*path, "file"), f"the file {file}"
+        if isinstance(variable := value.get("env"), str) and len(value) == 1 and variable.startswith(_OWN):
+            yield (*path, "env"), f"the variable {variable}"
+        for key, inner in value.items():
+            yield from _of_server(inner, (*path, str(key)))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _of_server(inner, (*path, index))
+    elif isinstance(value, str) and (value.strip().lower().startswith(_LOCAL) or _is_outside(value, path)):
+        yield path, value
+
+
+def _is_outside(value: str, path: tuple[str | int, ...]) -> bool:
+    """Whether the endpoint of a cluster is a path that is not below FALCON_HOME."""
+    if path[:1] != ("interfaces",) or path[-1:] != ("endpoint",) or "://" in value:
+        return False
+    return value.startswith(("/", "~")) or ".." in PurePosixPath(value).parts
 
 
 def _queues(data: Mapping[str, Any]) -> set[str]:

@@ -1,15 +1,16 @@
 """The tables of the ledger, in the PostgreSQL schema ``falcon``.
 
 Everything but ``entity_status``, ``reruns``, ``evictions``, ``collected``, ``passes``, ``incomplete``, ``looks``,
-``served``, ``source_problems``, ``clock``, ``audit``, ``data_roots``, ``executors``, ``version_lifecycle``,
-``quality_attempts``, SLAs, notifications and the versions of definitions is a projection of Dagster's history:
-``falcon ledger rebuild`` makes it anew.
+``served``, ``source_problems``, ``clock``, ``audit``, ``answered_requests``, ``data_roots``, ``executors``,
+``version_lifecycle``, ``quality_attempts``, SLAs, notifications and the versions of definitions is a projection of
+Dagster's history: ``falcon ledger rebuild`` makes it anew.
 """
 
 from __future__ import annotations
 
 from falcon_assets.history.tables.completeness import COMPLETENESS, REPORTED_PARTS
 from falcon_assets.history.tables.definitions import (
+    ANSWERED_REQUESTS,
     AUDIT,
     DEFINITION_TREES,
     DEFINITION_VERSIONS,
@@ -62,6 +63,7 @@ from falcon_assets.history.tables.versions import (
 )
 
 __all__ = [
+    "ANSWERED_REQUESTS",
     "AUDIT",
     "CLOCK",
     "COLLECTED",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, BigInteger, Column, Integer, LargeBinary, Table, Text
+from sqlalchemy import JSON, BigInteger, Column, Index, Integer, LargeBinary, Table, Text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from falcon_assets.history.tables.ledger_schema import INSTANT, METADATA
@@ -70,3 +70,17 @@ AUDIT = Table(
     Column("result", Text, nullable=False, comment="done, unchanged, denied or failed"),
     Column("message", Text, nullable=False, comment="why it was denied or failed"),
 )
+
+ANSWERED_REQUESTS = Table(
+    "answered_requests",
+    METADATA,
+    Column("principal", Text, primary_key=True),
+    Column("key", Text, primary_key=True, comment="Idempotency-Key of the request"),
+    Column("request", Text, nullable=False, comment="SHA-256 of method, path, query and body"),
+    Column("begun", INSTANT, nullable=False, comment="in real time"),
+    Column("status", Integer, comment="of the answer; null: it is under way"),
+    Column("headers", JSON, comment="of the answer"),
+    Column("body", LargeBinary, comment="of the answer"),
+    Index("answered_requests_begun", "begun"),
+)
+"""Answers to requests over HTTP, by the keys that clients give them."""

@@ -1,0 +1,214 @@
+"""``falcon --server URL``: operations are performed by a server, over REST, and shown as those of this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import requests
+from pydantic import ValidationError
+
+from falcon_assets.errors import FalconError, QueryError, UsageError, printable
+from falcon_assets.model.frequency import Frequency
+from falcon_assets.model.instant import format_instant
+from falcon_assets.operations.operation import Operation
+from falcon_assets.surface.rest.endpoints import (
+    AS_RESULT,
+    NAMES,
+    Endpoint,
+    adapter_of,
+    endpoint_of,
+    loaded,
+    parameter_of,
+)
+
+PREFIX = "/falcon/api/v1"
+TOKEN = "FALCON_TOKEN"  # noqa: S105 - its name
+_CONNECT, _READ = 10, 300
+_SHOWN = 300
+
+
+class RemoteError(FalconError):
+    """The server refused, or does not answer."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server of falcon.
+
+    Attributes:
+        url: Without the path of REST.
+        token: None: none is sent.
+    """
+
+    url: str
+    token: str | None
+
+    def perform(self, asked: Operation) -> Any:
+        """The result, as the operation gives it; raises RemoteError, and QueryError as the operation."""
+        endpoint = endpoint_of(type(asked))
+        placed = {parameter_of(name): _in_path(getattr(asked, name)) for name in endpoint.placed}
+        given = _given(endpoint, asked)
+        how: dict[str, Any] = {"json": given} if endpoint.has_body else {"params": [*_query(given)]}
+        answer = self._send(endpoint.method, endpoint.path.format(**placed), **how)
+        if answer.headers.get("Content-Type", "").startswith("text/plain"):
+            return answer.text
+        if answer.headers.get("Content-Type") == AS_RESULT and adapter_of(type(asked)) is not None:
+            try:
+                return loaded(type(asked), answer.text)
+            except ValidationError as error:
+                raise RemoteError(f"{self.url} has another version of falcon: its answer is not understood") from error
+        return _Data(answer.json(), "Falcon-Failed" in answer.headers)
+
+    def definition(self, name: str, kind: str | None) -> str:
+        """The text of a definition."""
+        params = {"kind": kind} if kind else {}
+        return self._send("GET", f"/entities/{_in_path(name)}", accept="application/yaml", params=params).text
+
+    def _send(self, method: str, path: str, accept: str = f"{AS_RESULT}, application/json", **how: Any) -> Any:
+        headers = {"Accept": accept, **({"Authorization": f"Bearer {self.token}"} if self.token else {})}
+        try:
+            answer = requests.request(
+                method, f"{self.url}{PREFIX}{path}", headers=headers, timeout=(_CONNECT, _READ), **how
+            )
+        except requests.RequestException as error:
+            why = printable(str(error))[:_SHOWN]
+            raise RemoteError(f"{self.url} cannot be reached: {why}") from None
+        if answer.ok:
+            return answer
+        raise _refusal(answer, self.url)
+
+
+@dataclass(frozen=True)
+class _Data:
+    """The data of a result that has no other form over the network."""
+
+    data: Any
+    failed: bool
+
+    def as_data(self) -> Any:
+        return self.data
+
+    def __getattr__(self, name: str) -> Any:
+        raise UsageError("this result is shown as JSON only where it comes from a server: add --json")
+
+
+def _refusal(answer: requests.Response, url: str) -> FalconError:
+    try:
+        said = answer.json()
+        detail, kind = str(said["detail"]), str(said["type"])
+    except (ValueError, KeyError, TypeError):
+        return RemoteError(f"{url} answered with status {answer.status_code}, and not as falcon does")
+    return QueryError(detail) if kind == "urn:falcon:query" else RemoteError(detail)
+
+
+def _in_path(value: Any) -> str:
+    text = ",".join(value) if isinstance(value, tuple) else str(_plain(value))
+    return quote(text, safe=",:")
+
+
+def _given(endpoint: Endpoint, asked: Operation) -> dict[str, Any]:
+    """What is given beside the path, without what is as usual; files are read here, as the server has others."""
+    found = {}
+    for name in asked.model_fields_set - {*endpoint.placed, "actor"}:
+        value = getattr(asked, name)
+        if value == asked.model_fields[name].get_default(call_default_factory=True):
+            continue
+        if name not in endpoint.fields:
+            raise UsageError(f"--{name.replace('_', '-')} names a file of this machine: leave it out with --server")
+        found[name] = _plain(value)
+    if asked.model_extra is None and "definitions" in endpoint.fields and NAMES in found:
+        texts, names = [], []
+        for one in found.pop(NAMES):
+            files = [*_files(Path(one))]
+            texts += [file.read_text(encoding="utf-8") for file in files]
+            names += [] if files else [one]
+        found |= {"definitions": "\n---\n".join(filter(None, [found.get("definitions"), *texts]))} if texts else {}
+        found |= {NAMES: names} if names else {}
+    return found
+
+
+def _files(path: Path) -> Iterator[Path]:
+    """The files of definitions that a word stands for; none: it is a name."""
+    try:
+        if path.is_dir() and os.sep in str(path):
+            yield from (one for one in sorted(path.rglob("*")) if one.suffix in (".yaml", ".yml") and one.is_file())
+        elif path.is_file():
+            yield path
+    except (OSError, ValueError):
+        return
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return format_instant(value)
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, Frequency):
+        return str(value)
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _query(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in given.items():
+        if name == "filters":
+            yield from (("filter", f"{field}={wanted}") for field, wanted in value)
+        elif isinstance(value, dict):
+            yield from ((name, f"{key}={one}") for key, one in value.items())
+        else:
+            for one in value if isinstance(value, list) else [value]:
+                yield name, str(one).lower() if isinstance(one, bool) else str(one)
+
+
+SERVER: ContextVar[Server | None] = ContextVar("server", default=None)
+
+
+@contextmanager
+def performed_by(url: str | None, token: str | None) -> Iterator[None]:
+    """Has operations performed by a server; ``url`` None: here. Raises UsageError for what is no URL."""
+    if not url:
+        yield
+        return
+    split = urlsplit(url)
+    if split.scheme not in ("http", "https") or not split.hostname:
+        raise UsageError(f"--server {printable(url)[:_SHOWN]!r}: write an http URL, as https://falcon.example")
+    if token and not token.isascii():
+        raise UsageError(f"{TOKEN} has characters that no token has")
+    reset = SERVER.set(Server(url.rstrip("/"), token))
+    try:
+        yield
+    finally:
+        SERVER.reset(reset)
+
+
+def here_or_there(asked: Operation) -> Operation:
+    """The operation, or one that a server performs when it is run; raises UsageError for what is only for here."""
+    server = SERVER.get()
+    if server is None:
+        return asked
+    if not asked.remote:
+        raise UsageError(f"falcon {asked.command} is about this machine: leave --server out")
+    return _performed_there(type(asked)).model_construct(asked.model_fields_set, **dict(asked))
+
+
+@cache
+def _performed_there(operation: type[Operation]) -> type[Operation]:
+    def run(self: Operation, installation: object) -> Any:
+        server = SERVER.get()
+        assert server is not None
+        return server.perform(operation.model_construct(self.model_fields_set, **dict(self)))
+
+    return type(operation.__name__, (operation,), {"run": run, "__module__": operation.__module__})
