@@ -33,7 +33,7 @@ VARIABLES = frozenset(
         *("FALCON_LINEAGE_RETENTION", "FALCON_OPENLINEAGE_NAMESPACE"),
         *("FALCON_OPENLINEAGE_URL", "FALCON_OPENLINEAGE_API_KEY"),
         *("FALCON_NOTIFICATION_TO", "FALCON_NOTIFICATION_ON", MASTER_KEY, MASTER_KEY_FILE),
-        *("FALCON_PACKS", "FALCON_QUEUES", "FALCON_TLS_CERTIFICATE", "FALCON_TLS_KEY"),
+        *("FALCON_PACKS", "FALCON_QUEUES", "FALCON_TLS_CERTIFICATE", "FALCON_TLS_KEY", "FALCON_TOKEN"),
     }
 )
 _OF_LIBPQ = "PG"
@@ -197,6 +197,14 @@ def forget_other_servers() -> None:
 def environ_of_server() -> dict[str, str]:
     """Returns the environment of a PostgreSQL server: without variables for clients, such as PGPORT."""
     return {name: value for name, value in os.environ.items() if not name.startswith(_OF_LIBPQ)}
+
+
+def server_token(url: str) -> str | None:
+    """Returns FALCON_TOKEN, for requests to the server at ``url``; None: it is not set. Raises SettingsError."""
+    token = (os.environ.get("FALCON_TOKEN") or "").strip()
+    if not (token.isascii() and token.isprintable()) or " " in token:
+        raise SettingsError(f"FALCON_TOKEN, for {url}, has characters that no token has")
+    return token or None
 
 
 def os_user() -> str:

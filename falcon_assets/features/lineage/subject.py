@@ -45,6 +45,10 @@ class VersionQuery:
                 raise UsageError(f"{text!r} is no version: write [CLUSTER/]FEED/INSTANCE[@VERSION]")
         return cls(feed, parse_instant(instance), cluster, version or None)
 
+    def __str__(self) -> str:
+        place = "/".join(filter(None, [self.cluster, self.feed, format_instant(self.instance)]))
+        return f"{place}@{self.version}" if self.version else place
+
 
 class OfOneVersion(Operation):
     """Fields of what is about a version."""

@@ -23,6 +23,7 @@ from falcon_assets.operations.page_links import link_of
 from falcon_assets.operations.paging import ListOperation, LongList
 from falcon_assets.surface.cli.listing import keyset_options, list_options, print_json
 from falcon_assets.surface.cli.parameters import ANY_PATH, INSTANT, PROPERTIES, one_instance, require_order
+from falcon_assets.surface.cli.server import here_or_there
 
 _TYPES = {datetime: INSTANT, Path: ANY_PATH}
 Decorator = Callable[[Any], Any]
@@ -91,7 +92,9 @@ def command_of(operation: type[Operation], json: str = "Print JSON.") -> Callabl
                 (first, *_) = error.errors()
                 said = first["msg"].removeprefix("Value error, ")
                 raise click.BadParameter(said, param_hint=f"'--{first['loc'][0]}'") from error
-            return _open_page(asked) if shows_page else function(asked=asked, as_json=as_json, **given)
+            if shows_page:
+                return _open_page(asked)
+            return function(asked=here_or_there(asked), as_json=as_json, **given)
 
         made.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
         with_options = _last_options(operation, json)(made if operation.page is None else _OPEN(made))

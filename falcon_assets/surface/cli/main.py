@@ -14,10 +14,11 @@ import click
 from click.shell_completion import CompletionItem
 
 from falcon_assets.base.garbage_collection import imports_without_gc
-from falcon_assets.errors import FalconError, QueryError
+from falcon_assets.errors import FalconError, QueryError, UsageError
 from falcon_assets.operations.request_origin import requests_from
 from falcon_assets.surface.cli import completing
 from falcon_assets.surface.cli.help import FullHelpGroup
+from falcon_assets.surface.cli.server import performed_at
 from falcon_assets.surface.cli.shutdown import end_in_time
 
 COMMANDS = {
@@ -112,10 +113,18 @@ class LazyGroup(FullHelpGroup):
     metavar="USER",
     help="Act on behalf of USER, which is kept in the audit log. Only for users listed in FALCON_PROXY_USERS.",
 )
+@click.option(
+    "--server",
+    metavar="URL",
+    help="Have a server perform the command, over REST, with the token in FALCON_TOKEN.",
+)
 @click.pass_context
-def falcon(context: click.Context, actor: str | None) -> None:
+def falcon(context: click.Context, actor: str | None, server: str | None) -> None:
     """Declare clusters, datasources, feeds and processes; manage them and their instances."""
+    if actor and server:
+        raise UsageError("--as is for this machine: a server knows who asks by the token")
     context.with_resource(requests_from("cli", actor=actor))
+    context.with_resource(performed_at(server))
 
 
 def program() -> None:

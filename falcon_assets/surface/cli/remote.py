@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import requests
 from pydantic import ValidationError
@@ -32,7 +30,6 @@ from falcon_assets.surface.rest.endpoints import (
 )
 
 PREFIX = "/falcon/api/v1"
-TOKEN = "FALCON_TOKEN"  # noqa: S105 - its name
 _CONNECT, _READ = 10, 300
 _SHOWN = 300
 
@@ -72,7 +69,8 @@ class Server:
     def definition(self, name: str, kind: str | None) -> str:
         """The text of a definition."""
         params = {"kind": kind} if kind else {}
-        return self._send("GET", f"/entities/{_in_path(name)}", accept="application/yaml", params=params).text
+        answer = self._send("GET", f"/entities/{_in_path(name)}", accept="application/yaml", params=params)
+        return str(answer.text)
 
     def _send(self, method: str, path: str, accept: str = f"{AS_RESULT}, application/json", **how: Any) -> Any:
         headers = {"Accept": accept, **({"Authorization": f"Bearer {self.token}"} if self.token else {})}
@@ -173,42 +171,22 @@ def _query(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 yield name, str(one).lower() if isinstance(one, bool) else str(one)
 
 
-SERVER: ContextVar[Server | None] = ContextVar("server", default=None)
-
-
-@contextmanager
-def performed_by(url: str | None, token: str | None) -> Iterator[None]:
-    """Has operations performed by a server; ``url`` None: here. Raises UsageError for what is no URL."""
-    if not url:
-        yield
-        return
-    split = urlsplit(url)
-    if split.scheme not in ("http", "https") or not split.hostname:
-        raise UsageError(f"--server {printable(url)[:_SHOWN]!r}: write an http URL, as https://falcon.example")
-    if token and not token.isascii():
-        raise UsageError(f"{TOKEN} has characters that no token has")
-    reset = SERVER.set(Server(url.rstrip("/"), token))
-    try:
-        yield
-    finally:
-        SERVER.reset(reset)
-
-
-def here_or_there(asked: Operation) -> Operation:
-    """The operation, or one that a server performs when it is run; raises UsageError for what is only for here."""
-    server = SERVER.get()
-    if server is None:
-        return asked
+def performed_by(server: Server, asked: Operation) -> Operation:
+    """The operation, which the server performs when it is run; raises UsageError for what is only for this machine."""
     if not asked.remote:
         raise UsageError(f"falcon {asked.command} is about this machine: leave --server out")
-    return _performed_there(type(asked)).model_construct(asked.model_fields_set, **dict(asked))
+    there = _performed_there(type(asked)).model_construct(asked.model_fields_set, **dict(asked))
+    there.__dict__[_SERVER] = server
+    return there
+
+
+_SERVER = "_server"
 
 
 @cache
 def _performed_there(operation: type[Operation]) -> type[Operation]:
     def run(self: Operation, installation: object) -> Any:
-        server = SERVER.get()
-        assert server is not None
-        return server.perform(operation.model_construct(self.model_fields_set, **dict(self)))
+        given = {name: value for name, value in self.__dict__.items() if name != _SERVER}
+        return self.__dict__[_SERVER].perform(operation.model_construct(self.model_fields_set, **given))
 
     return type(operation.__name__, (operation,), {"run": run, "__module__": operation.__module__})

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 
+from falcon_assets.base.texts import hidden
 from falcon_assets.model.access import Role
 from falcon_assets.operations.operation import Change, Given, Operation, plain_type
 from falcon_assets.operations.paging import ListOperation

@@ -19,6 +19,7 @@ from falcon_assets.model.access import Principal
 from falcon_assets.operations.audit import perform_for
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Operation
+from falcon_assets.operations.request_origin import requests_from
 from falcon_assets.surface.rest import falcon_answers as answers
 from falcon_assets.surface.rest.falcon_answers import FalconAnswer
 from falcon_assets.surface.rest.problems import status_of
@@ -136,8 +137,8 @@ def _status(asked: FalconRequest) -> FalconAnswer:
 
 
 def _definition(asked: FalconRequest) -> Response:
-    asked.perform(ShowEntityStatus, name=asked.name, kind=asked.kind)  # who may read it
-    return PlainTextResponse(stored_definition(asked.installation, asked.name, asked.kind))
+    with requests_from("rest", principal=asked.who):
+        return PlainTextResponse(stored_definition(asked.installation, asked.name, asked.kind))
 
 
 _LISTED = {"NAME": "name", "STATUS": "status", "PIPELINES": "pipeline", "CLUSTER": "cluster", "TYPE": "kind"}

@@ -145,9 +145,11 @@ def _execution(asked: _Asked, key: Mapping[str, str]) -> dict[str, Any]:
         }
         for job in found.jobs
     ]
+    states = {job.state for job in found.jobs}
+    state = "KILLED" if "KILLED" in states and not states & {"FAILED", "TIMED_OUT"} else found.state
     return {
         "id": {**_identity(flow), "flowExecutionId": _milliseconds(found.instance)},
-        "executionStatus": _STATES.get(found.state, "PENDING"),
+        "executionStatus": _STATES.get(state, "PENDING"),
         "message": found.message,
         "jobStatuses": jobs,
     }

@@ -13,10 +13,13 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from falcon_assets.errors import FalconError, printable
+from falcon_assets.features.entities.given import stored_definition
+from falcon_assets.features.entities.questions import ShowEntity
 from falcon_assets.model.access import Principal
 from falcon_assets.operations.audit import perform_for
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Operation, data_of
+from falcon_assets.operations.request_origin import requests_from
 from falcon_assets.surface.rest.endpoints import AS_RESULT, Endpoint, dumped, endpoints
 from falcon_assets.surface.rest.idempotency import HEADER, REPLAYED, Answer, answered_once, fingerprint
 from falcon_assets.surface.rest.openapi import openapi
@@ -97,8 +100,9 @@ def _performed(
 ) -> Answer:
     def perform() -> Answer:
         try:
-            result = perform_for(installation, who, "rest", asked)
-            return _answer(request, asked, result)
+            if isinstance(asked, ShowEntity) and "yaml" in request.headers.get("accept", ""):
+                return Answer(200, {"Content-Type": "application/yaml"}, _definition(installation, who, asked))
+            return _answer(request, asked, perform_for(installation, who, "rest", asked))
         except FalconError as error:
             found = problem(error)
         except Exception as error:
@@ -110,6 +114,12 @@ def _performed(
     said = fingerprint(request.method.encode(), str(request.url.path).encode(), str(request.url.query).encode(), body)
     found, again = answered_once(installation.tables, who.name, key, said, perform)
     return Answer(found.status, {**found.headers, REPLAYED: "true"}, found.body) if again else found
+
+
+def _definition(installation: Installation, who: Principal, asked: ShowEntity) -> bytes:
+    """As it is written, with its comments."""
+    with requests_from("rest", principal=who):
+        return stored_definition(installation, asked.name, asked.kind).encode()
 
 
 def _answer(request: Request, asked: Operation, result: Any) -> Answer:

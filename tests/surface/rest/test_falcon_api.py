@@ -90,7 +90,7 @@ ROWS: list[tuple[str, str, str, dict[str, Any], Callable[[Any], bool]]] = [
     ("POST", "/api/entities/validate/{kind}", "feed", xml(), message("Validated successfully (FEED) SampleInput")),
     ("POST", "/api/entities/submit/{kind}", "feed", xml(), message("default/Submit successful (feed) SampleInput")),
     (
-        *("POST", "/api/entities/update/{kind}/{name}", "feed/SampleInput", xml("hours(5)")),
+        *("POST", "/api/entities/update/{kind}/{name}", "feed/SampleInput", xml("hours(8)")),
         message("default/SampleInput updated successfully"),
     ),
     (

@@ -20,6 +20,7 @@ from falcon_assets.surface.cli.console import console, print_table, shown
 from falcon_assets.surface.cli.declared import command, command_of
 from falcon_assets.surface.cli.entity.words import commanded_or_declared, moment
 from falcon_assets.surface.cli.listing import print_json, say_rest
+from falcon_assets.surface.cli.server import server
 from falcon_assets.surface.cli.states import colored
 
 _COLORS = {"RUNNING": "green", "SUSPENDED": "yellow", "SUBMITTED": "default"}
@@ -46,6 +47,8 @@ def show(asked: questions.ShowEntity, as_json: bool) -> None:
     with open_installation() as installation:
         if as_json:
             print_json(asked.run(installation).as_data())
+        elif there := server():
+            click.echo(there.definition(asked.name, asked.kind), nl=False)
         else:
             # Imported here: the other commands need no YAML.
             from falcon_assets.features.entities.given import stored_definition  # noqa: PLC0415 - said above

@@ -1,0 +1,56 @@
+"""Whether commands are performed here, or by a server, which ``falcon --server URL`` names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from falcon_assets.errors import UsageError, printable
+from falcon_assets.settings import server_token
+
+if TYPE_CHECKING:
+    from falcon_assets.operations.operation import Operation
+    from falcon_assets.surface.cli.remote import Server
+
+_SHOWN = 300
+_URL: ContextVar[str | None] = ContextVar("server", default=None)
+
+
+@contextmanager
+def performed_at(url: str | None) -> Iterator[None]:
+    """Has operations performed by a server; None: here. Raises UsageError for what is no URL."""
+    if url:
+        split = urlsplit(url)
+        if split.scheme not in ("http", "https") or not split.hostname or split.username or split.query:
+            raise UsageError(f"--server {printable(url)[:_SHOWN]!r}: write an http URL, as https://falcon.example")
+    reset = _URL.set(url.rstrip("/") if url else None)
+    try:
+        yield
+    finally:
+        _URL.reset(reset)
+
+
+def server() -> Server | None:
+    """Returns the server that performs operations; None: this machine does."""
+    url = _URL.get()
+    if url is None:
+        return None
+    from falcon_assets.surface.cli.remote import Server  # noqa: PLC0415 - most commands are for here
+
+    return Server(url, server_token(url))
+
+
+def here_or_there(asked: Operation) -> Operation:
+    """The operation, which is performed here or by the server when it is run.
+
+    Raises UsageError for what is only for here.
+    """
+    there = server()
+    if there is None:
+        return asked
+    from falcon_assets.surface.cli.remote import performed_by  # noqa: PLC0415 - as above
+
+    return performed_by(there, asked)
