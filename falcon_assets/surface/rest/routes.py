@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 from urllib.parse import urlencode
 
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -70,6 +71,8 @@ def guarded(answer: Callable[[Request, Principal], Awaitable[Response]]) -> Hand
             return await answer(request, who)
         except FalconError as error:
             return problem(error)
+        except HTTPException as error:  # of those who count bytes and time before us
+            return problem_of(error.status_code, error.detail)
         except ClientDisconnect:
             return problem_of(400, "the client is gone")
         except Exception as error:

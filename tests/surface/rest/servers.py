@@ -12,14 +12,11 @@ from typing import Any
 import requests
 import uvicorn
 from starlette.applications import Starlette
-from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from falcon_assets.model.access import Principal, Role
-from falcon_assets.surface.rest.falcon_api import falcon_routes
-from falcon_assets.surface.rest.gobblin import gobblin_routes
+from falcon_assets.surface.rest.interfaces import interfaces
 from falcon_assets.surface.rest.openapi import PREFIX
-from falcon_assets.surface.rest.routes import routes
 from falcon_assets.surface.served import ServedInstallation
 from tests.waiting import wait_until
 
@@ -68,8 +65,7 @@ class Client:
 @contextmanager
 def serving(served: ServedInstallation) -> Iterator[Client]:
     """Serves them on a port of this machine, for an admin."""
-    others = [*falcon_routes(served), *gobblin_routes(served)]
-    app = Starlette(routes=[Mount(PREFIX, routes=routes(served)), *others])
+    app = Starlette(routes=interfaces(served))
     server = uvicorn.Server(uvicorn.Config(_Known(app), host="127.0.0.1", port=0, log_level="critical"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
