@@ -25,6 +25,7 @@ from falcon_assets.surface.front.hardening import LOOPBACK, EverybodyIs, Hardeni
 from falcon_assets.surface.front.mutations import GuardedMutations
 from falcon_assets.surface.front.query_limits import SizeRule
 from falcon_assets.surface.pages import routes as pages
+from falcon_assets.surface.rest.interfaces import interfaces
 from falcon_assets.surface.served import ServedInstallation, open_served
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
@@ -88,7 +89,7 @@ def _routes(served: ServedInstallation) -> list[BaseRoute]:
             return JSONResponse({"error": str(error)}, status_code=503)
         return PlainTextResponse(text, media_type=_PROMETHEUS)
 
-    return [Route("/metrics", metrics), Route("/healthz", _healthz), *pages.routes(served)]
+    return [Route("/metrics", metrics), Route("/healthz", _healthz), *interfaces(served), *pages.routes(served)]
 
 
 async def _healthz(_: Request) -> Response:

@@ -173,4 +173,4 @@ def loaded(operation: type[Operation], text: str) -> Any:
     """Raises pydantic's ValidationError where the server has another version."""
     adapter = adapter_of(operation)
     assert adapter is not None
-    return adapter.validate_json(text, by_alias=True)
+    return adapter.validate_json(text)
