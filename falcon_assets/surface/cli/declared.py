@@ -94,7 +94,7 @@ def command_of(operation: type[Operation], json: str = "Print JSON.") -> Callabl
                 raise click.BadParameter(said, param_hint=f"'--{first['loc'][0]}'") from error
             if shows_page:
                 return _open_page(asked)
-            return function(asked=here_or_there(asked), as_json=as_json, **given)
+            return function(asked=here_or_there(asked, as_json=as_json), as_json=as_json, **given)
 
         made.__click_params__ = getattr(function, "__click_params__", [])  # type: ignore[attr-defined]
         with_options = _last_options(operation, json)(made if operation.page is None else _OPEN(made))

@@ -44,6 +44,7 @@ COMMANDS = {
     "spark": "Run a local Spark Connect server that stays warm between runs.",
     "import": "Convert definitions of Apache Falcon to YAML.",
     "metrics": "Print metrics in the text format of Prometheus.",
+    "login": "Keep a token for a server, for falcon --server URL.",
     "completion": "Print the completion script for a shell.",
     "datasource": "Reach datasources, and list what is in them.",
     "template": "Make entities from templates; manage templates.",
@@ -51,7 +52,7 @@ COMMANDS = {
     "doctor": "Check this installation, and show what is wrong and how to fix it.",
 }
 """Command -> its one line in ``falcon --help``."""
-_NO_OPERATIONS = ("completion", "serve", "spark")
+_NO_OPERATIONS = ("completion", "login", "serve", "spark")
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _PACKAGE = "falcon_assets.surface.cli"
 
@@ -116,7 +117,7 @@ class LazyGroup(FullHelpGroup):
 @click.option(
     "--server",
     metavar="URL",
-    help="Have a server perform the command, over REST, with the token in FALCON_TOKEN.",
+    help="Have a server perform the command, over REST, with the token in FALCON_TOKEN, or of `falcon login`.",
 )
 @click.pass_context
 def falcon(context: click.Context, actor: str | None, server: str | None) -> None:

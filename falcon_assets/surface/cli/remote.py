@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -30,6 +30,7 @@ from falcon_assets.surface.rest.endpoints import (
 )
 
 PREFIX = "/falcon/api/v1"
+_JSON = "application/json"
 _CONNECT, _READ = 10, 300
 _SHOWN = 300
 
@@ -50,13 +51,14 @@ class Server:
     url: str
     token: str | None
 
-    def perform(self, asked: Operation) -> Any:
-        """The result, as the operation gives it; raises RemoteError, and QueryError as the operation."""
+    def perform(self, asked: Operation, *, as_json: bool = True) -> Any:
+        """The result, as the operation gives it, or only its data; raises RemoteError, and QueryError as it."""
         endpoint = endpoint_of(type(asked))
         placed = {parameter_of(name): _in_path(getattr(asked, name)) for name in endpoint.placed}
         given = _given(endpoint, asked)
         how: dict[str, Any] = {"json": given} if endpoint.has_body else {"params": [*_query(given)]}
-        answer = self._send(endpoint.method, endpoint.path.format(**placed), **how)
+        accept = _JSON if as_json else f"{AS_RESULT}, {_JSON}"
+        answer = self._send(endpoint.method, endpoint.path.format(**placed), accept, **how)
         if answer.headers.get("Content-Type", "").startswith("text/plain"):
             return answer.text
         if answer.headers.get("Content-Type") == AS_RESULT and adapter_of(type(asked)) is not None:
@@ -72,7 +74,7 @@ class Server:
         answer = self._send("GET", f"/entities/{_in_path(name)}", accept="application/yaml", params=params)
         return str(answer.text)
 
-    def _send(self, method: str, path: str, accept: str = f"{AS_RESULT}, application/json", **how: Any) -> Any:
+    def _send(self, method: str, path: str, accept: str, **how: Any) -> Any:
         headers = {"Accept": accept, **({"Authorization": f"Bearer {self.token}"} if self.token else {})}
         try:
             answer = requests.request(
@@ -97,7 +99,11 @@ class _Data:
         return self.data
 
     def __getattr__(self, name: str) -> Any:
-        raise UsageError("this result is shown as JSON only where it comes from a server: add --json")
+        raise _NotShownError("this result is shown as JSON only where it comes from a server: add --json")
+
+
+class _NotShownError(UsageError, AttributeError):
+    """A display asks for what the data of a result does not have."""
 
 
 def _refusal(answer: requests.Response, url: str) -> FalconError:
@@ -171,12 +177,12 @@ def _query(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 yield name, str(one).lower() if isinstance(one, bool) else str(one)
 
 
-def performed_by(server: Server, asked: Operation) -> Operation:
+def performed_by(server: Server, asked: Operation, *, as_json: bool) -> Operation:
     """The operation, which the server performs when it is run; raises UsageError for what is only for this machine."""
     if not asked.remote:
         raise UsageError(f"falcon {asked.command} is about this machine: leave --server out")
     there = _performed_there(type(asked)).model_construct(asked.model_fields_set, **dict(asked))
-    there.__dict__[_SERVER] = server
+    there.__dict__[_SERVER] = partial(server.perform, as_json=as_json)
     return there
 
 
@@ -187,6 +193,6 @@ _SERVER = "_server"
 def _performed_there(operation: type[Operation]) -> type[Operation]:
     def run(self: Operation, installation: object) -> Any:
         given = {name: value for name, value in self.__dict__.items() if name != _SERVER}
-        return self.__dict__[_SERVER].perform(operation.model_construct(self.model_fields_set, **given))
+        return self.__dict__[_SERVER](operation.model_construct(self.model_fields_set, **given))
 
     return type(operation.__name__, (operation,), {"run": run, "__module__": operation.__module__})

@@ -19,14 +19,18 @@ _SHOWN = 300
 _URL: ContextVar[str | None] = ContextVar("server", default=None)
 
 
+def legal_server(url: str) -> str:
+    """Returns the URL without a slash at its end; raises UsageError for what is none."""
+    split = urlsplit(url)
+    if split.scheme not in ("http", "https") or not split.hostname or split.username or split.query:
+        raise UsageError(f"{printable(url)[:_SHOWN]!r} is no server: write an http URL, as https://falcon.example")
+    return url.rstrip("/")
+
+
 @contextmanager
 def performed_at(url: str | None) -> Iterator[None]:
     """Has operations performed by a server; None: here. Raises UsageError for what is no URL."""
-    if url:
-        split = urlsplit(url)
-        if split.scheme not in ("http", "https") or not split.hostname or split.username or split.query:
-            raise UsageError(f"--server {printable(url)[:_SHOWN]!r}: write an http URL, as https://falcon.example")
-    reset = _URL.set(url.rstrip("/") if url else None)
+    reset = _URL.set(legal_server(url) if url else None)
     try:
         yield
     finally:
@@ -43,8 +47,8 @@ def server() -> Server | None:
     return Server(url, server_token(url))
 
 
-def here_or_there(asked: Operation) -> Operation:
-    """The operation, which is performed here or by the server when it is run.
+def here_or_there(asked: Operation, *, as_json: bool) -> Operation:
+    """The operation, which is performed here or by the server when it is run, for its data only or to be shown.
 
     Raises UsageError for what is only for here.
     """
@@ -53,4 +57,4 @@ def here_or_there(asked: Operation) -> Operation:
         return asked
     from falcon_assets.surface.cli.remote import performed_by  # noqa: PLC0415 - as above
 
-    return performed_by(there, asked)
+    return performed_by(there, asked, as_json=as_json)

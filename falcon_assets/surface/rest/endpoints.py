@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
+from types import GenericAlias
 from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter
@@ -16,7 +17,7 @@ from pydantic.fields import FieldInfo
 from falcon_assets.base.texts import hidden
 from falcon_assets.model.access import Role
 from falcon_assets.operations.operation import Change, Given, Operation, plain_type
-from falcon_assets.operations.paging import ListOperation
+from falcon_assets.operations.paging import ListOperation, Page
 from falcon_assets.surface.registry import registry
 
 Method: TypeAlias = Literal["GET", "POST", "PUT", "DELETE"]
@@ -173,4 +174,10 @@ def loaded(operation: type[Operation], text: str) -> Any:
     """Raises pydantic's ValidationError where the server has another version."""
     adapter = adapter_of(operation)
     assert adapter is not None
-    return adapter.validate_json(text)
+    found = adapter.validate_json(text)
+    bases = (base for base in getattr(type(found), "__orig_bases__", ()) if get_origin(base) is Page)
+    for base in bases:  # pydantic does not know what the items of a dataclass are whose base is generic
+        items_kind: Any = GenericAlias(tuple, (get_args(base)[0], ...))
+        items = TypeAdapter(items_kind).validate_python(found.items)
+        found = replace(found, items=items)
+    return found

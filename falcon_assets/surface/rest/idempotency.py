@@ -33,7 +33,7 @@ class UnderWayError(FalconError):
 
 
 @dataclass(frozen=True)
-class Answer:
+class GivenAnswer:
     status: int
     headers: dict[str, str]
     body: bytes
@@ -48,8 +48,8 @@ def fingerprint(*parts: bytes) -> str:
 
 
 def answered_once(
-    engine: Engine, principal: str, key: str, request: str, answer: Callable[[], Answer]
-) -> tuple[Answer, bool]:
+    engine: Engine, principal: str, key: str, request: str, answer: Callable[[], GivenAnswer]
+) -> tuple[GivenAnswer, bool]:
     """The answer, and whether it was given before; what failed by the fault of the server can be tried again.
 
     Raises:
@@ -75,7 +75,7 @@ def answered_once(
     return found, False
 
 
-def _begin(engine: Engine, principal: str, key: str, request: str) -> Answer | None:
+def _begin(engine: Engine, principal: str, key: str, request: str) -> GivenAnswer | None:
     now = datetime.now(UTC)
     lost = _FIELDS.status.is_(None) & (_FIELDS.begun < now - _LOST)
     row = {"principal": principal, "key": key, "request": request, "begun": now}
@@ -91,7 +91,7 @@ def _begin(engine: Engine, principal: str, key: str, request: str) -> Answer | N
         raise OtherRequestError(f"{HEADER} {key!r} was used for another request: give each request a key of its own")
     if there.status is None:
         raise UnderWayError(f"the request with {HEADER} {key!r} is under way: ask again in a moment")
-    return Answer(there.status, there.headers, bytes(there.body))
+    return GivenAnswer(there.status, there.headers, bytes(there.body))
 
 
 def _forget(engine: Engine, principal: str, key: str) -> None:

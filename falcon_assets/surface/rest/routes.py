@@ -22,7 +22,7 @@ from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Operation, data_of
 from falcon_assets.operations.request_origin import requests_from
 from falcon_assets.surface.rest.endpoints import AS_RESULT, Endpoint, dumped, endpoints
-from falcon_assets.surface.rest.idempotency import HEADER, REPLAYED, Answer, answered_once, fingerprint
+from falcon_assets.surface.rest.idempotency import HEADER, REPLAYED, GivenAnswer, answered_once, fingerprint
 from falcon_assets.surface.rest.openapi import openapi
 from falcon_assets.surface.rest.page import page
 from falcon_assets.surface.rest.problems import problem, problem_of, unexpected
@@ -100,23 +100,23 @@ def _route(served: ServedInstallation, path: str, own: Mapping[str, Endpoint]) -
 
 def _performed(
     installation: Installation, who: Principal, request: Request, asked: Operation, key: str | None, body: bytes
-) -> Answer:
-    def perform() -> Answer:
+) -> GivenAnswer:
+    def perform() -> GivenAnswer:
         try:
             if isinstance(asked, ShowEntity) and "yaml" in request.headers.get("accept", ""):
-                return Answer(200, {"Content-Type": "application/yaml"}, _definition(installation, who, asked))
+                return GivenAnswer(200, {"Content-Type": "application/yaml"}, _definition(installation, who, asked))
             return _answer(request, asked, perform_for(installation, who, "rest", asked))
         except FalconError as error:
             found = problem(error)
         except Exception as error:
             found = unexpected(error)
-        return Answer(found.status_code, dict(found.headers), bytes(found.body))
+        return GivenAnswer(found.status_code, dict(found.headers), bytes(found.body))
 
     if key is None:
         return perform()
     said = fingerprint(request.method.encode(), str(request.url.path).encode(), str(request.url.query).encode(), body)
     found, again = answered_once(installation.tables, who.name, key, said, perform)
-    return Answer(found.status, {**found.headers, REPLAYED: "true"}, found.body) if again else found
+    return GivenAnswer(found.status, {**found.headers, REPLAYED: "true"}, found.body) if again else found
 
 
 def _definition(installation: Installation, who: Principal, asked: ShowEntity) -> bytes:
@@ -125,19 +125,19 @@ def _definition(installation: Installation, who: Principal, asked: ShowEntity) -
         return stored_definition(installation, asked.name, asked.kind).encode()
 
 
-def _answer(request: Request, asked: Operation, result: Any) -> Answer:
+def _answer(request: Request, asked: Operation, result: Any) -> GivenAnswer:
     headers = {FAILED: "true"} if getattr(result, "failed", False) else {}
     if isinstance(result, str):
-        return Answer(200, {**headers, "Content-Type": "text/plain; charset=utf-8"}, result.encode())
+        return GivenAnswer(200, {**headers, "Content-Type": "text/plain; charset=utf-8"}, result.encode())
     if isinstance(result, Iterator):
         result = [*result]
     whole = dumped(type(asked), result) if AS_RESULT in request.headers.get("accept", "") else None
     if whole is not None:
-        return Answer(200, {**headers, "Content-Type": AS_RESULT}, whole.encode())
+        return GivenAnswer(200, {**headers, "Content-Type": AS_RESULT}, whole.encode())
     data = data_of(result)
     if isinstance(data, dict) and data.get("next") is not None and "items" in data:
         following = "after" if "after" in type(asked).model_fields else "offset"
         others = [(name, value) for name, value in request.query_params.multi_items() if name != following]
         query = urlencode([*others, (following, str(data["next"]))])
         headers["Link"] = f'<{request.url.path}?{query}>; rel="next"'
-    return Answer(200, {**headers, "Content-Type": _JSON}, json.dumps(data).encode())
+    return GivenAnswer(200, {**headers, "Content-Type": _JSON}, json.dumps(data).encode())

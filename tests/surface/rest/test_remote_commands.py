@@ -81,6 +81,7 @@ def root(settings: Settings, write_entities: Callable[[dict[str, str]], Path]) -
         environment.setenv("FALCON_SUPERUSERS", os_user())
         environment.setenv("FALCON_TOKEN", os_user())
         land_rows(settings.home / "data/primary/raw/2013-01-01/02", {"n": 1})
+        assert call(["entity", "touch", "make"]).exit_code == 0  # its definition is recorded
         with open_served(seconds=30) as served, serving(served) as client:
             yield client
 
@@ -138,3 +139,19 @@ def test_what_is_about_this_machine_stays_here(root: Client, monkeypatch: pytest
     assert "cannot be reached" in str(unreachable)
     monkeypatch.setenv("FALCON_TOKEN", "")
     assert "log in, or send a token" in str(call(["--server", root.url, "entity", "list"]).exception)
+
+
+def test_a_token_is_kept_for_a_server(root: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.delenv("FALCON_TOKEN")
+    for asked, said in (("ann", "is kept in"), ("", "no token for")):
+        kept = CliRunner().invoke(falcon, ["login", root.url], input=f"{asked}\n")
+        assert kept.exit_code == 0, kept.exception
+        assert said in kept.output
+        assert not asked or asked not in kept.output
+        (file,) = (tmp_path / "falcon").iterdir()
+        assert file.stat().st_mode & 0o077 == 0
+        answer = call(["--server", root.url, "entity", "list"])
+        assert answer.exit_code == (0 if asked else 1)
+    wrong = CliRunner().invoke(falcon, ["login", "http://127.0.0.1:9"], input="ann\n")
+    assert "cannot be reached" in str(wrong.exception)

@@ -20,8 +20,9 @@ def triage(asked: TriageInstance, as_json: bool) -> None:
     with open_installation() as installation:
         found = asked.run(installation)
     perform(found, _show, as_json=as_json)
-    if found.cause.unasked:
-        raise StorageError(f"not everything could be looked at: {found.cause.unasked}")
+    cause = getattr(found, "cause", None)  # data of a server's has none
+    if cause and cause.unasked:
+        raise StorageError(f"not everything could be looked at: {cause.unasked}")
 
 
 def _show(found: Triage) -> None:
