@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0051"
-down_revision = "0047"
+revision = "0054"
+down_revision = "0053"
 
 _INSTANT = sa.DateTime(timezone=True)
 
