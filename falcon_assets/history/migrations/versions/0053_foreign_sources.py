@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0053"
-down_revision = "0046"
+down_revision = "0047"
 
 _INSTANT = sa.DateTime(timezone=True)
 
