@@ -36,6 +36,7 @@ VARIABLES = frozenset(
         *("FALCON_OPENLINEAGE_URL", "FALCON_OPENLINEAGE_API_KEY"),
         *("FALCON_NOTIFICATION_TO", "FALCON_NOTIFICATION_ON", MASTER_KEY, MASTER_KEY_FILE),
         *("FALCON_PACKS", "FALCON_QUEUES", "FALCON_TLS_CERTIFICATE", "FALCON_TLS_KEY", "FALCON_TOKEN"),
+        "FALCON_LOGINS",
     }
 )
 _OF_LIBPQ = "PG"
@@ -75,6 +76,7 @@ class Settings:
         database_url: FALCON_DATABASE_URL: a PostgreSQL instead of the embedded server; None: embedded.
         packs: FALCON_PACKS: the folder of packs of templates. Absolute.
         queues: FALCON_QUEUES: the queues of this location, by name, from a YAML file.
+        logins: FALCON_LOGINS: the file that says who may log in, and how. Absolute; None: nobody logs in.
         read_only: FALCON_ENTITY_DEFS_READONLY: whether commands may not change the definitions, as they are deployed
             otherwise.
         webserver: FALCON_WEBSERVER_URL: Dagster's webserver, which reloads changed definitions; None: there is none.
@@ -104,6 +106,7 @@ class Settings:
     database_url: str | None = field(repr=False)
     packs: Path
     queues: Mapping[str, Queue]
+    logins: Path | None
     read_only: bool
     webserver: str | None
     front: str | None
@@ -142,6 +145,7 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         database_url=_database_url(env.get("FALCON_DATABASE_URL")),
         packs=_absolute(env.get("FALCON_PACKS") or "packs"),
         queues=_queues(env.get("FALCON_QUEUES")),
+        logins=_absolute(name) if (name := (env.get("FALCON_LOGINS") or "").strip()) else None,
         read_only=_switch("FALCON_ENTITY_DEFS_READONLY", env.get("FALCON_ENTITY_DEFS_READONLY")),
         webserver=_webserver(env.get("FALCON_WEBSERVER_URL")),
         front=_front(env.get("FALCON_FRONT_URL")),

@@ -2,8 +2,8 @@
 
 Everything but ``entity_status``, ``reruns``, ``evictions``, ``collected``, ``passes``, ``incomplete``, ``looks``,
 ``served``, ``source_problems``, ``clock``, ``audit``, ``answered_requests``, ``data_roots``, ``executors``,
-``version_lifecycle``, ``quality_attempts``, SLAs, notifications and the versions of definitions is a projection of
-Dagster's history: ``falcon ledger rebuild`` makes it anew.
+``version_lifecycle``, ``quality_attempts``, SLAs, notifications, logins and the versions of definitions is a projection
+of Dagster's history: ``falcon ledger rebuild`` makes it anew.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from falcon_assets.history.tables.instances import (
     TOTALS,
 )
 from falcon_assets.history.tables.ledger_schema import METADATA, SCHEMA
+from falcon_assets.history.tables.logins import API_TOKENS, LOCAL_USERS, LOGIN_ATTEMPTS, SESSIONS
 from falcon_assets.history.tables.notifications import (
     NOTIFICATION_EVENTS,
     NOTIFICATION_RECEIVERS,
@@ -64,6 +65,7 @@ from falcon_assets.history.tables.versions import (
 
 __all__ = [
     "ANSWERED_REQUESTS",
+    "API_TOKENS",
     "AUDIT",
     "CLOCK",
     "COLLECTED",
@@ -82,6 +84,8 @@ __all__ = [
     "FOLD",
     "INCOMPLETE",
     "KEPT_VERSIONS",
+    "LOCAL_USERS",
+    "LOGIN_ATTEMPTS",
     "LOOKS",
     "METADATA",
     "NOTIFICATIONS",
@@ -102,6 +106,7 @@ __all__ = [
     "ROLLUP_PROGRESS",
     "SCHEMA",
     "SERVED",
+    "SESSIONS",
     "SLA_BREACHES",
     "SLA_EVALUATIONS",
     "SLA_PROGRESS",

@@ -66,18 +66,18 @@ def _show_encrypted(made: EncryptedText) -> None:
 @command_of(EncryptValue)
 def encrypt(asked: EncryptValue, as_json: bool) -> None:
     with open_installation() as installation:
-        made = asked.model_copy(update={"value": _value()}).run(installation)
+        made = asked.model_copy(update={"value": given_secret("Value")}).run(installation)
     perform(made, _show_encrypted, as_json=as_json)
 
 
-def _value() -> str:
+def given_secret(prompt: str) -> str:
     """Never an argument: every user of the machine can read those."""
     if sys.stdin.isatty():
-        return str(click.prompt("Value", hide_input=True, confirmation_prompt=True, err=True))
+        return str(click.prompt(prompt, hide_input=True, confirmation_prompt=True, err=True))
     try:
         return sys.stdin.buffer.read().decode().removesuffix("\n")
     except UnicodeDecodeError:
-        raise UsageError("the value is not UTF-8: encode it, as base64 for example") from None
+        raise UsageError(f"the {prompt.lower()} is not UTF-8: encode it, as base64 for example") from None
 
 
 secrets.add_command(command(MakeKey, _show_key))

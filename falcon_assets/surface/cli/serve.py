@@ -59,10 +59,10 @@ def serve(only: str | None, host: str, port: int, path_prefix: str, workspace: P
 def _require_sound(settings: Settings, host: str, path_prefix: str) -> None:
     if path_prefix and (not path_prefix.startswith("/") or path_prefix.endswith("/")):
         raise SettingsError(f"--path-prefix {path_prefix!r} must begin with /, and not end with it")
-    if host not in _LOOPBACK:
+    if host not in _LOOPBACK and settings.logins is None:
         raise SettingsError(
             f"no way to log in is configured, so everybody who reaches {host} could do everything as "
-            f"{settings.user}: configure one, or leave --host out"
+            f"{settings.user}: configure one (FALCON_LOGINS), or leave --host out"
         )
     for file in (settings.tls.certificate, settings.tls.key) if settings.tls else ():
         try:
@@ -73,10 +73,14 @@ def _require_sound(settings: Settings, host: str, path_prefix: str) -> None:
 
 def _serve_front(settings: Settings, host: str, port: int, path_prefix: str, workspace: Path) -> None:
     with imports_without_gc():
+        from falcon_assets.features.logins.declaration import read_logins  # noqa: PLC0415 - as below
         from falcon_assets.surface.front.app import open_front  # noqa: PLC0415 - loads Dagster
         from falcon_assets.surface.front.server import run_server  # noqa: PLC0415 - as above
 
     scheme = "https" if settings.tls else "http"
+    declared = read_logins(settings.logins) if settings.logins else None
     with open_front(settings, workspace, path_prefix) as app:
-        click.echo(f"{scheme}://{host}:{port}{path_prefix} serves only this machine: everybody is {settings.user}")
-        run_server(app, host, port, settings.tls)
+        who = "users log in" if declared else f"serves only this machine: everybody is {settings.user}"
+        click.echo(f"{scheme}://{host}:{port}{path_prefix} {who}")
+        users = declared.certificates.file if declared and declared.certificates else None
+        run_server(app, host, port, settings.tls, users)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -15,11 +15,13 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Match, Mount, Route
 from starlette.types import Scope
 
-from falcon_assets.errors import FalconError
+from falcon_assets.errors import FalconError, SettingsError
+from falcon_assets.features.logins.middleware import Authentication
+from falcon_assets.features.logins.recognition import open_logins
 from falcon_assets.features.metrics.exposition import ShowMetrics
 from falcon_assets.history.dagster_internals.webserver import Webserver, make_app, process_context
 from falcon_assets.model.access import Principal, Role
-from falcon_assets.operations.installation import open_installation
+from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.settings import Settings
 from falcon_assets.surface.front.hardening import LOOPBACK, EverybodyIs, Hardening, OnlyKnown
 from falcon_assets.surface.front.mutations import GuardedMutations
@@ -33,7 +35,7 @@ _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 @contextmanager
 def open_front(
-    settings: Settings, workspace: Path, path_prefix: str = "", logins: Sequence[Middleware] = ()
+    settings: Settings, workspace: Path, path_prefix: str = "", logins: Sequence[Middleware] | None = None
 ) -> Iterator[Starlette]:
     """The application, with the code locations of ``workspace`` open.
 
@@ -41,7 +43,10 @@ def open_front(
         settings: Of this installation.
         workspace: The ``workspace.yaml``.
         path_prefix: Of all routes, such as ``/falcon-prod``; a proxy passes it on.
-        logins: Middleware that sets ``scope["user"]`` to a Principal; none: everybody is the user of this process.
+        logins: Middleware that sets ``scope["user"]`` to a Principal; None: that of FALCON_LOGINS, and where that is
+            not set, everybody is the user of this process.
+
+    Raises SettingsError where FALCON_LOGINS has problems, or another path than ``path_prefix``.
     """
     everybody = Principal(settings.user, is_superuser=True, role=Role.ADMIN)
     # Dagster makes the instance of its webserver impatient with the database, which ours is not.
@@ -50,7 +55,9 @@ def open_front(
         open_installation(settings) as of_dagster,
         process_context(of_dagster.instance, workspace, version("dagster-webserver")) as context,
     ):
-        ours = _routes(served)
+        ours, is_open = _routes(served), {"/healthz", f"{path_prefix}/healthz"}.__contains__
+        if logins is None:
+            logins = _logins(of_dagster, path_prefix, is_open)
         webserver = Webserver(
             context,
             GuardedMutations(served),
@@ -58,7 +65,7 @@ def open_front(
             middleware=[
                 Middleware(Hardening, hosts=() if logins else LOOPBACK),
                 *(logins or [Middleware(EverybodyIs, principal=everybody)]),
-                Middleware(OnlyKnown, is_open={"/healthz", f"{path_prefix}/healthz"}.__contains__),
+                Middleware(OnlyKnown, is_open=is_open),
             ],
             rules=[SizeRule],
             path_prefix=path_prefix,
@@ -67,6 +74,18 @@ def open_front(
         gc.collect()
         gc.freeze()  # what is open now stays: going through it again and again was a tenth of the time of requests
         yield app
+
+
+def _logins(installation: Installation, path_prefix: str, is_open: Callable[[str], bool]) -> list[Middleware]:
+    found = open_logins(installation)
+    if found is None:
+        return []
+    if found.declared.prefix != path_prefix:
+        raise SettingsError(
+            f"FALCON_LOGINS: url has the path {found.declared.prefix or '/'!r}, and the front is served at "
+            f"{path_prefix or '/'!r}: --path-prefix must be the same"
+        )
+    return [Middleware(Authentication, logins=found, is_open=is_open)]
 
 
 class _Ours(Mount):

@@ -5,13 +5,30 @@ from __future__ import annotations
 import asyncio
 import ssl
 
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.auto import AutoWebSocketsProtocol
 
 HEADER_SECONDS = 15.0
 MOST_HEADER_BYTES = 64 * 1024
 
 
-class FrontProtocol(HttpToolsProtocol):
+class TellsCertificate(asyncio.Protocol):
+    """Mixed into a protocol of uvicorn: its application is told the client's certificate, by ASGI's TLS extension."""
+
+    app: ASGIApp
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
+        super().connection_made(transport)
+        if (secured := transport.get_extra_info("ssl_object")) is not None:
+            self.app = _told(self.app, _certificates(secured))
+
+
+class FrontWebsocket(TellsCertificate, AutoWebSocketsProtocol):  # type: ignore[misc, valid-type]  # chosen at run time
+    """As uvicorn's."""
+
+
+class FrontProtocol(TellsCertificate, HttpToolsProtocol):
     """Ends connections that do not say what they want: uvicorn itself would wait for ever."""
 
     _too_late: asyncio.TimerHandle | None = None
@@ -38,8 +55,6 @@ class FrontProtocol(HttpToolsProtocol):
         super().on_message_begin()
         if self._too_late is None:  # a further request on this connection
             self._wait()
-        if (secured := self.transport.get_extra_info("ssl_object")) is not None:
-            self.scope["extensions"] = {"tls": {"client_cert_chain": _certificates(secured)}}
 
     def on_headers_complete(self) -> None:
         self._stop_waiting()
@@ -53,6 +68,14 @@ class FrontProtocol(HttpToolsProtocol):
         if self._too_late is not None:
             self._too_late.cancel()
             self._too_late = None
+
+
+def _told(app: ASGIApp, chain: list[str]) -> ASGIApp:
+    async def telling(scope: Scope, receive: Receive, send: Send) -> None:
+        extensions = {**scope.get("extensions", {}), "tls": {"client_cert_chain": chain}}
+        await app({**scope, "extensions": extensions}, receive, send)
+
+    return telling
 
 
 def _certificates(secured: ssl.SSLObject) -> list[str]:

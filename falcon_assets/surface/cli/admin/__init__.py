@@ -6,10 +6,13 @@ import click
 
 from falcon_assets.surface.cli.main import LazyGroup
 
-MODULES = {"audit": "audit", "version": "health", "status": "health", "root": "roots"}
+MODULES = {
+    **{"audit": "audit", "version": "health", "status": "health", "root": "roots"},
+    **dict.fromkeys(("token", "user", "session"), "access"),
+}
 """Command -> its module."""
 
 
 @click.group(cls=LazyGroup, package=__package__, modules=MODULES)
 def admin() -> None:
-    """Inspect the installation: audit log, versions, health, storage roots."""
+    """Inspect the installation: audit log, versions, health, storage roots; manage tokens, users and sessions."""

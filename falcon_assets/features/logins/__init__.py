@@ -1,0 +1,1 @@
+"""Logins: who came over the network, how they prove it, and which role that gives them."""

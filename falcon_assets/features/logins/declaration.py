@@ -1,0 +1,172 @@
+"""The file of logins (FALCON_LOGINS): ways in, what roles they give, and how long sessions last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from ipaddress import IPv4Network, IPv6Network
+from pathlib import Path
+from typing import Literal
+from urllib.parse import SplitResult, urlsplit
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from falcon_assets.base.installed import is_installed
+from falcon_assets.catalog.validation import validation_problems
+from falcon_assets.catalog.yaml_files.definition_files import UnfitFileError, plain_content, shown_path
+from falcon_assets.catalog.yaml_files.documents import Files, read_file
+from falcon_assets.errors import SettingsError, listed_problems, sorted_problems
+from falcon_assets.features.logins.identity import Identity
+from falcon_assets.features.logins.ways.certificates import CertificatesWay
+from falcon_assets.features.logins.ways.directory import DirectoryWay
+from falcon_assets.features.logins.ways.oidc import OidcWay
+from falcon_assets.features.logins.ways.passwords import PasswordsWay
+from falcon_assets.features.logins.ways.proxy import ProxyWay
+from falcon_assets.model.access import Principal, Role
+from falcon_assets.model.base import Declaration, NonEmpty
+from falcon_assets.model.frequency import Frequency
+
+RoleName = Literal["viewer", "launcher", "editor", "admin"]
+_EXTRAS = {"oidc": "serve", "passwords": "serve", "ldap": "ldap"}
+
+
+class Grant(Declaration):
+    """A role, and who has it; of several the highest counts."""
+
+    role: RoleName
+    """viewer, launcher, editor or admin."""
+    users: tuple[NonEmpty, ...] = ()
+    """Names of users."""
+    groups: tuple[NonEmpty, ...] = ()
+    """Names of groups, as the way in says them."""
+    everybody: bool = False
+    """Whether all who can log in have it."""
+    colo: NonEmpty | None = None
+    """Only where FALCON_COLO is this colo; default: everywhere."""
+
+    @model_validator(mode="after")
+    def _of_somebody(self) -> Grant:
+        if not (self.users or self.groups or self.everybody):
+            raise ValueError("say who has the role: users, groups, or everybody: true")
+        return self
+
+    def is_for(self, who: Identity, colo: str | None) -> bool:
+        named = self.everybody or who.name in self.users or not who.groups.isdisjoint(self.groups)
+        return named and self.colo in (None, colo)
+
+
+class SessionTimes(Declaration):
+    """How long a session lasts."""
+
+    idle: Frequency = Frequency.parse("hours(8)")
+    """It ends when it was not used for that long."""
+    absolute: Frequency = Frequency.parse("days(7)")
+    """It ends then, however often it is used."""
+
+
+class LoginsDeclaration(Declaration):
+    """Who may log in, how, and what they may do."""
+
+    url: NonEmpty
+    """The address of the front, as browsers see it, with its path prefix: https://falcon.example.com."""
+    roles: tuple[Grant, ...] = Field(min_length=1)
+    """Who has which role. Whoever has none is refused."""
+    proxies: tuple[IPv4Network | IPv6Network, ...] = ()
+    """Addresses of the proxies in front, whose headers count: 10.0.0.5, 10.1.0.0/16."""
+    oidc: OidcWay | None = None
+    """Logins by OpenID Connect."""
+    proxy: ProxyWay | None = None
+    """Users whom a proxy in front names in a header."""
+    certificates: CertificatesWay | None = None
+    """Certificates of clients, over TLS."""
+    ldap: DirectoryWay | None = None
+    """Names and passwords of a directory."""
+    passwords: PasswordsWay | None = None
+    """Names and passwords of `falcon admin user add`."""
+    sessions: SessionTimes = SessionTimes()
+    """How long people stay logged in."""
+
+    @field_validator("url")
+    @classmethod
+    def _whole(cls, text: str) -> str:
+        split = _split(text)
+        if split.scheme not in ("http", "https") or not split.hostname or split.username or split.query:
+            raise ValueError("must be an http or https URL without user and query, such as https://falcon.example.com")
+        return text.rstrip("/")
+
+    @model_validator(mode="after")
+    def _proxied(self) -> LoginsDeclaration:
+        if self.proxy and not self.proxies:
+            raise ValueError("proxy: list the addresses of the proxy under proxies, or everybody could name a user")
+        return self
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port, as browsers say them."""
+        split = _split(self.url)
+        usual = {"http": 80, "https": 443}[split.scheme]
+        host = f"[{split.hostname}]" if ":" in (split.hostname or "") else split.hostname
+        return f"{split.scheme}://{host}" + (f":{split.port}" if split.port not in (None, usual) else "")
+
+    @property
+    def prefix(self) -> str:
+        """The path of the front, without a slash at the end."""
+        return _split(self.url).path
+
+    @property
+    def is_secure(self) -> bool:
+        return self.url.startswith("https://")
+
+    @property
+    def has_form(self) -> bool:
+        """Whether people can log in with a password."""
+        return bool(self.ldap or self.passwords)
+
+    @property
+    def idle(self) -> timedelta:
+        return self.sessions.idle.length
+
+    def principal(self, who: Identity, colo: str | None) -> Principal | None:
+        """None: nothing gives the user a role."""
+        roles = [Role[one.role.upper()] for one in self.roles if one.is_for(who, colo)]
+        return Principal(who.name, who.groups, role=max(roles), way=who.way) if roles else None
+
+
+def _split(url: str) -> SplitResult:
+    """Raises ValueError with a port that is none."""
+    split = urlsplit(url)
+    assert split.port != 0, "port 0"
+    return split
+
+
+def read_logins(path: Path) -> LoginsDeclaration:
+    """Reads the file of logins.
+
+    Raises:
+        SettingsError: it cannot be read or has problems, each with its line; or a library that it needs is missing.
+    """
+    files = Files()
+    try:
+        read_file(path, plain_content(path), files)
+    except UnfitFileError as error:
+        raise SettingsError(f"FALCON_LOGINS: {shown_path(path)}: {error}") from error
+    if not files.problems and len(files.documents) != 1:
+        raise SettingsError(f"FALCON_LOGINS: {shown_path(path)} must have one document, and has {len(files.documents)}")
+    if not files.problems:
+        (document,) = files.documents
+        try:
+            found = LoginsDeclaration.model_validate(document.data)
+        except ValidationError as error:
+            files.problems += validation_problems(document, LoginsDeclaration, error)
+    if files.problems:
+        listed = listed_problems(sorted_problems(files.problems))
+        raise SettingsError("\n".join(["FALCON_LOGINS: nobody can log in:", *listed]))
+    require_libraries(name for name in _EXTRAS if getattr(found, name))
+    return found
+
+
+def require_libraries(ways: Iterable[str]) -> None:
+    """Raises SettingsError where what these ways need is not installed."""
+    for name in ways:
+        if not is_installed(package := f"falcon-assets[{_EXTRAS[name]}]"):
+            raise SettingsError(f"{name} needs libraries that are not installed: pip install '{package}'")
