@@ -38,8 +38,8 @@ ENTITIES = (
 AT = "2013-01-01T12:30Z"
 
 
-@pytest.fixture
-def installation(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Path]) -> Iterator[Installation]:
+def filled(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Path]) -> Iterator[Installation]:
+    """The installation with these entities, and rows of theirs."""
     write_entities({"all.yaml": ENTITIES, "a.sql": "SELECT 1"})
     with open_at(AT) as found:
         write(found, *(feed_row("raw", number) for number in range(6)))
@@ -47,6 +47,11 @@ def installation(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Pat
         write(found, process_row("make", 3, "FAILED", reason=ODD, failures=9, run_id="run-3"))
         write(found, process_row("covert-make", 3, "FAILED", reason="covert trouble", failures=9))
         yield found
+
+
+@pytest.fixture
+def installation(open_at: OpenAt, write_entities: Callable[[dict[str, str]], Path]) -> Iterator[Installation]:
+    yield from filled(open_at, write_entities)
 
 
 @pytest.fixture
