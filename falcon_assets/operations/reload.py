@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from http.client import HTTPException
 from typing import Any
 
-from falcon_assets.errors import FalconError, printable
+from falcon_assets.errors import FalconError, SettingsError, printable
+from falcon_assets.settings import server_token
 
 _CONNECT_SECONDS = 10
 _RELOAD_SECONDS = 120
@@ -60,7 +61,7 @@ def reload_code_locations(webserver: str | None) -> str:
 def _asking() -> Iterator[None]:
     try:
         yield
-    except (OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError) as error:
+    except (OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError, SettingsError) as error:
         why = str(getattr(error, "reason", None) or error or type(error).__name__).strip()
         raise WebserverError(printable(why)) from error
 
@@ -93,6 +94,8 @@ def _message(answer: dict[str, Any]) -> str | None:
 def _ask(webserver: str, query: str, seconds: float, **variables: str) -> dict[str, Any]:
     body = json.dumps({"query": query, "variables": variables}).encode()
     headers = {"Content-Type": "application/json"}
+    if token := server_token(webserver):
+        headers["Authorization"] = f"Bearer {token}"
     request = urllib.request.Request(f"{webserver}/graphql", body, headers)  # noqa: S310 - settings allow http only
     with urllib.request.urlopen(request, timeout=seconds) as response:  # noqa: S310
         answer = json.load(response)

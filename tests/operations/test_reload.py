@@ -50,3 +50,23 @@ def test_something_else_answers(answer: bytes) -> None:
         thread.join()
     assert "could not be asked to reload the definitions (" in said
     assert len(said.splitlines()) == 1
+
+
+def test_a_front_with_logins_gets_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bytes] = []
+    monkeypatch.setenv("FALCON_TOKEN", "hunter2")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection = server.accept()[0]
+            with connection:
+                asked.append(connection.recv(65536))
+                connection.sendall(b"HTTP/1.0 401 Unauthorized\r\n\r\n")
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        said = reload_code_locations(f"http://127.0.0.1:{server.getsockname()[1]}")
+        thread.join()
+    assert b"\r\nAuthorization: Bearer hunter2\r\n" in asked[0]
+    assert "Unauthorized" in said
+    assert "hunter2" not in said
