@@ -128,7 +128,7 @@ class SummarizeInstances(OfType):
 class ShowGrid(LongList, OfType):
     """Show instances as a grid: entities by time.
 
-    Each cell is a step, the newest is at the right: ● succeeded or available, ✖ failed or missing, ⧗ timed out,
+    Each cell is a step, the newest is at the right: ● succeeded or available, ✖ failed or missing, ◔ timed out,
     ⊘ killed, ▶ running, ◆ ready, ○ waiting, ‖ suspended, » skipped, ▫ evicted. If several instances are in one cell,
     the state that matters most is shown. As in `falcon instance summary`, reruns that wait do not count yet.
 

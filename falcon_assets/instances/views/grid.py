@@ -27,7 +27,7 @@ GRID_FIELDS = {**FIELDS, **dict.fromkeys((TAG, "pipeline"))}
 MOST_STEPS = 2_000
 SHAPES: Mapping[State, str] = {
     InstanceState.FAILED: "✖",
-    InstanceState.TIMED_OUT: "⧗",
+    InstanceState.TIMED_OUT: "◔",
     InstanceState.KILLED: "⊘",
     FeedState.MISSING: "✖",
     InstanceState.RUNNING: "▶",
