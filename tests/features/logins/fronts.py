@@ -96,8 +96,10 @@ def as_admin(installation: Installation, operation: Any) -> Any:
 
 
 @contextmanager
-def _front(installation: Installation, folder: Path, tls: dict[str, Any] | None = None, **ways: Any) -> Iterator[Front]:
-    port = free_port()
+def _front(
+    installation: Installation, folder: Path, tls: dict[str, Any] | None = None, port: int = 0, **ways: Any
+) -> Iterator[Front]:
+    port = port or free_port()
     scheme = "https" if tls else "http"
     declared = {"url": f"{scheme}://localhost:{port}", "roles": ROLES, **ways}
     file = folder / "logins.yaml"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -90,11 +91,13 @@ def named_by_directory(name: str, password: str, way: DirectoryWay, environ: Map
         raise SettingsError(f"ldap: the directory cannot be asked: {error}") from error
 
 
-def _connected(way: DirectoryWay, dn: str | None, password: str | None) -> Any:
-    """A connection that has tried to bind; it is closed by its context."""
+@contextmanager
+def _connected(way: DirectoryWay, dn: str | None, password: str | None) -> Iterator[Any]:
+    """A connection that has tried to bind, and is closed afterwards; ldap3's own context raises where that failed."""
     import ssl  # noqa: PLC0415 - as below
 
     import ldap3  # noqa: PLC0415 - an extra
+    from ldap3.core.exceptions import LDAPException  # noqa: PLC0415 - as above
 
     tls = ldap3.Tls(validate=ssl.CERT_REQUIRED, ca_certs_file=way.authorities, version=ssl.PROTOCOL_TLS_CLIENT)
     server = ldap3.Server(way.url, tls=tls, connect_timeout=_SECONDS, get_info=ldap3.NONE)
@@ -107,11 +110,15 @@ def _connected(way: DirectoryWay, dn: str | None, password: str | None) -> Any:
         read_only=True,
         auto_referrals=False,
     )
-    made.open(read_server_info=False)
-    if way.start_tls and not made.start_tls(read_server_info=False):
-        raise SettingsError("ldap: the directory does not start TLS")
-    made.bind(read_server_info=False)
-    return made
+    try:
+        made.open(read_server_info=False)
+        if way.start_tls and not made.start_tls(read_server_info=False):
+            raise SettingsError("ldap: the directory does not start TLS")
+        made.bind(read_server_info=False)
+        yield made
+    finally:
+        with suppress(LDAPException):  # what it says about the user counts, however it ends
+            made.unbind()
 
 
 def _search(connection: Any, search: DirectorySearch, **values: str) -> list[Mapping[str, Any]]:
