@@ -27,6 +27,7 @@ TAKES: Mapping[str, tuple[str, ...]] = {
     **{f"instance {name}": _RUNS for name in ("list", "status", "running", "summary", "params", "dependency", "logs")},
     **{f"instance {name}": _RUNS for name in ("wait", "triage", "rerun", "kill", "suspend", "resume")},
     "instance replay": ("process",),
+    "instance grid": _RUNS,
     **{f"instance {name}": ("feed",) for name in ("collect", "versions", "restore", "resend")},
     **{f"feed {name}": ("feed",) for name in ("report", "watermark")},
     **{f"quality {name}": ("feed",) for name in ("show", "check", "profile", "history", "accept")},
