@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -17,9 +16,8 @@ from falcon_assets.instances.store.consumed import versions_read
 from falcon_assets.instances.store.instance_pages import Key
 from falcon_assets.instances.store.process_rows import PROCESS_ROWS
 from falcon_assets.instances.views.feed_writers import due_at, due_of_feed, writers_of
-from falcon_assets.instances.views.query import InstanceInfo
+from falcon_assets.instances.views.query import FeedInstanceInfo, ReplicatedInstance
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.operation import Result
 from falcon_assets.planning.eviction import first_pass_over
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.instance_record import FeedState, InstanceState
@@ -36,53 +34,6 @@ from falcon_assets.planning.reasons import (
 )
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.planning.workloads import ReplicationWorkload
-
-
-@dataclass(frozen=True)
-class ReplicatedInstance(Result):
-    """``version`` is the version of the source that was copied last; None: none was."""
-
-    source: str
-    target: str
-    state: InstanceState
-    version: str | None
-
-
-@dataclass(frozen=True)
-class FeedInstanceInfo(InstanceInfo):
-    """An instance of a feed on a cluster.
-
-    Attributes:
-        path: On the cluster, or a URL; a table: its URI. None: the definition leaves it open.
-        stored: Its row; None: it has never been available.
-        details: What features know of it, by name: data for JSON, with a ``text`` for tables.
-        expires: The first pass of retention that finds it older than its limit; None: no pass does, or it is evicted.
-    """
-
-    path: str | None = None
-    stored: FeedInstanceRow | None = None
-    expires: datetime | None = None
-    replications: tuple[ReplicatedInstance, ...] = ()
-    details: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-
-    keys = tuple(one for one in InstanceInfo.keys if one != "executor")
-
-    def as_data(self) -> dict[str, Any]:
-        row = self.stored
-        seen = row if row and row.version else None
-        feed = {
-            "path": self.path,
-            "version": seen and seen.version,
-            "bytes": row and row.bytes,
-            "files": row and row.files,
-            "records": row and row.records,
-            "landed_at": _said(seen.landed_at if seen else None),
-            "seen_at": _said(seen.seen_at if seen else None),
-            "evicted_at": _said(row.evicted_at if row else None),
-            "expires_at": _said(self.expires),
-            "replications": [one.as_data() for one in self.replications],
-        }
-        return {**super().as_data(), "feed": {**feed, **self.details}}
 
 
 def feed_instances(
@@ -168,10 +119,6 @@ def _path(paths: InstancePaths, instance: datetime) -> str | None:
         return f"{paths.root or ''}{paths.data(instance)}"
     except ExpressionError:
         return None
-
-
-def _said(at: datetime | None) -> str | None:
-    return at.isoformat() if at else None
 
 
 class _MissingReasons:

@@ -6,11 +6,12 @@ import base64
 import binascii
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from falcon_assets.errors import QueryError
+from falcon_assets.history.tables.row_values import FeedInstanceRow
 from falcon_assets.instances.rules import waiting as rules
 from falcon_assets.instances.rules.executors import (
     ExecutorsBusy,
@@ -224,9 +225,60 @@ class InstanceInfo(Result):
 
 
 @dataclass(frozen=True)
+class ReplicatedInstance(Result):
+    """``version`` is the version of the source that was copied last; None: none was."""
+
+    source: str
+    target: str
+    state: InstanceState
+    version: str | None
+
+
+@dataclass(frozen=True)
+class FeedInstanceInfo(InstanceInfo):
+    """An instance of a feed on a cluster.
+
+    Attributes:
+        path: On the cluster, or a URL; a table: its URI. None: the definition leaves it open.
+        stored: Its row; None: it has never been available.
+        details: What features know of it, by name: data for JSON, with a ``text`` for tables.
+        expires: The first pass of retention that finds it older than its limit; None: no pass does, or it is evicted.
+    """
+
+    path: str | None = None
+    stored: FeedInstanceRow | None = None
+    expires: datetime | None = None
+    replications: tuple[ReplicatedInstance, ...] = ()
+    details: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    keys = tuple(one for one in InstanceInfo.keys if one != "executor")
+
+    def as_data(self) -> dict[str, Any]:
+        row = self.stored
+        seen = row if row and row.version else None
+        feed = {
+            "path": self.path,
+            "version": seen and seen.version,
+            "bytes": row and row.bytes,
+            "files": row and row.files,
+            "records": row and row.records,
+            "landed_at": _said(seen.landed_at if seen else None),
+            "seen_at": _said(seen.seen_at if seen else None),
+            "evicted_at": _said(row.evicted_at if row else None),
+            "expires_at": _said(self.expires),
+            "replications": [one.as_data() for one in self.replications],
+        }
+        return {**super().as_data(), "feed": {**feed, **self.details}}
+
+
+def _said(at: datetime | None) -> str | None:
+    return at.isoformat() if at else None
+
+
+@dataclass(frozen=True)
 class InstancePage(Result):
     """``total`` counts all pages; ``next`` is for :attr:`InstanceQuery.after`, None: this is the last page."""
 
-    items: tuple[InstanceInfo, ...]
+    items: tuple[InstanceInfo | FeedInstanceInfo, ...]
     total: int
     next: str | None

@@ -125,7 +125,7 @@ def _given(endpoint: Endpoint, asked: Operation) -> dict[str, Any]:
     found = {}
     for name in asked.model_fields_set - {*endpoint.placed, "actor"}:
         value = getattr(asked, name)
-        if value == asked.model_fields[name].get_default(call_default_factory=True):
+        if value == type(asked).model_fields[name].get_default(call_default_factory=True):
             continue
         if name not in endpoint.fields:
             raise UsageError(f"--{name.replace('_', '-')} names a file of this machine: leave it out with --server")

@@ -12,9 +12,8 @@ import pytest
 from falcon_assets.features.completeness.operations import report_parts
 from falcon_assets.features.completeness.records import ReportedPart
 from falcon_assets.features.landing.collector import Collector
-from falcon_assets.instances.views.feed_listing import FeedInstanceInfo
 from falcon_assets.instances.views.listing import list_instances
-from falcon_assets.instances.views.query import InstanceQuery
+from falcon_assets.instances.views.query import FeedInstanceInfo, InstanceQuery
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.installation import Installation
 from tests.operations.opening import OpenAt

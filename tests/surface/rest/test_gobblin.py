@@ -67,7 +67,7 @@ def test_a_flow_is_configured_watched_run_killed_and_removed(root: Client) -> No
     assert root.ask("PUT", f"/flowconfigs/{KEY}", json=changed).status_code == 200
     assert "changed" in root.ask("GET", f"/flowconfigs/{KEY}").json()["properties"]["falcon.flow"]
     moved = root.ask("PUT", f"/flowconfigs/{KEY}", json=config("0 0 3 ? * *"))
-    assert (moved.status_code, "instance" in moved.json()["message"]) == (409, True)
+    assert (moved.status_code, "validity" in moved.json()["message"]) == (409, True)
     assert root.ask("DELETE", f"/flowconfigs/{KEY}").status_code == 200
     assert root.ask("GET", f"/flowconfigs/{KEY}").status_code == 404
 

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from falcon_assets.instances.operations import questions
-from falcon_assets.instances.views.feed_listing import FeedInstanceInfo
 from falcon_assets.instances.views.grid import SHAPES, GridRow, InstanceGrid
 from falcon_assets.instances.views.listing import InstanceCounts
-from falcon_assets.instances.views.query import InstanceInfo, InstancePage
+from falcon_assets.instances.views.query import FeedInstanceInfo, InstanceInfo, InstancePage
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.paging import Page
 from falcon_assets.surface.cli.console import print_table, shown
