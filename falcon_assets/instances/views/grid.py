@@ -13,7 +13,7 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import QueryError
 from falcon_assets.instances.store.instance_pages import Span
 from falcon_assets.instances.views.asked import asked_for
-from falcon_assets.instances.views.due import Asked, counted, without_rows
+from falcon_assets.instances.views.due import Asked, counted
 from falcon_assets.instances.views.listing import readable, rows_of
 from falcon_assets.instances.views.query import FIELDS, InstanceQuery, State
 from falcon_assets.model.instant import Instant
@@ -160,9 +160,10 @@ def _cells(
     ]
     there = rows.instants_in(connection, spans)
     for one in asked:
-        state, cells = one.without_row.value, found[one.key]
-        for key, _ in without_rows(connection, rows, one, {one.key: there.get(one.key, set())}, descending=False):
-            _add(cells, (key[2] - start) // step, state, 1)
+        state, cells, own = one.without_row.value, found[one.key], there.get(one.key, set())
+        for nominal in dict.fromkeys(map(one.timeline.instance, one.indexes)):
+            if nominal not in own:
+                _add(cells, (nominal - start) // step, state, 1)
     return found
 
 
