@@ -29,7 +29,7 @@ class Principal:
         name: The name of the user.
         groups: The groups that the user is a member of.
         is_superuser: Whether the user may do everything.
-        role: Of users of the operating system, EDITOR: a machine's own users are told apart by the ``acl`` only.
+        role: Not asked of users of the operating system, whom the ``acl`` alone tells apart.
         way: How the user proved the name: ``os``, or one of those of the front.
     """
 
@@ -39,13 +39,17 @@ class Principal:
     role: Role = Role.EDITOR
     way: str = "os"
 
+    def has(self, role: Role) -> bool:
+        """Whether the user may do what that role may."""
+        return self.is_superuser or self.way == "os" or self.role >= role
+
 
 def may_change(acl: Acl | None, who: Principal, role: Role = Role.EDITOR) -> bool:
     """Whether ``who`` is a superuser, the owner, or in the group; of what has no ``acl``, everybody in the role may."""
     if who.is_superuser or who.role is Role.ADMIN:
         return True
     if acl is None:
-        return who.role >= role
+        return who.has(role)
     return who.name == acl.owner or (acl.group != "" and acl.group in who.groups)
 
 

@@ -62,7 +62,7 @@ def require_change(who: Principal, operation: str, entities: Iterable[Owned], ro
 
 def require_role(who: Principal, operation: str, role: Role) -> None:
     """Raises DeniedError."""
-    if who.role < role and not who.is_superuser:
+    if not who.has(role):
         raise DeniedError(
             f"{who.name} may not {operation}: that needs the role {role.name.lower()}, "
             f"and {who.name} is a {who.role.name.lower()}"

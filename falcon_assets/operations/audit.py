@@ -247,7 +247,7 @@ class ListAudit(ListOperation):
 def perform_for(installation: Installation, principal: Principal, way: Way, asked: Operation) -> Any:
     """Runs what ``principal`` requests over the network; raises as it, and DeniedError."""
     with requests_from(way, principal=principal):
-        if not asked.of_owners and principal.role < asked.role:
+        if not asked.of_owners and not principal.has(asked.role):
             with audited(installation, asked.command, PlainRequest()):
                 require_role(principal, asked.command, asked.role)
         return asked.run(installation)

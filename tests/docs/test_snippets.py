@@ -40,7 +40,7 @@ PARTS = [block for block in BLOCKS if block.language == "yaml" and not block.fil
 SHOWN = [line for block in BLOCKS if block.language in ("sh", "bash") for line in block.text.splitlines()]
 _WRITTEN = re.compile(r"`((?:falcon|make|python) (?!\w+ -\w{2})[^`\n]+)`")  # `falcon entity -list` is Apache Falcon's
 WRITTEN = [(page.name, text) for page in PAGES for text in _WRITTEN.findall(page.read_text())]
-KNOWN = {"bash", "sh", "text", "yaml", "sql", "python", "graphql", "xml", "toml", "dockerfile", "json"}
+KNOWN = {"bash", "sh", "text", "yaml", "sql", "python", "graphql", "xml", "toml", "dockerfile", "json", "ini", "apache"}
 INSTRUCTIONS = {"FROM", "RUN", "WORKDIR", "COPY", "ENV", "USER"}
 
 

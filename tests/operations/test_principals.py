@@ -18,18 +18,23 @@ ANNS = Acl(owner="ann", group="data", permission="0750")
 FREE, OWNED = make_feed(), make_feed(acl=ANNS)
 
 
+def from_outside(name: str, role: Role, *groups: str) -> Principal:
+    return Principal(name, frozenset(groups), role=role, way="token")
+
+
 @pytest.mark.parametrize(
     ("who", "free", "owned"),
     {
-        "viewer": (Principal("eve", role=Role.VIEWER), [], []),
-        "launcher": (Principal("eve", role=Role.LAUNCHER), [Role.LAUNCHER], []),
-        "editor": (Principal("eve", role=Role.EDITOR), [Role.LAUNCHER, Role.EDITOR], []),
-        "admin": (Principal("eve", role=Role.ADMIN), list(Role)[1:], list(Role)[1:]),
-        "owner": (Principal("ann", role=Role.VIEWER), [], list(Role)[1:]),
-        "group": (Principal("eve", frozenset({"data"}), role=Role.VIEWER), [], list(Role)[1:]),
+        "viewer": (from_outside("eve", Role.VIEWER), [], []),
+        "launcher": (from_outside("eve", Role.LAUNCHER), [Role.LAUNCHER], []),
+        "editor": (from_outside("eve", Role.EDITOR), [Role.LAUNCHER, Role.EDITOR], []),
+        "admin": (from_outside("eve", Role.ADMIN), list(Role)[1:], list(Role)[1:]),
+        "owner": (from_outside("ann", Role.VIEWER), [], list(Role)[1:]),
+        "group": (from_outside("eve", Role.VIEWER, "data"), [], list(Role)[1:]),
         "superuser": (Principal("eve", is_superuser=True, role=Role.VIEWER), list(Role)[1:], list(Role)[1:]),
+        "of the machine": (Principal("eve"), list(Role)[1:], []),
     }.values(),
-    ids=["viewer", "launcher", "editor", "admin", "owner", "group", "superuser"],
+    ids=["viewer", "launcher", "editor", "admin", "owner", "group", "superuser", "of the machine"],
 )
 def test_what_roles_may_change(who: Principal, free: list[Role], owned: list[Role]) -> None:
     assert [role for role in list(Role)[1:] if may_change(None, who, role)] == free
@@ -40,11 +45,11 @@ def test_what_roles_may_change(who: Principal, free: list[Role], owned: list[Rol
 
 def test_a_refusal_says_the_role_or_the_owner() -> None:
     with pytest.raises(DeniedError, match="eve may not update: that needs the role editor, and eve is a viewer"):
-        require_change(Principal("eve", role=Role.VIEWER), "update", [FREE])
+        require_change(from_outside("eve", Role.VIEWER), "update", [FREE])
     with pytest.raises(DeniedError, match=f"eve may not update feed {OWNED.name!r}, which belongs to 'ann'"):
         require_change(Principal("eve"), "update", [OWNED])
     with pytest.raises(DeniedError, match="needs the role admin"):
-        require_change(Principal("eve"), "forget versions of", [], Role.ADMIN)
+        require_change(from_outside("eve", Role.EDITOR), "forget versions of", [], Role.ADMIN)
 
 
 def test_nothing_asks_the_operating_system_about_who_came_over_the_network() -> None:

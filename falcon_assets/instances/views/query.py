@@ -39,7 +39,7 @@ VALUES = ("started", "attempt")
 _OF_QUEUES = (QueueFull, QueueUnknown, QueueForbidden)
 _OF_EXECUTORS = (ExecutorsBusy, ExecutorsStarting, ExecutorsOffline, ExecutorsUnable)
 _WAITING = (
-    *(*rules.TAKEN, *rules.NOT_READY, rules.NoFreeSlot, *_OF_QUEUES, *_OF_EXECUTORS),
+    *(*rules.TAKEN, *rules.NOT_READY, rules.SourceMissing, rules.NoFreeSlot, *_OF_QUEUES, *_OF_EXECUTORS),
     *(reasons.LaunchPending, reasons.NotScheduled),
 )
 _OF_RUNS = (
