@@ -7,6 +7,9 @@ from enum import IntEnum
 
 from falcon_assets.model.shared import Acl
 
+OF_MACHINE = "os"
+"""How users of the operating system prove their names."""
+
 
 class Role(IntEnum):
     """What a user may do with entities that no ``acl`` gives to somebody; each may do what those before it may."""
@@ -30,18 +33,18 @@ class Principal:
         groups: The groups that the user is a member of.
         is_superuser: Whether the user may do everything.
         role: Not asked of users of the operating system, whom the ``acl`` alone tells apart.
-        way: How the user proved the name: ``os``, or one of those of the front.
+        way: How the user proved the name: :data:`OF_MACHINE`, or one of those of the front; empty: unknown.
     """
 
     name: str
     groups: frozenset[str] = frozenset()
     is_superuser: bool = False
     role: Role = Role.EDITOR
-    way: str = "os"
+    way: str = ""
 
     def has(self, role: Role) -> bool:
         """Whether the user may do what that role may."""
-        return self.is_superuser or self.way == "os" or self.role >= role
+        return self.is_superuser or self.way == OF_MACHINE or self.role >= role
 
 
 def may_change(acl: Acl | None, who: Principal, role: Role = Role.EDITOR) -> bool:
