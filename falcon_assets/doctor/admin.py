@@ -82,7 +82,6 @@ class AdoptRoot(Operation):
 
     command = "admin root adopt"
     role = Role.ADMIN
-    of_owners = True
     cluster: Annotated[str, Given("CLUSTER")]
     root: Annotated[str | None, Given("[ROOT]")] = None
 
@@ -90,7 +89,7 @@ class AdoptRoot(Operation):
         with audited(installation, "admin root adopt", PlainRequest()) as audit:
             declared = installation.entities.cluster(self.cluster)
             audit.about([(declared.kind, declared.name)])
-            require_change(audit.principal, "adopt a root of", [declared], self.role)
+            require_change(audit.principal, "adopt a root of", [declared])
             changed = roots_of(installation.settings).adopt(_store(installation, self.cluster, self.root).identity)
             audit.result(changed)
         return changed

@@ -32,7 +32,7 @@ class Principal:
         name: The name of the user.
         groups: The groups that the user is a member of.
         is_superuser: Whether the user may do everything.
-        role: Not asked of users of the operating system, whom the ``acl`` alone tells apart.
+        role: Of users of the operating system, EDITOR: the ``acl`` tells them apart, and superusers are admins.
         way: How the user proved the name: :data:`OF_MACHINE`, or one of those of the front; empty: unknown.
     """
 
@@ -44,7 +44,7 @@ class Principal:
 
     def has(self, role: Role) -> bool:
         """Whether the user may do what that role may."""
-        return self.is_superuser or self.way == OF_MACHINE or self.role >= role
+        return self.is_superuser or self.role >= role
 
 
 def may_change(acl: Acl | None, who: Principal, role: Role = Role.EDITOR) -> bool:

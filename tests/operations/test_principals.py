@@ -32,7 +32,7 @@ def from_outside(name: str, role: Role, *groups: str) -> Principal:
         "owner": (from_outside("ann", Role.VIEWER), [], list(Role)[1:]),
         "group": (from_outside("eve", Role.VIEWER, "data"), [], list(Role)[1:]),
         "superuser": (Principal("eve", is_superuser=True, role=Role.VIEWER), list(Role)[1:], list(Role)[1:]),
-        "of the machine": (Principal("eve", way=OF_MACHINE), list(Role)[1:], []),
+        "of the machine": (Principal("eve", way=OF_MACHINE), [Role.LAUNCHER, Role.EDITOR], []),
     }.values(),
     ids=["viewer", "launcher", "editor", "admin", "owner", "group", "superuser", "of the machine"],
 )

@@ -163,6 +163,7 @@ class RotateKeys(Change):
 
     command = "secrets rotate"
     role = Role.ADMIN
+    of_owners = False
     values: bool = Field(False, description="Also encrypt all values again, with a new customer key.")
 
     def run(self, installation: Installation) -> Rotation:
@@ -175,7 +176,7 @@ class RotateKeys(Change):
                 found = list(encrypted_values(root))
                 documents = {key: one.document for one in found if (key := key_of(one.document))}
                 audit.about(documents)
-                require_change(audit.principal, "rotate the keys of", map(StoredEntity, documents.values()), self.role)
+                require_change(audit.principal, "rotate the keys of", map(StoredEntity, documents.values()))
                 before = CustomerKeys.read(root)
                 if not before.wrapped:
                     raise SecretError("nothing is encrypted here: falcon secrets encrypt makes the first customer key")
