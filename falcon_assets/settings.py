@@ -210,10 +210,18 @@ def server_token(url: str) -> str | None:
 
     Raises SettingsError.
     """
-    token = (os.environ.get("FALCON_TOKEN") or "").strip() or _kept_tokens().get(url, "")
+    token = (os.environ.get("FALCON_TOKEN") or "").strip()
     if not (token.isascii() and token.isprintable()) or " " in token:
         raise SettingsError(f"FALCON_TOKEN, for {url}, has characters that no token has")
-    return token or None
+    return token or kept_token(url)
+
+
+def kept_token(url: str) -> str | None:
+    """Returns the token that ``falcon login`` keeps for the server at ``url``, None: it has none; raises SettingsError.
+
+    For requests to an address that nobody names with the command: FALCON_TOKEN may be for another server.
+    """
+    return _kept_tokens().get(url) or None
 
 
 def tokens_file() -> Path:

@@ -7,9 +7,6 @@ from enum import IntEnum
 
 from falcon_assets.model.shared import Acl
 
-OF_MACHINE = "os"
-"""How users of the operating system prove their names."""
-
 
 class Role(IntEnum):
     """What a user may do with entities that no ``acl`` gives to somebody; each may do what those before it may."""
@@ -33,7 +30,7 @@ class Principal:
         groups: The groups that the user is a member of.
         is_superuser: Whether the user may do everything.
         role: Of users of the operating system, EDITOR: the ``acl`` tells them apart, and superusers are admins.
-        way: How the user proved the name: :data:`OF_MACHINE`, or one of those of the front; empty: unknown.
+        way: How the user proved the name to the front; empty: to the operating system.
     """
 
     name: str

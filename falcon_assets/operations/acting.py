@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from falcon_assets.errors import DeniedError
-from falcon_assets.model.access import OF_MACHINE, Principal, Role, may_change, may_read
+from falcon_assets.model.access import Principal, Role, may_change, may_read
 from falcon_assets.model.shared import Acl
 from falcon_assets.operations.request_origin import ORIGIN
 from falcon_assets.settings import Settings
@@ -45,7 +45,7 @@ def acting(settings: Settings, actor: str | None = None) -> Principal:
             f"{settings.user} may not act for {name!r}: leave the principal out, "
             f"or name {settings.user} in FALCON_PROXY_USERS"
         )
-    return Principal(name, _groups(name, own=actor is None), name in settings.superusers, way=OF_MACHINE)
+    return Principal(name, _groups(name, own=actor is None), name in settings.superusers)
 
 
 def require_change(who: Principal, operation: str, entities: Iterable[Owned], role: Role = Role.EDITOR) -> None:

@@ -10,7 +10,7 @@ from http.client import HTTPException
 from typing import Any
 
 from falcon_assets.errors import FalconError, SettingsError, printable
-from falcon_assets.settings import server_token
+from falcon_assets.settings import kept_token
 
 _CONNECT_SECONDS = 10
 _RELOAD_SECONDS = 120
@@ -94,9 +94,9 @@ def _message(answer: dict[str, Any]) -> str | None:
 def _ask(webserver: str, query: str, seconds: float, **variables: str) -> dict[str, Any]:
     body = json.dumps({"query": query, "variables": variables}).encode()
     headers = {"Content-Type": "application/json"}
-    if token := server_token(webserver):
-        headers["Authorization"] = f"Bearer {token}"
     request = urllib.request.Request(f"{webserver}/graphql", body, headers)  # noqa: S310 - settings allow http only
+    if token := kept_token(webserver):
+        request.add_unredirected_header("Authorization", f"Bearer {token}")
     with urllib.request.urlopen(request, timeout=seconds) as response:  # noqa: S310
         answer = json.load(response)
     if answer.get("errors"):

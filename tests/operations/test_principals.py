@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from falcon_assets.errors import DeniedError
-from falcon_assets.model.access import OF_MACHINE, Principal, Role, may_change, may_read
+from falcon_assets.model.access import Principal, Role, may_change, may_read
 from falcon_assets.model.shared import Acl
 from falcon_assets.operations.acting import acting, require_change
 from falcon_assets.operations.operation import Change
@@ -32,7 +32,7 @@ def from_outside(name: str, role: Role, *groups: str) -> Principal:
         "owner": (from_outside("ann", Role.VIEWER), [], list(Role)[1:]),
         "group": (from_outside("eve", Role.VIEWER, "data"), [], list(Role)[1:]),
         "superuser": (Principal("eve", is_superuser=True, role=Role.VIEWER), list(Role)[1:], list(Role)[1:]),
-        "of the machine": (Principal("eve", way=OF_MACHINE), [Role.LAUNCHER, Role.EDITOR], []),
+        "of the machine": (Principal("eve"), [Role.LAUNCHER, Role.EDITOR], []),
     }.values(),
     ids=["viewer", "launcher", "editor", "admin", "owner", "group", "superuser", "of the machine"],
 )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import socket
 import threading
+from pathlib import Path
 
 import pytest
 
 from falcon_assets.operations.reload import reload_code_locations
+from falcon_assets.settings import keep_token
 from tests.processes import free_port
 
 
@@ -52,10 +54,17 @@ def test_something_else_answers(answer: bytes) -> None:
     assert len(said.splitlines()) == 1
 
 
-def test_a_front_with_logins_gets_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_known", [True, False])
+def test_only_a_front_that_one_has_logged_in_to_gets_a_token(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_known: bool
+) -> None:
+    """Whoever listens at the usual port does not get that of another server."""
     asked: list[bytes] = []
-    monkeypatch.setenv("FALCON_TOKEN", "hunter2")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("FALCON_TOKEN", "of-another-server")
     with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        keep_token(url if is_known else "http://127.0.0.1:1", "hunter2")
 
         def serve() -> None:
             connection = server.accept()[0]
@@ -65,8 +74,34 @@ def test_a_front_with_logins_gets_the_token(monkeypatch: pytest.MonkeyPatch) -> 
 
         thread = threading.Thread(target=serve)
         thread.start()
-        said = reload_code_locations(f"http://127.0.0.1:{server.getsockname()[1]}")
+        said = reload_code_locations(url)
         thread.join()
-    assert b"\r\nAuthorization: Bearer hunter2\r\n" in asked[0]
+    assert (b"\r\nAuthorization: Bearer hunter2\r\n" in asked[0]) is is_known
+    assert b"of-another-server" not in asked[0]
     assert "Unauthorized" in said
     assert "hunter2" not in said
+
+
+def test_a_token_is_not_sent_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: list[bytes] = []
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as front, socket.create_server(("127.0.0.1", 0)) as other:
+        url, elsewhere = (f"http://127.0.0.1:{one.getsockname()[1]}" for one in (front, other))
+        keep_token(url, "hunter2")
+        moved = f"HTTP/1.0 302 Found\r\nLocation: {elsewhere}/\r\n\r\n".encode()
+
+        def serve(server: socket.socket, answer: bytes) -> None:
+            connection = server.accept()[0]
+            with connection:
+                asked.append(connection.recv(65536))
+                connection.sendall(answer)
+
+        answers = ((front, moved), (other, b"HTTP/1.0 404 Not Found\r\n\r\n"))
+        threads = [threading.Thread(target=serve, args=one) for one in answers]
+        for one in threads:
+            one.start()
+        reload_code_locations(url)
+        for one in threads:
+            one.join()
+    assert b"Bearer hunter2" in asked[0]
+    assert b"hunter2" not in asked[1]
