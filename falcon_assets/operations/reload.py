@@ -10,7 +10,7 @@ from http.client import HTTPException
 from typing import Any
 
 from falcon_assets.errors import FalconError, SettingsError, printable
-from falcon_assets.settings import kept_token
+from falcon_assets.operations.server_tokens import kept_token
 
 _CONNECT_SECONDS = 10
 _RELOAD_SECONDS = 120

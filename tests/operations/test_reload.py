@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from falcon_assets.operations.reload import reload_code_locations
-from falcon_assets.settings import keep_token
+from falcon_assets.operations.server_tokens import keep_token
 from tests.processes import free_port
 
 

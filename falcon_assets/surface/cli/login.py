@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from falcon_assets.errors import SettingsError
-from falcon_assets.settings import keep_token, tokens_file
+from falcon_assets.operations.server_tokens import keep_token
+from falcon_assets.settings import tokens_file
 from falcon_assets.surface.cli.server import legal_server
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from falcon_assets.errors import UsageError, printable
-from falcon_assets.settings import server_token
+from falcon_assets.operations.server_tokens import server_token
 
 if TYPE_CHECKING:
     from falcon_assets.operations.operation import Operation
