@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from http import HTTPStatus
 from typing import TypeVar
 
 from anyio import CapacityLimiter, to_thread
@@ -112,5 +113,5 @@ class Authentication:
 def _problem(status: int, text: str) -> Response:
     """As RFC 9457 has it."""
     more = {"WWW-Authenticate": 'Bearer realm="falcon"'} if status == 401 else {}
-    content = {"type": "about:blank", "status": status, "title": text}
+    content = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": text}
     return JSONResponse(content, status, {"Cache-Control": "no-store", **more}, media_type="application/problem+json")

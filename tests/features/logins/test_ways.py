@@ -46,7 +46,7 @@ def test_a_token_counts_until_it_is_revoked_or_expires(fronts: Fronts) -> None:
         assert as_admin(front.installation, RevokeToken(name="ci"))
         assert not as_admin(front.installation, RevokeToken(name="ci"))
         replayed = front.get(headers=bearer(again.token))
-        assert (replayed.status_code, replayed.json()["title"]) == (401, "the token is unknown, expired or revoked")
+        assert (replayed.status_code, replayed.json()["detail"]) == (401, "the token is unknown, expired or revoked")
 
 
 def test_refusals_do_not_fill_the_audit(fronts: Fronts) -> None:
@@ -133,7 +133,7 @@ def test_a_certificate_of_the_right_authority_names_the_user(over_tls: Tls, auth
     assert front.get(cert=users.issue("eve", unit="guests")).status_code == 403
     front.session = requests.Session()
     assert front.get().status_code == 401
-    assert front.get(cert=users.issue("ann", "root")).json()["title"] == (
+    assert front.get(cert=users.issue("ann", "root")).json()["detail"] == (
         "the certificate has 2 values of common_name, and must have one"
     )
 
