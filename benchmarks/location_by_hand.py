@@ -58,7 +58,7 @@ def landing_feed(number: int, cluster: int) -> dg.AssetSpec:
             "falcon/cluster": f"cluster-{cluster}",
             "falcon/colo": "east",
         },
-        owners=["team:etl"],
+        owners=["team:etl", "team:data"],
         kinds={"json", f"cluster-{cluster}"},
         partitions_def=HOURS_OF_2013,
         metadata={**metadata_of_feed(number), "falcon/collector": f"cluster_{cluster}__collector"},
@@ -86,7 +86,7 @@ def process(number: int) -> dg.AssetsDefinition:
                     "falcon/process": f"process-{number}",
                     "falcon/pipeline": f"pipeline-{number % 20}",
                 },
-                owners=["team:etl"],
+                owners=["team:etl", "team:data"],
                 kinds={"json", "spark", f"cluster-{cluster}"},
                 partitions_def=HOURS_OF_2013,
                 metadata={

@@ -26,6 +26,7 @@ def test_a_master_knows_the_cores_of_applications_and_whether_there_is_a_worker(
     with standalone(tmp_path, free_port(), ui) as (cluster, (_, worker)):
         executor = ClusterExecutor(name="east", endpoint=cluster.interfaces.execute.endpoint, ui=page)
         wait_until(lambda: asked(executor, (page,)) == Answer(load=Load(2, 2, 0)), 30, "both cores are free")
+        stop_sessions()  # tests before this one may have left one
         assert own_application() == ""
         assert session_for(cluster, working).range(3).count() == 3
         mine = own_application()

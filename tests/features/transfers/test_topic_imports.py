@@ -82,7 +82,7 @@ def test_every_message_is_in_one_instance(kafka: Kafka, world: World) -> None:
         "value": b"10-0",
         "partition": 0,
         "offset": 1,
-        "timestamp": datetime(2013, 1, 1, 0, 10),  # INT96 has no zone: it is UTC
+        "timestamp": datetime(2013, 1, 1, 0, 10, tzinfo=UTC),
         "headers": [{"key": "h", "value": b"\xff"}, {"key": "n", "value": None}],
     }
     assert [*rows(world, "values", 0)[0]] == ["value", "offset"]
