@@ -25,6 +25,10 @@ class SettingsError(FalconError):
     """An environment variable or the machine is not as it must be (Java, disk space, a bad clock)."""
 
 
+class NotSetError(SettingsError):
+    """What is asked for needs a setting that this installation does not have."""
+
+
 class LockedError(FalconError):
     """Another process holds a lock for longer than anybody should wait."""
 

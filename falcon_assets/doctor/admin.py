@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 from sqlalchemy.exc import OperationalError
 
@@ -223,6 +223,13 @@ def installed_versions(installation: Installation) -> Versions:
 @dataclass(frozen=True)
 class LedgerStatus(Overview):
     behind: int
+
+    def as_data(self) -> dict[str, Any]:
+        instances = [
+            {"process": process, "cluster": cluster, "states": {state.value: count for state, count in states.items()}}
+            for (process, cluster), states in self.instances.items()
+        ]
+        return {"event_id": self.event_id, "behind": self.behind, "rows": dict(self.rows), "instances": instances}
 
 
 @dataclass(frozen=True)

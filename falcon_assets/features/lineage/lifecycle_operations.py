@@ -11,7 +11,7 @@ from pydantic import Field
 from sqlalchemy import Connection
 
 from falcon_assets.entities.workflow_contents import without_files
-from falcon_assets.errors import SettingsError, UsageError, printable
+from falcon_assets.errors import NotSetError, UsageError, printable
 from falcon_assets.features.lineage.pruning_rules import needed_to_make
 from falcon_assets.features.lineage.store import existing_versions, graph_of, reached, versions_of_numbers
 from falcon_assets.features.lineage.stored_lifecycle import (
@@ -78,13 +78,13 @@ def expire_lineage(installation: Installation, request: AuditedRequest) -> Expir
     Data that exists or is archived, and versions that are critical or led to a critical one, are never forgotten.
 
     Raises:
-        SettingsError: FALCON_LINEAGE_RETENTION is not set.
+        NotSetError: FALCON_LINEAGE_RETENTION is not set.
         DeniedError: the user may not change all of their feeds.
     """
     settings, entities = installation.settings, installation.all_entities
     with audited(installation, "lineage expire", request) as audit:
         if settings.lineage_retention is None:
-            raise SettingsError(
+            raise NotSetError(
                 "FALCON_LINEAGE_RETENTION is not set, so every version is known for ever: "
                 "set it to an age, for example days(730)"
             )

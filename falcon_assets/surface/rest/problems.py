@@ -37,6 +37,8 @@ STATUSES: dict[type[FalconError], int] = {
     errors.LockedError: 409,
     errors.BeingWrittenError: 409,
     errors.WorkflowError: 409,
+    errors.NotSetError: 409,
+    errors.SecretError: 409,
     errors.SettingsError: 503,
     errors.StorageError: 503,
     errors.DatasourceError: 503,
