@@ -159,7 +159,10 @@ def _changed(audit: Audit, request: Request, plan_of: Callable[[Stored, Request]
         try:
             plan = plan_of(stored, request)
         except FalconError:
-            audit.about(asked_for(stored, request))
+            audit.about(keys := asked_for(stored, request))
+            if keys:  # what is wrong with it concerns only those who may do it
+                found = [StoredEntity(document) for key in keys if (document := stored.by_key.get(key))]
+                require_change(audit.principal, operation.split()[-1], found)
             raise
         audit.about((one.kind, one.name) for one in plan.entities)
         require_change(audit.principal, operation.split()[-1], _owned(stored, plan, operation))

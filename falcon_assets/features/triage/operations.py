@@ -35,8 +35,14 @@ class Triage:
     cause: Cause
     definition: Callable[[Cause], int | None]
 
+    @property
+    def failed(self) -> bool:
+        """Whether a store could not be queried."""
+        return bool(self.cause.unasked)
+
     def as_data(self) -> dict[str, Any]:
-        return {**_data(self.cause, self.definition), "by_reason": [one.as_data() for one in by_reason(self.cause)]}
+        groups = [one.as_data() for one in by_reason(self.cause)]
+        return {**_data(self.cause, self.definition), "by_reason": groups, "unasked": self.cause.unasked or None}
 
 
 class TriageInstance(Operation):

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from falcon_assets.errors import FalconError, QueryError
+from falcon_assets.errors import FalconError, QueryError, StorageError
+from falcon_assets.features.triage import answers as triage_answers
 from falcon_assets.settings import Settings, os_user
 from falcon_assets.surface.cli.main import falcon
 from falcon_assets.surface.served import open_served
@@ -128,6 +129,16 @@ def test_files_are_read_here_and_changes_made_there(root: Client, tmp_path: Path
     killed = call([*server, "instance", "kill", "make", "--start", "2013-01-01T03:00Z"])
     assert killed.exit_code == 0, killed.output
     assert "KILLED" in call(["instance", "status", "make", "--start", "2013-01-01T03:00Z"]).output
+
+
+def test_what_could_not_be_looked_at_is_an_error_here_too(root: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> bool:
+        raise StorageError("cluster 'primary': cannot look at /raw: permission denied")
+
+    monkeypatch.setattr(triage_answers, "is_there", refuse)
+    here, there = both(root, ["instance", "triage", "make", "2013-01-01T04:00Z", "--json"])
+    assert (there.output, str(there.exception)) == (here.output, str(here.exception))
+    assert "permission denied" in str(there.exception)
 
 
 def test_what_is_about_this_machine_stays_here(root: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -198,6 +198,11 @@ def test_what_others_own_is_neither_shown_nor_changed(root: Client) -> None:
     assert "secret" not in [one["name"] for one in eve.rest("GET", "/entities").json()["items"]]
     assert detail(eve.rest("GET", "/entities/secret"), 403)
     assert detail(eve.rest("DELETE", "/entities/secret"), 403)
+    other = {"definitions": feed_yaml("secret", frequency="days(1)")}
+    assert "belongs to" in detail(eve.rest("POST", "/entities", json=other), 403)
+    there = {"definitions": feed_yaml("raw", frequency="days(1)")}
+    assert "role editor" in detail(root.called("zed", Role.VIEWER).rest("POST", "/entities", json=there), 403)
+    assert detail(eve.rest("POST", "/entities", json=there), 409)
     assert ann.rest("GET", "/entities/secret/history").status_code == 200
     assert root.called("bob", Role.VIEWER, "data").rest("GET", "/entities/secret").status_code == 200
     answer = ann.rest("POST", "/entities/secret/touch")

@@ -9,8 +9,10 @@ from falcon_assets.features.triage import words
 from falcon_assets.features.triage.operations import Triage, TriageInstance
 from falcon_assets.features.triage.tree import Cause, by_reason
 from falcon_assets.operations.installation import open_installation
+from falcon_assets.operations.operation import data_of
 from falcon_assets.surface.cli.console import console, shown
-from falcon_assets.surface.cli.declared import command_of, perform
+from falcon_assets.surface.cli.declared import command_of
+from falcon_assets.surface.cli.listing import print_json
 
 _COLORS = {"SUCCEEDED": "green", "AVAILABLE": "green", "RUNNING": "cyan", "WAITING": "yellow", "SUSPENDED": "yellow"}
 
@@ -19,10 +21,13 @@ _COLORS = {"SUCCEEDED": "green", "AVAILABLE": "green", "RUNNING": "cyan", "WAITI
 def triage(asked: TriageInstance, as_json: bool) -> None:
     with open_installation() as installation:
         found = asked.run(installation)
-    perform(found, _show, as_json=as_json)
-    cause = getattr(found, "cause", None)  # data of a server's has none
-    if cause and cause.unasked:
-        raise StorageError(f"not everything could be looked at: {cause.unasked}")
+    data = data_of(found)
+    if as_json:
+        print_json(data)
+    else:
+        _show(found)
+    if unasked := data.get("unasked"):
+        raise StorageError(f"not everything could be looked at: {unasked}")
 
 
 def _show(found: Triage) -> None:
