@@ -15,7 +15,7 @@ from falcon_assets.catalog.stored_tree import Stored, key_of, read_tree
 from falcon_assets.catalog.yaml_files.journal import apply_changes, locked_tree
 from falcon_assets.entities.definition_versions import Recorder, record_definitions
 from falcon_assets.entities.status import Command, forget
-from falcon_assets.errors import DefinitionStoreError, FalconError, InvalidDefinitionsError, SettingsError
+from falcon_assets.errors import DefinitionStoreError, DeniedError, FalconError, InvalidDefinitionsError, SettingsError
 from falcon_assets.features.entities.changes import (
     Plan,
     made_updates,
@@ -158,9 +158,9 @@ def _changed(audit: Audit, request: Request, plan_of: Callable[[Stored, Request]
     def planned(stored: Stored) -> Plan:
         try:
             plan = plan_of(stored, request)
-        except FalconError:
+        except FalconError as error:
             audit.about(keys := asked_for(stored, request))
-            if keys:  # what is wrong with it concerns only those who may do it
+            if keys and not isinstance(error, DeniedError):  # what is wrong with it concerns only those who may do it
                 found = [StoredEntity(document) for key in keys if (document := stored.by_key.get(key))]
                 require_change(audit.principal, operation.split()[-1], found)
             raise
