@@ -184,6 +184,7 @@ class DatasourceType(ABC):
         reads: What an import may name: ``table``, ``query``, ``path``, ``topic``.
         declares_columns: Whether other columns than those of the instance before mean that the source was changed.
         loads: What an export may do: ``insert``, ``upsert``, ``replace_partition``, ``replace``.
+        loads_in_parallel: Whether several tasks may load an instance at once.
     """
 
     name: ClassVar[str]
@@ -194,6 +195,7 @@ class DatasourceType(ABC):
     reads: ClassVar[Collection[str]] = ()
     declares_columns: ClassVar[bool] = True
     loads: ClassVar[Collection[str]] = ()
+    loads_in_parallel: ClassVar[bool] = True
 
     @abstractmethod
     def endpoint_problem(self, endpoint: str) -> str | None:

@@ -83,6 +83,8 @@ class Exporting:
     @property
     def _parts(self) -> int:
         """How many tasks load an instance at once: all instances of a run share the connections."""
+        if not datasource_types()[self.datasource.type].loads_in_parallel:
+            return 1
         declared, throttle = self.workload.declared, self.datasource.throttle
         return max(1, min(declared.parallel, throttle.connections // self.workload.parallel))
 

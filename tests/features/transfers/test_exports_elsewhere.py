@@ -10,6 +10,9 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from falcon_assets.features.datasources.access import Access
+from falcon_assets.features.datasources.datasource_type import WriteRequest
+from falcon_assets.features.datasources.types.sqlite import SqliteDatasource
 from falcon_assets.features.openlineage.operations import ExportLineage
 from falcon_assets.operations.installation import Installation
 from tests.builders import cluster_yaml
@@ -39,7 +42,12 @@ def world(make_world: MakeWorld, mariadb: MariaDb, service: HttpService) -> Worl
     write = {"endpoint": f"mysql://127.0.0.1:{mariadb.port}/exports", "credential": {"user": "root"}}
     declared = [
         named_datasource("maria", type="mysql", interfaces={"write": write}),
-        named_datasource("files", type="sqlite", interfaces={"write": {"endpoint": "sqlite:shop.db"}}),
+        named_datasource(
+            "files",
+            type="sqlite",
+            interfaces={"write": {"endpoint": "sqlite:shop.db"}},
+            throttle={"connections": 4, "rows_per_second": 50_000},
+        ),
         named_datasource(
             "api",
             type="http",
@@ -85,12 +93,20 @@ def of_service(service: HttpService) -> list[tuple[Any, ...]]:
     return sorted((id_, name, amount, int(hour[11:13])) for id_, name, amount, hour in rows)
 
 
-def test_instances_are_in_the_databases(world: World, mariadb: MariaDb) -> None:
+def test_instances_are_in_the_databases(world: World, mariadb: MariaDb, monkeypatch: pytest.MonkeyPatch) -> None:
+    shares, open_writing = [], SqliteDatasource.open_writing
+
+    def opened(self: SqliteDatasource, access: Access, request: WriteRequest) -> Any:
+        shares.append(request.rows_per_second)
+        return open_writing(self, access, request)
+
+    monkeypatch.setattr(SqliteDatasource, "open_writing", opened)
     land(world, 0, ROWS)
     for to in ("maria", "files"):
         assert [run.success for run in deliver(world, "00:10", to)] == [True]
     assert of_maria(mariadb) == [(*row, 0) for row in TYPED]
     assert of_sqlite(world) == [(*row, 0) for row in TYPED]
+    assert shares == [50_000]  # all of it: one task loads a file
 
 
 def test_late_data_is_delivered_again(world: World, mariadb: MariaDb) -> None:

@@ -30,6 +30,7 @@ class SqliteDatasource(DatasourceType):
     driver = ()
     reads: ClassVar = ("table", "query")
     loads: ClassVar = ("insert", "upsert", "replace_partition", "replace")
+    loads_in_parallel = False
 
     def endpoint_problem(self, endpoint: str) -> str | None:
         """An absolute path, or one below FALCON_HOME."""

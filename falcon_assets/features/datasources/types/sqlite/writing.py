@@ -275,9 +275,6 @@ class SqliteWriting(StagedDelivery):
             return f"to_json({own})"
         return f"CAST({own} AS string)" if _STRING.fullmatch(spark_type) else own
 
-    def arranged(self, frame: Any, parts: int) -> Any:
-        return super().arranged(frame, 1)
-
     def ask(self, statement: str) -> Sequence[tuple[Any, ...]]:
         return self.connection.execute(statement).fetchall()
 
