@@ -87,6 +87,9 @@ class Database:
         found = cursor.fetchall() if cursor.description else []
         return [row[0] if len(row) == 1 else row for row in found]
 
+    def close(self) -> None:
+        self._connection.close()
+
     @contextmanager
     def shut(self, gate: int) -> Iterator[None]:
         self.ask(f"SELECT pg_advisory_lock({gate})")
@@ -109,7 +112,7 @@ class Database:
 def database_of(database: str) -> Iterator[Database]:
     opened = Database(database)
     yield opened
-    opened._connection.close()
+    opened.close()
 
 
 @pytest.fixture(scope="module")
