@@ -30,7 +30,7 @@ from tests.processes import FALCON
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.soak
-PATIENCE = 300.0
+PATIENCE = 600.0
 BATCH = 12_000
 READING = "SELECT pid FROM pg_stat_activity WHERE application_name = 'falcon shop' AND query LIKE 'COPY%%'"
 CHANGES = {"incremental": {"column": "at"}}
@@ -152,8 +152,9 @@ def site(
     feeds += imported("whole", extract=CHANGES, merge={"upsert": {"key": ["id"]}}, **source)
     shop = datasource_yaml(server.url, throttle={"rows_per_second": 3 * BATCH // 4})
     write_entities({"all.yaml": cluster_yaml() + shop + feeds})
-    with open_installation(settings):  # the tables, before they have gates
-        made = Site(settings, server, ledger)
+    with open_installation(settings) as opened:
+        assert opened.instance  # the tables are there, before they have gates
+    made = Site(settings, server, ledger)
     run_sql(server.url, f"INSERT INTO orders SELECT n, 0, 'x' FROM generate_series(1, {BATCH - 1}) n")
     yield made
     made.database.close()
