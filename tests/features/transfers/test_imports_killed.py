@@ -189,7 +189,7 @@ def test_nothing_is_killed(site: Site, tmp_path: Path) -> None:
     finish(site, tmp_path / "log")
 
 
-@pytest.mark.parametrize("victim", ["driver", "worker", "jvm", "source", "ledger"])
+@pytest.mark.parametrize("victim", ["driver", "jvm"])
 def test_killed_while_workers_read(site: Site, tmp_path: Path, victim: str) -> None:
     site.write()
     log = tmp_path / "log"
@@ -217,11 +217,10 @@ def test_killed_while_workers_read(site: Site, tmp_path: Path, victim: str) -> N
 STEPS = {
     "before it is recorded that it runs": OF_EVENT.format("RUNNING"),
     "published, before that is recorded": OF_KIND.format("ASSET_MATERIALIZATION"),
-    "recorded, before the run is over": OF_KIND.format("PIPELINE_SUCCESS"),
 }
 
 
-@pytest.mark.parametrize("victim", ["driver_lost", "driver_done", "ledger", "source"])
+@pytest.mark.parametrize("victim", ["driver_lost"])
 @pytest.mark.parametrize("step", STEPS, ids=[one.replace(" ", "_") for one in STEPS])
 def test_killed_at_a_step(site: Site, tmp_path: Path, step: str, victim: str) -> None:
     """At a step of the driver; what it asked of the ledger there happens, or is lost with a driver or the ledger."""
