@@ -75,17 +75,31 @@ class Server:
         return str(answer.text)
 
     def _send(self, method: str, path: str, accept: str, **how: Any) -> Any:
-        headers = {"Accept": accept, **({"Authorization": f"Bearer {self.token}"} if self.token else {})}
         try:
             answer = requests.request(
-                method, f"{self.url}{PREFIX}{path}", headers=headers, timeout=(_CONNECT, _READ), **how
+                method,
+                f"{self.url}{PREFIX}{path}",
+                headers={"Accept": accept},
+                auth=self._signed,
+                timeout=(_CONNECT, _READ),
+                allow_redirects=False,
+                **how,
             )
         except requests.RequestException as error:
             why = printable(str(error))[:_SHOWN]
             raise RemoteError(f"{self.url} cannot be reached: {why}") from None
+        if answer.is_redirect:
+            place = printable(answer.headers["Location"])[:_SHOWN]
+            raise RemoteError(f"{self.url} is no falcon server, or is at another address: it refers to {place}")
         if answer.ok:
             return answer
         raise _refusal(answer, self.url)
+
+    def _signed(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        """With the token; without one, too, as requests would take a password from .netrc otherwise."""
+        if self.token:
+            request.headers["Authorization"] = f"Bearer {self.token}"
+        return request
 
 
 @dataclass(frozen=True)

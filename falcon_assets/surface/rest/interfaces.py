@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.routing import BaseRoute, Mount
 
-from falcon_assets.surface.rest.falcon_api import falcon_routes
+from falcon_assets.surface.rest.falcon.paths import falcon_routes
 from falcon_assets.surface.rest.gobblin import gobblin_routes
 from falcon_assets.surface.rest.openapi import PREFIX
 from falcon_assets.surface.rest.routes import routes

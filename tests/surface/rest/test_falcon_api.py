@@ -11,7 +11,7 @@ from defusedxml import ElementTree
 
 from falcon_assets.model.access import Role
 from falcon_assets.settings import Settings
-from falcon_assets.surface.rest.falcon_api import PATHS
+from falcon_assets.surface.rest.falcon.paths import PATHS
 from falcon_assets.surface.served import ServedInstallation, open_served
 from tests.builders import cluster_yaml, feed_yaml, process_yaml
 from tests.processes import CHECKOUT
@@ -63,7 +63,7 @@ def ask(root: Client, row: tuple[str, str], name: str = "", **how: Any) -> Any:
     """A request to a path of the table, whose parameters are ``kind/name``."""
     method, path = row
     kind, _, entity = name.partition("/")
-    for parameter, value in {"{kind}": kind, "{name}": entity, "{dimension}": kind}.items():
+    for parameter, value in {"{kind}": kind, "{name}": entity, "{dimension}": kind, "{cluster}": entity}.items():
         path = path.replace(parameter, value)
     return root.ask(method, path, **how)
 
@@ -134,6 +134,19 @@ ROWS: list[tuple[str, str, str, dict[str, Any], Callable[[Any], bool]]] = [
         *("GET", "/api/entities/lookup/feed", "", {"params": {"path": "/raw/2013-01-01/02"}}),
         lambda said: said["feeds"] == [{"feedName": "raw", "locationType": "DATA", "clusterName": "primary"}],
     ),
+    (
+        *("GET", "/api/entities/summary/{kind}/{cluster}", "process/primary"),
+        {"params": {"fields": "status", "numInstances": "2", "filterBy": "NAME:make"}},
+        lambda said: (
+            [one["name"] for one in said["entitySummary"]] == ["make"]
+            and said["entitySummary"][0]["status"] == "RUNNING"
+            and len(said["entitySummary"][0]["instances"]) == 2
+        ),
+    ),
+    (
+        *("GET", "/api/entities/sla-alert/feed", "", {"params": {"start": "2013-01-01T00:00Z"}}),
+        lambda said: said["message"] == "default/Success!\n" and said["instances"] == [],
+    ),
     ("GET", "/api/instance/running/{kind}/{name}", MAKE, {}, has_instances("Running Instances", set())),
     ("GET", "/api/instance/status/{kind}/{name}", MAKE, {"params": HOURS}, has_instances("STATUS", {"WAITING"})),
     ("GET", "/api/instance/list/{kind}/{name}", MAKE, {"params": HOURS}, has_instances("STATUS", {"WAITING"})),
@@ -145,6 +158,62 @@ ROWS: list[tuple[str, str, str, dict[str, Any], Callable[[Any], bool]]] = [
     (
         *("GET", "/api/instance/summary/{kind}/{name}", MAKE, {"params": HOURS}),
         lambda said: said["instancesSummary"][0]["map"]["entry"] == [{"key": "WAITING", "value": "2"}],
+    ),
+    (
+        *("GET", "/api/instance/logs/{kind}/{name}", MAKE, {"params": HOURS}),
+        lambda said: (
+            [one["actions"] for one in said["instances"]] == [[], []]
+            and said["instances"][0]["logFile"].endswith("/instances/make/2013-01-01T01:00Z/logs?cluster=primary")
+        ),
+    ),
+    (
+        *("GET", "/api/instance/params/{kind}/{name}", MAKE, {"params": {"start": "2013-01-01T01:00Z"}}),
+        lambda said: {"key": "nominal_time", "value": "2013-01-01T01:00Z"} in said["instances"][0]["params"]["entry"],
+    ),
+    (
+        *("GET", "/api/instance/dependencies/{kind}/{name}", MAKE, {"params": {"instanceTime": "2013-01-01T01:00Z"}}),
+        lambda said: (
+            [(one["type"], one["entityName"], one["instanceTime"]) for one in said["dependencies"]]
+            == [("Input", "raw", "2013-01-01T01:00Z"), ("Output", "made", "2013-01-01T01:00Z")]
+        ),
+    ),
+    (
+        *("GET", "/api/instance/dependencies/{kind}/{name}", "feed/made"),
+        {"params": {"instanceTime": "2013-01-01T01:00Z"}},
+        lambda said: (
+            said["dependencies"]
+            == [
+                {
+                    **{"cluster": "primary", "entityName": "make", "entityType": "PROCESS"},
+                    **{"instanceTime": "2013-01-01T01:00Z", "type": "Output"},
+                }
+            ]
+        ),
+    ),
+    (
+        *("GET", "/api/instance/triage/{kind}/{name}", "feed/made", {"params": {"start": "2013-01-01T01:00Z"}}),
+        lambda said: (
+            said
+            == {
+                "vertices": [
+                    "(FEED) made (2013-01-01T01:00Z) [Unavailable]",
+                    "(PROCESS) make (2013-01-01T01:00Z) [WAITING]",
+                    "(FEED) raw (2013-01-01T01:00Z) [Unavailable]",
+                ],
+                "edges": [
+                    {
+                        "from": "(PROCESS) make (2013-01-01T01:00Z) [WAITING]",
+                        "to": "(FEED) made (2013-01-01T01:00Z) [Unavailable]",
+                        "label": "produces",
+                    },
+                    {
+                        "from": "(FEED) raw (2013-01-01T01:00Z) [Unavailable]",
+                        "to": "(PROCESS) make (2013-01-01T01:00Z) [WAITING]",
+                        "label": "consumed by",
+                    },
+                ],
+            }
+        ),
     ),
     (
         *("POST", "/api/instance/suspend/{kind}/{name}", MAKE, {"params": HOURS}),
@@ -161,6 +230,23 @@ ROWS: list[tuple[str, str, str, dict[str, Any], Callable[[Any], bool]]] = [
         *("GET", "/api/metadata/discovery/{dimension}/list", "process_entity", {}),
         lambda said: said == {"results": ["make"], "totalSize": 1},
     ),
+    (
+        *("GET", "/api/metadata/discovery/{dimension}/{name}/relations", "process_entity/make", {}),
+        lambda said: (
+            said["inVertices"] == [{"name": "raw", "type": "FEED_ENTITY", "label": "input"}]
+            and {"name": "made", "type": "FEED_ENTITY", "label": "output"} in said["outVertices"]
+            and {"name": "flights", "type": "PIPELINES", "label": "pipeline"} in said["outVertices"]
+            and {"name": "primary", "type": "CLUSTER_ENTITY", "label": "runs-on"} in said["outVertices"]
+        ),
+    ),
+    (
+        *("GET", "/api/metadata/discovery/{dimension}/{name}/relations", "tags/owner=etl", {}),
+        lambda said: said["inVertices"] == [{"name": "raw", "type": "FEED_ENTITY", "label": "classified-as"}],
+    ),
+    (
+        *("GET", "/api/metadata/lineage/entities", "", {"params": {"pipeline": "flights"}}),
+        lambda said: said == {"vertices": ["make"], "edges": []},
+    ),
 ]
 
 
@@ -175,7 +261,10 @@ def test_each_path_answers_as_documented_in_json_and_in_xml(root: Client) -> Non
             again = ask(root, (method, path), name, **{**how, "headers": {"Accept": "text/xml"}})
             assert again.headers["Content-Type"].startswith("text/xml")
             parsed = ElementTree.fromstring(again.content)
-            assert parsed.tag in ("result", "entities", "feeds", "properties", "results") or "Result" in parsed.tag
+            assert (
+                parsed.tag in ("result", "entities", "feeds", "properties", "results", "graph", "relations")
+                or "Result" in parsed.tag
+            )
             kept = {key for key, value in answer.json().items() if value not in ([], None)}
             assert {one.tag for one in parsed} == kept
     definition = ask(root, ("GET", "/api/entities/definition/{kind}/{name}"), MAKE)
@@ -199,7 +288,7 @@ def test_what_can_be_discovered(root: Client, dimension: str) -> None:
         ("POST", "/api/entities/submit/feed", {"data": "<feed"}, 400, "definition:1"),
         ("POST", "/api/entities/submit/process", {"data": FEED.format(name="x", limit="hours(1)")}, 400, "has a feed"),
         ("GET", "/api/instance/status/process/make", {"params": {"filterBy": "COLOR:x"}}, 400, "COLOR"),
-        ("GET", "/api/instance/status/process/make", {"params": {"numResults": "x"}}, 400, "numbers"),
+        ("GET", "/api/instance/status/process/make", {"params": {"numResults": "x"}}, 400, "is a number"),
         ("GET", "/api/entities/list", {"params": {"doAs": "joe"}}, 403, "may not act for 'joe'"),
         ("GET", "/api/extension/enumerate", {}, 404, "none of the paths"),
         (

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -166,3 +168,26 @@ def test_a_token_is_kept_for_a_server(root: Client, tmp_path: Path, monkeypatch:
         assert answer.exit_code == (0 if asked else 1)
     wrong = CliRunner().invoke(falcon, ["login", "http://127.0.0.1:9"], input="ann\n")
     assert "cannot be reached" in str(wrong.exception)
+
+
+def test_passwords_of_other_programs_are_not_sent(
+    root: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login joe password hers\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    here, there = both(root, ["entity", "list"])
+    assert (there.exit_code, there.output) == (0, here.output)
+
+
+def test_a_token_goes_to_no_place_that_a_server_refers_to(root: Client) -> None:
+    class Elsewhere(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(307)
+            self.send_header("Location", f"{root.url}{self.path}")
+            self.end_headers()
+
+    with HTTPServer(("127.0.0.1", 0), Elsewhere) as server:
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        said = call(["--server", f"http://127.0.0.1:{server.server_port}", "entity", "list"])
+    assert f"it refers to {root.url}/falcon/api/v1/entities" in str(said.exception)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from xml.sax.saxutils import escape
@@ -20,7 +20,7 @@ from falcon_assets.model.instant import format_instant
 SUCCEEDED, FAILED = "SUCCEEDED", "FAILED"
 _PLAIN = "default"
 """Falcon names the colo that answers in front of each message."""
-_STATES = {"TIMED_OUT": "TIMEDOUT"}
+STATES = {"TIMED_OUT": "TIMEDOUT"}
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def instance(one: InstanceInfo) -> dict[str, Any]:
     state = one.state.value
     shown: dict[str, Any] = {
         "instance": format_instant(one.instance),
-        "status": _STATES.get(state, state),
+        "status": STATES.get(state, state),
         "cluster": one.cluster,
         "details": (one.reason or {}).get("text", ""),
         "runId": max(one.attempt - 1, 0),
@@ -135,3 +135,14 @@ def entity(one: Entity, fields: Sequence[str]) -> dict[str, Any]:
     if "CLUSTERS" in fields and one.clusters:
         shown["clusters"] = {"cluster": [*one.clusters]}
     return shown
+
+
+def summarized_entities(found: Iterable[tuple[Entity, Sequence[InstanceInfo]]], fields: Sequence[str]) -> FalconAnswer:
+    shown = [{**entity(one, fields), "instances": [*map(instance, own)]} for one, own in found]
+    return FalconAnswer({**said("STATUS"), "entitySummary": shown}, "entitySummaryResult")
+
+
+def graph(vertices: Iterable[str], edges: Iterable[tuple[str, str, str]]) -> FalconAnswer:
+    """``edges`` are from, to and label."""
+    shown = [dict(zip(("from", "to", "label"), one, strict=True)) for one in dict.fromkeys(edges)]
+    return FalconAnswer({"vertices": [*dict.fromkeys(vertices)], "edges": shown}, "graph")
