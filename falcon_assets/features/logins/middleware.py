@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from typing import TypeVar
 
-from anyio import CapacityLimiter, to_thread
+from anyio import CapacityLimiter, create_task_group, sleep, to_thread
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -25,6 +26,9 @@ from falcon_assets.model.access import Principal
 T = TypeVar("T")
 FORM_SECRET = "falcon.form_secret"  # noqa: S105 - the name of a key
 """Key of the scope with what forms of this user are made safe with (:func:`.form_token`); only after a login."""
+RECOGNIZED_SECONDS = 30.0
+"""How long a websocket stays open after its user was logged out, or lost the role."""
+_CLOSE = {"type": "websocket.close", "code": 1008, "reason": "log in first"}
 _CLOSED = "another site may not do that with your login"
 
 
@@ -58,12 +62,32 @@ class Authentication:
             refusal = await self._refusal(scope)
         except (SettingsError, SQLAlchemyError):
             refusal = _problem(503, "the database cannot be reached: nobody can be recognized")
-        if refusal is None:
+        if refusal is None and scope["type"] == "websocket":
+            await self._while_recognized(scope, receive, send)
+        elif refusal is None:
             await self.app(scope, receive, send)
         elif scope["type"] == "websocket":
-            await send({"type": "websocket.close", "code": 1008, "reason": "log in first"})
+            await send(_CLOSE)
         else:
             await refusal(scope, receive, send)
+
+    async def _while_recognized(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Ends a websocket, which may be open for days, when its user is not recognized any more."""
+        known = dict(scope)
+        async with create_task_group() as tasks:
+
+            async def watch() -> None:
+                refusal = None
+                while refusal is None:
+                    await sleep(RECOGNIZED_SECONDS)
+                    with suppress(SettingsError, SQLAlchemyError):  # nobody knows: it stays
+                        refusal = await self._refusal(known)
+                await send(_CLOSE)
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(watch)
+            await self.app(scope, receive, send)
+            tasks.cancel_scope.cancel()
 
     async def _refusal(self, scope: Scope) -> Response | None:
         """None: the user is recognized."""

@@ -51,6 +51,12 @@ async def echo(socket: WebSocket) -> None:
     await socket.close()
 
 
+async def talk(socket: WebSocket) -> None:
+    await socket.accept()
+    while True:
+        await socket.send_text(await socket.receive_text())
+
+
 async def healthz(_: Request) -> Response:
     return JSONResponse("ok")
 
@@ -105,7 +111,7 @@ def _front(
     file = folder / "logins.yaml"
     file.write_text(yaml.safe_dump(declared))
     logins = Logins(read_logins(file), installation)
-    routes = [Route("/healthz", healthz), WebSocketRoute("/ws", echo)]
+    routes = [Route("/healthz", healthz), WebSocketRoute("/ws", echo), WebSocketRoute("/talk", talk)]
     routes += [Route("/{path:path}", whoami, methods=["GET", "POST"])]
     middleware = [Middleware(Authentication, logins=logins, is_open={"/healthz"}.__contains__)]  # type: ignore[arg-type]
     app = Starlette(routes=routes, middleware=middleware)

@@ -9,6 +9,7 @@ import websockets.exceptions
 import websockets.sync.client
 from sqlalchemy import func, select, update
 
+from falcon_assets.features.logins import middleware
 from falcon_assets.features.logins.browser import safe_place
 from falcon_assets.features.logins.operations import RemoveUser, RevokeSessions, SetPassword
 from falcon_assets.features.logins.store import MOST_OF_NAME
@@ -126,6 +127,20 @@ def test_websockets_know_their_user_and_refuse_other_sites(front: Front) -> None
     for headers, origin in (({}, front.url), (cookie, "https://evil.example"), (cookie, None)):
         with pytest.raises(websockets.exceptions.InvalidStatus, match="403"):
             websockets.sync.client.connect(url, additional_headers=headers, origin=origin)  # type: ignore[arg-type]
+
+
+def test_an_open_websocket_ends_with_its_session(front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(middleware, "RECOGNIZED_SECONDS", 0.05)
+    front.login("ann", PASSWORD)
+    cookie = {"Cookie": f"falcon_session={front.session.cookies['falcon_session']}"}
+    url = front.url.replace("http", "ws") + "/talk"
+    with websockets.sync.client.connect(url, additional_headers=cookie, origin=front.url) as socket:  # type: ignore[arg-type]
+        for _ in range(3):
+            socket.send("there?")
+            assert socket.recv(30) == "there?"
+        as_admin(front.installation, RevokeSessions(user="ann"))
+        with pytest.raises(websockets.exceptions.ConnectionClosedError, match="log in first"):
+            socket.recv(60)
 
 
 def test_failed_logins_have_a_limit_that_holds_over_several_fronts(front: Front, fronts: Fronts) -> None:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -104,15 +105,21 @@ class Front:
         return answer.json()
 
 
-@pytest.fixture(scope="module")
-def front(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
-    folder = tmp_path_factory.mktemp("front")
+def write_location(settings: Settings, folder: Path) -> Path:
+    """Entities, and the workspace of a code location with assets of theirs."""
     settings.entity_defs.mkdir()
     (settings.entity_defs / "all.yaml").write_text(ENTITIES)
     (folder / "served.py").write_text(DEFINITIONS)
     (folder / "dagster.yaml").write_text("run_coordinator: {module: dagster, class: QueuedRunCoordinator}\n")
     workspace = folder / "workspace.yaml"
     workspace.write_text("load_from: [{python_file: {relative_path: served.py, location_name: served}}]\n")
+    return workspace
+
+
+@pytest.fixture(scope="module")
+def front(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
+    folder = tmp_path_factory.mktemp("front")
+    workspace = write_location(settings, folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         with open_front(settings, workspace, logins=[Middleware(ByHeader)]) as app, serving(app) as port:
@@ -120,9 +127,9 @@ def front(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @contextmanager
-def serving(app: ASGIApp, **options: Any) -> Iterator[int]:
+def serving(app: ASGIApp, port: int = 0, **options: Any) -> Iterator[int]:
     """The application on a port of loopback, by the server that ``falcon serve`` has."""
-    port = free_port()
+    port = port or free_port()
     server = uvicorn.Server(server_config(app, "127.0.0.1", port, **options))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
