@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -29,6 +29,16 @@ class SlaAlerts(Page[BreachRow]):
     """A part of the breaches; ``evaluated`` is cluster -> last evaluation on the falcon clock, None: never."""
 
     evaluated: Mapping[str, datetime | None]
+
+    def ages(self, moment: Callable[[datetime], str]) -> Iterator[str]:
+        """Says how old the list is: an empty one means nothing where nobody evaluates."""
+        if not self.evaluated:
+            yield "nothing here has an SLA"
+        for cluster, at in self.evaluated.items():
+            when = (
+                f"were evaluated last at {moment(at)}" if at else "were never evaluated: is Dagster's daemon running?"
+            )
+            yield f"the SLAs on {cluster} {when}"
 
 
 class ListAlerts(ListOperation):

@@ -31,7 +31,8 @@ def _show_alerts(found: SlaAlerts) -> None:
         table.add_row(*about, moment(one.deadline), one.state.value, moment(one.cleared_at))
     print_table(table, nothing="no breach fits")
     say_rest(found)
-    _say_evaluated(found)
+    for age in found.ages(moment):
+        click.echo(age, err=True)
 
 
 def _show_pending(found: Page[PendingBreach]) -> None:
@@ -54,15 +55,6 @@ def _table(*columns: str) -> Table:
 def _about(level: SlaLevel, entity: str, cluster: str, instance: str) -> tuple[str, ...]:
     color = "red" if level.is_missed else "yellow"
     return f"[{color}]{level.severity}[/]", shown(entity), cluster, instance, level.value
-
-
-def _say_evaluated(found: SlaAlerts) -> None:
-    """Says how old the list is: an empty one means nothing where nobody evaluates."""
-    if not found.evaluated:
-        click.echo("nothing here has an SLA", err=True)
-    for cluster, at in found.evaluated.items():
-        when = f"were evaluated last at {moment(at)}" if at else "were never evaluated: is Dagster's daemon running?"
-        click.echo(f"the SLAs on {cluster} {when}", err=True)
 
 
 sla.add_command(command(ListAlerts, _show_alerts))
