@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from falcon_assets.catalog.store import EntityStore
@@ -14,6 +14,7 @@ from falcon_assets.planning.dagster_names import op_name, source_collector
 
 if TYPE_CHECKING:
     from falcon_assets.history.dagster_internals.daemon import DaemonHealth
+    from falcon_assets.history.platform.active_daemon import Daemon
 
 
 SILENT = timedelta(seconds=120)
@@ -33,7 +34,10 @@ def check_daemon(context: CheckContext) -> Iterator[Diagnosis]:
     except SettingsError:
         yield _UNREADABLE
         return
-    yield judge_daemons(facts.daemons, context.now) if facts and facts.has_dagster else _NEVER_RAN
+    if facts is None or not facts.has_dagster:
+        yield _NEVER_RAN
+    else:
+        yield judge_daemons(facts.daemons, context.now, facts.candidates)
 
 
 def check_sensors(context: CheckContext) -> Iterator[Diagnosis]:
@@ -72,7 +76,8 @@ def is_alive(daemon: DaemonHealth, now: datetime) -> bool:
     return now - daemon.seen < SILENT
 
 
-def judge_daemons(daemons: Collection[DaemonHealth], now: datetime) -> Diagnosis:
+def judge_daemons(daemons: Collection[DaemonHealth], now: datetime, candidates: Sequence[Daemon] = ()) -> Diagnosis:
+    """``candidates``: the daemons of ``falcon serve``, of which one is active."""
     dead = [one for one in daemons if not is_alive(one, now)]
     if not daemons:
         return warning("Dagster's daemon has never run here: nothing runs by itself", _START)
@@ -83,7 +88,13 @@ def judge_daemons(daemons: Collection[DaemonHealth], now: datetime) -> Diagnosis
         return warning(
             f"Dagster's daemon is alive, but {broken.name} had an error: {broken.error}", "read the daemon's log"
         )
-    return ok(f"alive: {', '.join(one.name for one in daemons)}")
+    return ok("; ".join([f"alive: {', '.join(one.name for one in daemons)}", *_competing(candidates)]))
+
+
+def _competing(candidates: Sequence[Daemon]) -> Iterator[str]:
+    for one in candidates:
+        word = "has been the active one" if one.is_active else "has waited"
+        yield f"{one} {word} since {one.since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def judge_sensors(

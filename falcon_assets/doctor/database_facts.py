@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from falcon_assets.history.dagster_internals.daemon import DaemonHealth
+    from falcon_assets.history.platform.active_daemon import Daemon
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class DatabaseFacts:
         refuses_options: Its error for parameters of a connection that the ledger sets; "": none.
         ledger: The revision of the ledger's tables; None: there are none.
         ledger_head: The revision that this version of the package needs.
+        candidates: The daemons of ``falcon serve``: the active one, and those that wait.
         ahead: Approximate lead of its clock over this machine's.
         newest_event: Of Dagster, in real time; None: there is none.
         other_clock: Why this process may not use it, as it has another falcon clock; "": it may.
@@ -40,6 +42,7 @@ class DatabaseFacts:
     ledger_head: str
     has_dagster: bool
     daemons: Sequence[DaemonHealth]
+    candidates: Sequence[Daemon]
     ahead: timedelta
     newest_event: datetime | None
     other_clock: str

@@ -14,6 +14,7 @@ from falcon_assets.errors import SettingsError
 from falcon_assets.history.dagster_internals.daemon import daemon_parts
 from falcon_assets.history.dagster_internals.tables import EVENT_LOG, has_tables
 from falcon_assets.history.database import newest_revision, require_clock, revision
+from falcon_assets.history.platform.active_daemon import candidates
 from falcon_assets.history.platform.postgres import database_url, has_embedded, in_utc, unreachable
 from falcon_assets.settings import Settings
 
@@ -56,6 +57,7 @@ def _facts(connection: Connection, engine: sqlalchemy.Engine, settings: Settings
         ledger_head=newest_revision(),
         has_dagster=has_dagster,
         daemons=daemon_parts(connection) if has_dagster else (),
+        candidates=candidates(connection),
         ahead=its_time - mine,
         newest_event=_newest_event(connection) if has_dagster else None,
         other_clock=_other_clock(connection, settings),

@@ -120,17 +120,22 @@ def unlock(connection: Connection, name: str) -> None:
 
 
 def locked(connection: Connection, names: Collection[str]) -> set[str]:
+    return set(holders(connection, names))
+
+
+def holders(connection: Connection, names: Collection[str]) -> dict[str, int]:
+    """Locks that are held, with the number of the session (``pid`` in PostgreSQL) that holds them."""
     keys = {_key(name): name for name in names}
     # PostgreSQL shows the two halves of the key, as unsigned numbers.
     found = connection.execute(
         text(
-            "SELECT (classid::bigint << 32) | objid::bigint AS key FROM pg_locks WHERE locktype = 'advisory' "
+            "SELECT (classid::bigint << 32) | objid::bigint AS key, pid FROM pg_locks WHERE locktype = 'advisory' "
             "AND objsubid = 1 AND granted AND database = (SELECT oid FROM pg_database WHERE datname = "
             "current_database()) AND ((classid::bigint << 32) | objid::bigint) = ANY(:keys)"
         ),
         {"keys": list(keys)},
     )
-    return {keys[key] for key in found.scalars()}
+    return {keys[key]: pid for key, pid in found}
 
 
 def _key(name: str) -> int:

@@ -19,11 +19,12 @@ from falcon_assets.doctor.runs import judge_queue, judge_run
 from falcon_assets.doctor.space import judge_openness, judge_space
 from falcon_assets.doctor.webserver import judge_jobs
 from falcon_assets.history.dagster_internals.daemon import DaemonHealth
+from falcon_assets.history.platform.active_daemon import Daemon
 from falcon_assets.planning.clock import Clock
 from falcon_assets.settings import load_settings
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
-SOUND = DatabaseFacts("", 150004, False, False, False, "", "1", "1", True, (), timedelta(), None, "", None)
+SOUND = DatabaseFacts("", 150004, False, False, False, "", "1", "1", True, (), (), timedelta(), None, "", None)
 ALIVE = DaemonHealth("SENSOR", NOW)
 RUN = RunFacts("ab", "job", "STARTED", NOW - timedelta(hours=9), NOW - timedelta(hours=2))
 FACTS = DagsterFacts([DaemonHealth("QUEUED_RUN_COORDINATOR", NOW)], [], 0, None, 0, 2, [])
@@ -68,6 +69,9 @@ FACTS = DagsterFacts([DaemonHealth("QUEUED_RUN_COORDINATOR", NOW)], [], 0, None,
             "embedded PostgreSQL 15 is read-only, as a standby is"),
         (judge_database(replace(SOUND, refuses_options="no options"), embedded=False), "problem",
             "PostgreSQL 15 is behind a pooler that refuses connections of the ledger: no options"),
+        (judge_daemons([ALIVE], NOW, [Daemon("a", 7, NOW, True), Daemon("b", 8, NOW, False)]), "ok",
+         "alive: SENSOR; process 7 on a has been the active one since 2026-01-02T03:04:00Z; "
+         "process 8 on b has waited since 2026-01-02T03:04:00Z"),
         (judge_daemons([ALIVE, DaemonHealth("ASSET", NOW, "oh")], NOW), "warning",
             "Dagster's daemon is alive, but ASSET had an error: oh"),
         (judge_queue(FACTS, NOW), "ok", "0 runs are queued, 0 of 2 runs are at work"),

@@ -53,6 +53,7 @@ class Strikes:
         while_late: Kinds of strikes for when a late rerun is at work.
         while_landing: Kinds of strikes for when the collectors find new data.
         next_one: The strike after so many beginnings of instances.
+        begun: So many instances begin between two strikes.
         late: The late reruns that were at work when something was struck.
     """
 
@@ -61,6 +62,7 @@ class Strikes:
     while_late: list[str]
     while_landing: list[str]
     next_one: int = 2
+    begun: tuple[int, int] = BEGUN
     late: list[str] = field(default_factory=list)
 
     def due(self, begun: int, late: Sequence[str]) -> str | None:
@@ -164,7 +166,7 @@ class Director:
         kind = self.strikes.due(begun, late)
         if kind is not None:
             self._strike(kind)
-            self.strikes.next_one = len(self.site.journal()) + self.strikes.choose.randint(*BEGUN)
+            self.strikes.next_one = len(self.site.journal()) + self.strikes.choose.randint(*self.strikes.begun)
 
     def _strike(self, kind: str) -> None:
         time.sleep(self.strikes.choose.uniform(0, 1))  # at any point of what it does

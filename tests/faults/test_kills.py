@@ -112,7 +112,12 @@ def declare(place: Site) -> Callable[..., str]:
 
 
 @pytest.fixture(scope="module")
-def survived(place: Site, declare: Callable[..., str]) -> Iterator[Survived]:
+def strikes() -> Strikes:
+    return Strikes(random.Random(f"strikes {SEED}"), list(ANY_TIME), list(WHILE_LATE), list(WHILE_LANDING))
+
+
+@pytest.fixture(scope="module")
+def survived(place: Site, declare: Callable[..., str], strikes: Strikes) -> Iterator[Survived]:
     world, began = weeks(SEED), time.monotonic()
     work = Work(place.spark, {"spark.sql.shuffle.partitions": "1"}, "tests.faults.workflow")
     (place.folder / "entity_defs" / "all.yaml").write_text(declare(world, place.home, work=work))
@@ -121,7 +126,6 @@ def survived(place: Site, declare: Callable[..., str]) -> Iterator[Survived]:
             if os.environ.get(name) != value:
                 environment.setenv(name, value)
         settings = load_settings()
-        strikes = Strikes(random.Random(f"strikes {SEED}"), list(ANY_TIME), list(WHILE_LATE), list(WHILE_LANDING))
         director = Director(world, place, load_entities(settings.entity_defs), settings, strikes)
         with dg.DagsterInstance.get() as instance:
             ledger = director.play(instance)

@@ -1,8 +1,9 @@
-"""Runs in processes of our own: Dagster hands a run over, and its command executes it."""
+"""Dagster's runs and its daemon in processes of our own, by the commands that Dagster executes them with."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -18,6 +19,13 @@ RUN_MODULES = ("dagster._core.execution.api", "dagster_postgres")
 
 def execute_run(arguments: str) -> None:
     execute_run_command.main([arguments], standalone_mode=False)
+
+
+def dagster_daemon(workspace: Path) -> Callable[[], None]:
+    """Returns what runs ``dagster-daemon run`` in this process, with its imports done."""
+    from dagster._daemon.cli import run_command  # noqa: PLC0415 - takes seconds; what `dagster-daemon run` runs
+
+    return lambda: run_command.main(["-w", str(workspace)], standalone_mode=False)
 
 
 class RunLauncher(dg.DefaultRunLauncher):

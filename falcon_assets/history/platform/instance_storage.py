@@ -20,6 +20,7 @@ from falcon_assets.history.dagster_internals.quiet_daemon import tell_only_news
 from falcon_assets.history.dagster_internals.storage import PooledStorage, has_tables
 from falcon_assets.history.database import require_clock
 from falcon_assets.history.mapping.partitions import instant_of_key, timeline_of_dynamic
+from falcon_assets.history.platform.active_daemon import of_active_daemon, work_arguments
 from falcon_assets.history.platform.postgres import database_url, unreachable
 from falcon_assets.history.platform.reconnecting import wait_out_restarts
 from falcon_assets.model.instant import format_instant
@@ -66,8 +67,9 @@ class FalconStorage(PooledStorage):
             pool_pre_ping=True,
             pool_recycle=3600,
             hide_parameters=True,
+            connect_args=work_arguments(),
         )
-        wait_out_restarts(engine, is_known=False)
+        wait_out_restarts(of_active_daemon(engine), is_known=False)
         try:
             with engine.connect() as connection:
                 make_tables = not has_tables(connection)

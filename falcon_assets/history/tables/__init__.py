@@ -1,9 +1,9 @@
 """The tables of the ledger, in the PostgreSQL schema ``falcon``.
 
 Everything but ``entity_status``, ``reruns``, ``evictions``, ``collected``, ``passes``, ``incomplete``, ``looks``,
-``served``, ``source_problems``, ``clock``, ``audit``, ``answered_requests``, ``data_roots``, ``executors``,
-``version_lifecycle``, ``quality_attempts``, SLAs, notifications, logins and the versions of definitions is a projection
-of Dagster's history: ``falcon ledger rebuild`` makes it anew.
+``served``, ``source_problems``, ``clock``, ``daemon``, ``audit``, ``answered_requests``, ``data_roots``,
+``executors``, ``version_lifecycle``, ``quality_attempts``, SLAs, notifications, logins and the versions of definitions
+is a projection of Dagster's history: ``falcon ledger rebuild`` makes it anew.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from falcon_assets.history.tables.notifications import (
 from falcon_assets.history.tables.scheduling import (
     CLOCK,
     COLLECTED,
+    DAEMON,
     DATA_ROOTS,
     ENTITY_STATUS,
     EVICTIONS,
@@ -71,6 +72,7 @@ __all__ = [
     "COLLECTED",
     "COMPLETENESS",
     "CONSUMED",
+    "DAEMON",
     "DATA_ROOTS",
     "DATA_VERSIONS",
     "DEFINITION_TREES",

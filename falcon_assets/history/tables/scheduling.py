@@ -144,6 +144,16 @@ CLOCK = Table(
     Column("tag", Text, nullable=False, comment="the clock and its start; empty: the real one"),
 )
 
+DAEMON = Table(
+    "daemon",
+    METADATA,
+    Column("only", Boolean, primary_key=True, comment="true: there is one row"),
+    Column("term", BigInteger, nullable=False, comment="one more each time that another daemon becomes the active one"),
+    Column("host", Text, nullable=False, comment="of the daemon that was active last"),
+    Column("process", Integer, nullable=False, comment="its number on that host"),
+    Column("since", INSTANT, nullable=False, comment="when it became active, by the database's clock"),
+)
+
 DATA_ROOTS = Table(
     "data_roots",
     METADATA,

@@ -100,7 +100,7 @@ def _listens(place: Path) -> bool:
 
 
 def daemon(workspace: Path) -> Program:
-    return Program("daemon", [str(Path(sys.executable).with_name("dagster-daemon")), "run", "-w", str(workspace)])
+    return Program("daemon", [sys.executable, "-m", "falcon_assets.surface.front.daemon", str(workspace)])
 
 
 def front(host: str, port: int, path_prefix: str, workspace: Path) -> Program:
