@@ -29,6 +29,10 @@ class NotSetError(SettingsError):
     """What is asked for needs a setting that this installation does not have."""
 
 
+class ReadOnlyError(FalconError):
+    """The database can only be read now, as a standby or a full one: changes are refused, and the rest goes on."""
+
+
 class LockedError(FalconError):
     """Another process holds a lock for longer than anybody should wait."""
 

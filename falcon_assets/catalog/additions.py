@@ -34,6 +34,17 @@ def require_changeable(settings: Settings, instead: str) -> None:
         raise DefinitionStoreError(f"FALCON_ENTITY_DEFS_READONLY is set: {where}; {instead}")
 
 
+def why_unwritable(root: Path) -> str | None:
+    """Why the definitions cannot be changed, as far as the system says it before one tries; None: they can."""
+    try:
+        if not os.access(root, os.W_OK, effective_ids=True):
+            return f"the definitions in {root} can only be read: entities cannot be changed"
+        full = os.statvfs(root).f_bavail == 0
+    except OSError:  # they are missing, which is no obstacle
+        return None
+    return f"the disk of the definitions in {root} is full: entities cannot be changed" if full else None
+
+
 def problems_of(root: Path, files: Files, workflows: Iterable[str] = ()) -> list[Problem]:
     """Returns the problems that ``falcon validate`` would report, unordered; ``workflows`` would be written as well."""
     definitions, problems = parse_documents(root, files)

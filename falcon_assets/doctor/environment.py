@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
+from falcon_assets.catalog.additions import why_unwritable
 from falcon_assets.catalog.references import value_of
 from falcon_assets.catalog.secret_files import others_who_read, secret_file
 from falcon_assets.catalog.store import EntityStore
@@ -32,6 +33,9 @@ def check_definitions(context: CheckContext) -> Iterator[Diagnosis]:
         yield problem(str(error), "fix FALCON_COLO or the definitions")
     else:
         yield ok(counted({kind: len(those) for kind, those in found.by_kind.items()}))
+        why = why_unwritable(context.settings.entity_defs)
+        if why and not context.settings.read_only:
+            yield warning(why, "fix that, or set FALCON_ENTITY_DEFS_READONLY where something else deploys them")
 
 
 def check_secrets(context: CheckContext) -> Iterator[Diagnosis]:

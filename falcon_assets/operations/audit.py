@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, Protocol, TypeAlias
@@ -13,7 +13,14 @@ from sqlalchemy import ColumnElement, Connection, func, insert, or_, select
 from sqlalchemy.exc import OperationalError
 
 from falcon_assets.base.texts import recorded
-from falcon_assets.errors import DeniedError, FalconError, InvalidDefinitionsError, SettingsError, printable
+from falcon_assets.errors import (
+    DeniedError,
+    FalconError,
+    InvalidDefinitionsError,
+    ReadOnlyError,
+    SettingsError,
+    printable,
+)
 from falcon_assets.history.tables import AUDIT
 from falcon_assets.model.access import Principal, Role
 from falcon_assets.model.entity import Key
@@ -139,6 +146,10 @@ class Audit:
                 write_audit(own, entry)
         except (SettingsError, OperationalError):
             _LOG.warning("The database cannot be reached: this %s is not audited.", self.operation)
+        except ReadOnlyError:
+            if result in ("done", "unchanged"):
+                raise
+            _LOG.warning("The database can only be read: that this %s was refused is not audited.", self.operation)
 
 
 class PlainRequest(Change):
@@ -146,14 +157,24 @@ class PlainRequest(Change):
 
 
 @contextmanager
-def audited(installation: Installation, operation: str, request: AuditedRequest) -> Iterator[Audit]:
-    """Records errors on exit, results by :meth:`Audit.result`, which the body must call; raises DeniedError."""
+def audited(
+    installation: Installation, operation: str, request: AuditedRequest, *, changes: bool = True
+) -> Iterator[Audit]:
+    """Records errors on exit, results by :meth:`Audit.result`, which the body must call.
+
+    Raises:
+        DeniedError: the user may not request it.
+        ReadOnlyError: it ``changes`` something, and the database can only be read: it is not begun then.
+    """
     settings = installation.settings
     audit = Audit(installation, operation, request, Principal(settings.user))
     try:
         if (refusal := ORIGIN.get().refusal) is not None:
             raise DeniedError(refusal)
         audit.principal = acting(settings, request.actor)
+        if changes and not request.dry_run:
+            with suppress(SettingsError, OperationalError):
+                installation.require_writable()
         yield audit
     except DeniedError as error:
         audit.refused("denied", str(error))
@@ -166,7 +187,7 @@ def audited(installation: Installation, operation: str, request: AuditedRequest)
 def require_readable(installation: Installation, operation: str, entities: Iterable[Owned]) -> None:
     """Raises DeniedError, which is recorded, naming entities that only others may read."""
     found = list(entities)
-    with audited(installation, operation, PlainRequest()) as audit:
+    with audited(installation, operation, PlainRequest(), changes=False) as audit:
         audit.about((one.kind, one.name) for one in found)
         require_read(audit.principal, found)
 
@@ -248,6 +269,6 @@ def perform_for(installation: Installation, principal: Principal, way: Way, aske
     """Runs what ``principal`` requests over the network; raises as it, and DeniedError."""
     with requests_from(way, principal=principal):
         if not asked.of_owners and not principal.has(asked.role):
-            with audited(installation, asked.command, PlainRequest()):
+            with audited(installation, asked.command, PlainRequest(), changes=False):
                 require_role(principal, asked.command, asked.role)
         return asked.run(installation)

@@ -70,7 +70,7 @@ class Installation:
         from falcon_assets.history.platform.open_ledger import is_folded  # noqa: PLC0415 - needs the database
 
         if not is_folded(self.tables):
-            self.ledger.catch_up()
+            self.ledger.catch_up_to_read()
         return self.tables
 
     @cached_property
@@ -81,6 +81,12 @@ class Installation:
         engine = ledger_engine(self.settings)
         self._opened.callback(engine.dispose)
         return engine
+
+    def require_writable(self) -> None:
+        """Raises ReadOnlyError where the database can only be read, and SettingsError where it cannot be reached."""
+        from falcon_assets.history.platform.postgres import require_writable  # noqa: PLC0415 - needs the database
+
+        require_writable(self.database)
 
     @contextmanager
     def recorded(self) -> Iterator[Connection | None]:

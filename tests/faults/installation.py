@@ -172,7 +172,8 @@ def _works(process: psutil.Process) -> bool:
 def site(folder: Path, url: str, postgres: PostgresServer, daemons: int = 0) -> Iterator[Site]:
     """The installation with a warm Spark server; its services are not started yet, and ended in the end.
 
-    It has no entity definitions yet, and its clock is to be set. ``daemons``: so many of ``falcon serve``; 0: Dagster's.
+    It has no entity definitions yet, and its clock is to be set. ``daemons``: so many of ``falcon serve``; 0: one of
+    Dagster itself.
     """
     home, definitions = folder / "home", folder / "entity_defs"
     for made in (home / "journal", home / "counters", definitions):

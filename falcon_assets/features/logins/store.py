@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Update, delete, func, insert, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as pg_insert
 
+from falcon_assets.errors import ReadOnlyError
 from falcon_assets.features.logins.declaration import LoginsDeclaration, RoleName
 from falcon_assets.features.logins.identity import LONGEST_NAME, Identity
 from falcon_assets.history.database import lock_in_transaction
@@ -72,9 +74,15 @@ def user_of_session(connection: Connection, secret: str, idle: timedelta) -> Ide
     if found is None:
         return None
     if found.used < now - _TO_THE_MINUTE:
-        connection.execute(update(SESSIONS).where(is_it).values(used=now))
-        connection.commit()
+        _note(connection, update(SESSIONS).where(is_it).values(used=now))
     return Identity(found.principal, frozenset(found.groups), found.way)
+
+
+def _note(connection: Connection, use: Update) -> None:
+    """Who is logged in goes on reading where the database can only be read."""
+    with suppress(ReadOnlyError):
+        connection.execute(use)
+        connection.commit()
 
 
 def close_session(connection: Connection, secret: str) -> str | None:
@@ -145,8 +153,7 @@ def user_of_token(connection: Connection, secret: str) -> tuple[Identity, RoleNa
     if found is None:
         return None
     if found.used is None or found.used < now - _TO_THE_MINUTE:
-        connection.execute(update(API_TOKENS).where(is_it).values(used=now))
-        connection.commit()
+        _note(connection, update(API_TOKENS).where(is_it).values(used=now))
     return Identity(found.name, frozenset(found.groups), "token"), found.role
 
 

@@ -29,7 +29,7 @@ class PlanRetention(Operation):
         """Raises UnknownEntityError where there is no such feed or cluster, or the feed is not on the cluster."""
         settings, entities = installation.settings, installation.entities
         wanted, now = _wanted(entities, self.feed, self.cluster), self.as_of or settings.now()
-        installation.ledger.catch_up()
+        installation.ledger.catch_up_to_read()
         runs = unfinished_runs(installation.ledger.instance)
         # Never committed: what is new to the ledger stays so.
         with installation.ledger.engine.connect() as connection:

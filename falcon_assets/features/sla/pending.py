@@ -60,7 +60,7 @@ class ListPending(ListOperation):
 
     def run(self, installation: Installation) -> Page[PendingBreach]:
         entities, now = installation.entities, installation.settings.now()
-        installation.ledger.catch_up()
+        installation.ledger.catch_up_to_read()
         with installation.ledger.engine.begin() as connection:
             status = statuses(connection, [*entities.feeds.values(), *entities.processes.values()], now)
             running = [

@@ -24,11 +24,12 @@ from dagster._serdes import ConfigurableClass, ConfigurableClassData  # how dags
 from dagster_postgres import PostgresEventLogStorage, PostgresRunStorage, PostgresScheduleStorage
 from dagster_postgres.utils import DagsterPostgresException  # raised when the database does not come back in time
 
+from falcon_assets.errors import ReadOnlyError
 from falcon_assets.history.dagster_internals.stamps import STAMP, stamped
 from falcon_assets.planning.clock import APART
 
-DATABASE_ERRORS = (sqlalchemy.exc.DBAPIError, DagsterPostgresException)
-"""Errors of the database: SQLAlchemy's, and Dagster's after its own retries."""
+DATABASE_ERRORS = (sqlalchemy.exc.DBAPIError, DagsterPostgresException, ReadOnlyError)
+"""Errors of the database: SQLAlchemy's, Dagster's after its own retries, and ours where it can only be read."""
 ComputedKeys: TypeAlias = Callable[[str], Collection[str] | None]
 """Returns the keys of the dynamic partitions of that name, oldest first; None where Dagster itself keeps them."""
 

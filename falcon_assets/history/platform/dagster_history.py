@@ -26,7 +26,7 @@ _ENDINGS = {
 }
 _PATIENCE_SECONDS = 5.0
 _DATABASE_LOST = "its run lost the database"
-_OF_THE_DATABASE = ("OperationalError", "InterfaceError", "DagsterPostgresException")
+_OF_THE_DATABASE = ("OperationalError", "InterfaceError", "DagsterPostgresException", "ReadOnlyError")
 _NOT_ON_POSTGRESQL = """Dagster's history is not on PostgreSQL, where alone it can be followed; say so in dagster.yaml:
 storage:
   custom: {module: falcon_assets.dagster_instance, class: FalconStorage, config: {}}"""

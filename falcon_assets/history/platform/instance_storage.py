@@ -21,7 +21,7 @@ from falcon_assets.history.dagster_internals.storage import PooledStorage, has_t
 from falcon_assets.history.database import require_clock
 from falcon_assets.history.mapping.partitions import instant_of_key, timeline_of_dynamic
 from falcon_assets.history.platform.active_daemon import of_active_daemon, work_arguments
-from falcon_assets.history.platform.postgres import database_url, unreachable
+from falcon_assets.history.platform.postgres import database_url, refusing_in_words, unreachable
 from falcon_assets.history.platform.reconnecting import wait_out_restarts
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.clock import Clock
@@ -69,7 +69,7 @@ class FalconStorage(PooledStorage):
             hide_parameters=True,
             connect_args=work_arguments(),
         )
-        wait_out_restarts(of_active_daemon(engine), is_known=False)
+        wait_out_restarts(refusing_in_words(of_active_daemon(engine)), is_known=False)
         try:
             with engine.connect() as connection:
                 make_tables = not has_tables(connection)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy
 
-from falcon_assets.errors import SettingsError
+from falcon_assets.errors import ReadOnlyError, SettingsError
 from falcon_assets.history.dagster_internals.tables import (
     EVENT_LOG,
     has_tables,
@@ -22,7 +22,7 @@ from falcon_assets.history.dagster_internals.tables import (
 from falcon_assets.history.database import is_remembered, remember_clock, upgrade
 from falcon_assets.history.folding.fold import fold, rebuild
 from falcon_assets.history.overview import folded_up_to
-from falcon_assets.history.platform.postgres import database_url, in_utc, unreachable
+from falcon_assets.history.platform.postgres import database_url, in_utc, refusing_in_words, unreachable
 from falcon_assets.history.platform.reconnecting import wait_out_restarts
 from falcon_assets.planning.clock import Clock
 from falcon_assets.settings import Settings, database_name
@@ -52,6 +52,11 @@ class Ledger:
     def catch_up(self) -> int:
         return fold(self.engine, self._history)
 
+    def catch_up_to_read(self) -> None:
+        """As :meth:`catch_up` for what only reads: where the database can only be read, as far as it was folded."""
+        with suppress(ReadOnlyError):
+            self.catch_up()
+
     def catch_up_on_others(self, run_id: str) -> None:
         """Folds new events, unless all are this run's own about its instances: that takes longer than the check."""
         with self.engine.connect() as connection:
@@ -76,7 +81,7 @@ class Ledger:
 def open_ledger(settings: Settings, instance: dg.DagsterInstance) -> Ledger:
     """Returns the ledger with migrated tables; the first clock it is opened with becomes that of the database."""
     url = database_url(settings)
-    with suppress(SettingsError):
+    with suppress(SettingsError, ReadOnlyError):
         _remembered(url, settings.home, settings.clock, database_name(settings.database_url))
     return Ledger(_engine(url), instance)
 
@@ -120,7 +125,7 @@ def ledger_engine(settings: Settings) -> sqlalchemy.Engine:
     """Returns a new engine for the ledger's migrated tables, without need of Dagster."""
     url = database_url(settings)
     _engine(url)  # its tables are up to date
-    return sqlalchemy.create_engine(url, pool_size=1, pool_pre_ping=True, hide_parameters=True)
+    return refusing_in_words(sqlalchemy.create_engine(url, pool_size=1, pool_pre_ping=True, hide_parameters=True))
 
 
 def tables_engine(url: str) -> sqlalchemy.Engine:
@@ -158,7 +163,7 @@ def _engine(url: str) -> sqlalchemy.Engine:
         url, pool_size=2, max_overflow=-1, pool_pre_ping=True, hide_parameters=True, connect_args=in_utc(url)
     )
     try:
-        upgrade(wait_out_restarts(engine, is_known=False))
+        upgrade(refusing_in_words(wait_out_restarts(engine, is_known=False)))
     except (sqlalchemy.exc.OperationalError, sqlalchemy.exc.InterfaceError) as error:
         raise unreachable(url, error) from error
     return engine

@@ -9,12 +9,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from psycopg2.errors import DiskFull
-from sqlalchemy import URL, make_url
+from psycopg2.errors import DiskFull, ReadOnlySqlTransaction
+from sqlalchemy import URL, Engine, ExceptionContext, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from falcon_assets.base.home import require_space
-from falcon_assets.errors import LockedError, SettingsError
+from falcon_assets.errors import LockedError, ReadOnlyError, SettingsError
 from falcon_assets.settings import Settings, forget_other_servers, libpq_options
 
 SERVER_USER = "pgserver"
@@ -71,6 +71,38 @@ def unreachable(url: str, error: BaseException) -> SettingsError:
     if cause and isinstance(cause.orig, DiskFull):
         return SettingsError(f"the disk of the database {where} is full: {reason}; free some space")
     return SettingsError(f"the database {where} cannot be reached: {reason}")
+
+
+def refusing_in_words(engine: Engine) -> Engine:
+    """Statements that its database refuses because it can only be read, or is full, raise ReadOnlyError."""
+    named = engine.url.difference_update_query(("password", "sslpassword")).render_as_string(hide_password=True)
+
+    @event.listens_for(engine, "handle_error")
+    def explain(context: ExceptionContext) -> None:
+        error = context.original_exception
+        if isinstance(error, ReadOnlySqlTransaction):
+            raise _only_read(engine.url) from error
+        if isinstance(error, DiskFull):
+            raise ReadOnlyError(
+                f"the disk of the database {named} is full: nothing can be changed until some space is free"
+            ) from error
+
+    return engine
+
+
+def require_writable(engine: Engine) -> None:
+    """Raises ReadOnlyError where the database can only be read."""
+    with engine.connect() as connection:
+        if connection.exec_driver_sql("SHOW transaction_read_only").scalar_one() == "on":
+            raise _only_read(engine.url)
+
+
+def _only_read(url: URL) -> ReadOnlyError:
+    named = url.difference_update_query(("password", "sslpassword")).render_as_string(hide_password=True)
+    return ReadOnlyError(
+        f"the database {named} can only be read now, as a standby: nothing can be changed until it can be written "
+        "again, or FALCON_DATABASE_URL names the primary server"
+    )
 
 
 @lru_cache(maxsize=8)

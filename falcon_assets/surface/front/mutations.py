@@ -85,7 +85,7 @@ class GuardedMutations:
         with (
             self.served.opened() as installation,
             requests_from("graphql", principal=who),
-            audited(installation, mutation, PlainRequest()) as audit,
+            audited(installation, mutation, PlainRequest(), changes=mutation not in _NOT_AUDITED) as audit,
         ):
             role = MUTATIONS.get(mutation)
             if role is None:

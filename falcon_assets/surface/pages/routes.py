@@ -18,6 +18,7 @@ from falcon_assets.errors import (
     EntityInUseError,
     EntityStatusError,
     FalconError,
+    ReadOnlyError,
     UnknownEntityError,
     UnknownInstanceError,
 )
@@ -72,6 +73,7 @@ _STATUS: Mapping[type[FalconError], int] = {
     EntityInUseError: 409,
     EntityStatusError: 409,
     BusyError: 503,
+    ReadOnlyError: 503,
     TimedOutError: 504,
 }
 

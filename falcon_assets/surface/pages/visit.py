@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from functools import cache
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from falcon_assets.base.texts import hidden
-from falcon_assets.errors import DeniedError
+from falcon_assets.catalog.additions import why_unwritable
+from falcon_assets.errors import DeniedError, ReadOnlyError, SettingsError
 from falcon_assets.instances.views.grid import SHAPES
 from falcon_assets.model.access import Principal, Role
 from falcon_assets.model.instant import format_instant, parse_instant
@@ -114,6 +118,7 @@ class PageVisit:
     def page(self, template: str, *, http_status: int = 200, **values: Any) -> Response:
         values |= {"visit": self, "link": self.link, "instant": self.instant, "moment": self.moment}
         values |= {
+            "read_only": "" if http_status >= HTTPStatus.INTERNAL_SERVER_ERROR else self.why_read_only(),
             "navigation": _NAVIGATION,
             "signs": _SIGNS,
             "token_field": FIELD,
@@ -121,6 +126,15 @@ class PageVisit:
         }
         text = environment().get_template(template).render(**values)
         return HTMLResponse(text.encode(errors="replace"), http_status)
+
+    def why_read_only(self) -> str:
+        """Why nothing can be changed now, or no entities; empty: all can, or nobody knows."""
+        with suppress(SettingsError, SQLAlchemyError):
+            try:
+                self.installation.require_writable()
+            except ReadOnlyError as error:
+                return str(error)
+        return why_unwritable(self.installation.settings.entity_defs) or ""
 
     def redirect(self, url: str) -> Response:
         return RedirectResponse(url, 303)

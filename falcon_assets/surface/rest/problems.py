@@ -40,6 +40,7 @@ STATUSES: dict[type[FalconError], int] = {
     errors.NotSetError: 409,
     errors.SecretError: 409,
     errors.SettingsError: 503,
+    errors.ReadOnlyError: 503,
     errors.StorageError: 503,
     errors.DatasourceError: 503,
     TooLargeError: 413,

@@ -10,13 +10,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import text
+from sqlalchemy import create_engine, text
 from sqlalchemy.exc import DBAPIError
 
 from falcon_assets.history.platform import active_daemon
-from falcon_assets.history.platform.active_daemon import ActiveDaemon
-from falcon_assets.history.platform.instance_storage import FalconStorage
+from falcon_assets.history.platform.active_daemon import ActiveDaemon, of_active_daemon, work_arguments
 
 SILENT_SECONDS = 3
 
@@ -31,7 +31,9 @@ def act(url: str, log: str) -> None:
             file.write(f"{os.getpid()}: {line}\n")
 
     ActiveDaemon(url, say).begin()
-    engine = FalconStorage(url).engine
+    # As Dagster's storage has one in the process of the daemon.
+    of_work: dict[str, Any] = {"isolation_level": "AUTOCOMMIT", "pool_pre_ping": True, "connect_args": work_arguments()}
+    engine = of_active_daemon(create_engine(url, **of_work))
     while True:
         with suppress(DBAPIError):
             with engine.connect() as connection:
