@@ -28,6 +28,16 @@ def dagster_daemon(workspace: Path) -> Callable[[], None]:
     return lambda: run_command.main(["-w", str(workspace)], standalone_mode=False)
 
 
+_RELOAD_SECONDS = 600
+
+
+def reload_code_server(socket: str) -> None:
+    """Has a ``dagster code-server`` load its code again; fronts and daemons notice it."""
+    from dagster._grpc.client import DagsterGrpcClient  # noqa: PLC0415 - takes seconds; how Dagster's UI reloads one
+
+    DagsterGrpcClient(socket=socket).reload_code(timeout=_RELOAD_SECONDS)
+
+
 class RunLauncher(dg.DefaultRunLauncher):
     @property
     def instance(self) -> dg.DagsterInstance:

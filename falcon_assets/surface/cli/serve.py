@@ -53,6 +53,10 @@ def serve(only: str | None, host: str, port: int, path_prefix: str, workspace: P
     chosen = [one for name, some in parts.items() if only in (None, name) for one in some]
     if not chosen:
         raise SettingsError(f"{workspace} has no code location that is served from here")
+    if served.code and only in (None, "code"):
+        from falcon_assets.surface.front.reloading import Reloading  # noqa: PLC0415 - as above
+
+        Reloading(settings.entity_defs, served.sockets, environ, lambda line: click.echo(f"code   | {line}")).begin()
     sys.exit(0 if Supervisor(environ, click.echo).keep(chosen) else 1)
 
 

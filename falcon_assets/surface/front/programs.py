@@ -37,10 +37,12 @@ class Served:
     Attributes:
         workspace: For the front and the daemon: with the sockets of our code servers.
         code: The code servers; there are none for locations that others serve.
+        sockets: Theirs.
     """
 
     workspace: Path
     code: tuple[Program, ...]
+    sockets: tuple[Path, ...]
 
 
 def served(settings: Settings, workspace: Path) -> Served:
@@ -52,7 +54,7 @@ def served(settings: Settings, workspace: Path) -> Served:
     folder = settings.home / "serve"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     sockets = socket_folder(folder, None, os.geteuid(), os.getegid())
-    entries, programs = [], []
+    entries, programs, places = [], [], []
     for entry in _entries(workspace):
         kind, target = next(iter(entry.items()))
         given = {"relative_path": target} if isinstance(target, str) and kind == "python_file" else target
@@ -62,11 +64,12 @@ def served(settings: Settings, workspace: Path) -> Served:
             continue
         name = given.get("location_name") or given.get("module_name") or Path(given["relative_path"]).name
         place = sockets / f"{hashlib.sha256(name.encode()).hexdigest()[:10]}.sock"
+        places.append(place)
         entries.append({"grpc_server": {"socket": str(place), "location_name": name}})
         programs.append(Program("code", _command(given, name, place, workspace.parent), partial(_listens, place)))
     made = folder / "workspace.yaml"
     write_file(made, yaml.safe_dump({"load_from": entries}), _PRIVATE)
-    return Served(made, tuple(programs))
+    return Served(made, tuple(programs), tuple(places))
 
 
 def _entries(workspace: Path) -> Iterator[dict[str, Any]]:

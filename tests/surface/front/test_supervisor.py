@@ -10,11 +10,16 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import dagster as dg
 import psutil
 import pytest
 import requests
+import yaml
+from dagster._core.remote_origin import GrpcServerCodeLocationOrigin
 
-from tests.processes import FALCON, environ_with, free_port
+from falcon_assets.settings import Settings
+from tests.builders import cluster_yaml, feed_yaml
+from tests.processes import FALCON, environ_with, falcon_here, free_port
 from tests.waiting import wait_until
 
 KEEPER = """
@@ -174,3 +179,47 @@ def test_a_whole_installation_is_served_and_its_front_can_be_restarted(
     kept.process.send_signal(signal.SIGTERM)
     assert kept.process.wait(120) == 0, "\n".join(kept.lines)
     wait_until(lambda: not any(is_there(str(one.pid)) for one in everything))
+
+
+def feeds_of(place: Path, instance: dg.DagsterInstance) -> set[str]:
+    """The feeds that the code server at that socket has loaded."""
+    origin = GrpcServerCodeLocationOrigin(location_name="mine", socket=str(place))
+    with origin.create_location(instance) as location:
+        (repository,) = location.get_repositories().values()
+        return {key.path[-1] for key in repository.asset_graph.get_all_asset_keys()}
+
+
+@pytest.mark.soak
+def test_code_servers_load_what_somebody_else_has_changed(
+    start: Callable[..., Kept], settings: Settings, instance: dg.DagsterInstance, tmp_path: Path
+) -> None:
+    settings.entity_defs.mkdir()
+    (settings.entity_defs / "all.yaml").write_text(cluster_yaml("primary") + feed_yaml("first"))
+    module = "load_from: [{python_module: {module_name: falcon_assets.definitions, location_name: mine}}]\n"
+    (tmp_path / "workspace.yaml").write_text(module)
+    storage = "storage: {custom: {module: falcon_assets.dagster_instance, class: FalconStorage, config: {}}}\n"
+    (tmp_path / "dagster.yaml").write_text(storage + "telemetry: {enabled: false}\n")
+    shared = {"FALCON_DATABASE_URL": settings.database_url or "", "FALCON_ENTITY_DEFS": str(settings.entity_defs)}
+    machines = []
+    for name in ("one", "other"):
+        environ = environ_with(**shared, FALCON_HOME=str(tmp_path / name))
+        kept = start(FALCON, "serve", "--only", "code", cwd=tmp_path, env=environ)
+        kept.found(r"code +\| (is process)")
+        (served,) = yaml.safe_load((tmp_path / name / "serve/workspace.yaml").read_text())["load_from"]
+        machines.append((kept, Path(served["grpc_server"]["socket"])))
+    for kept, place in machines:
+        wait_until(place.exists, 300, lambda: "\n".join(kept.lines))  # noqa: B023 - asked in this round
+        assert feeds_of(place, instance) == {"first"}
+    falcon_here(environ_with(**shared), "entity", "submit", _written(tmp_path / "new.yaml", feed_yaml("second")))
+    for kept, place in machines:
+        kept.found(r"the definitions were (changed: they are reloaded)")
+        assert feeds_of(place, instance) == {"first", "second"}
+    _written(settings.entity_defs / "all.yaml", "kind: cluster\n")
+    for kept, place in machines:
+        kept.found(r"the definitions were (changed and have problems)")
+        assert feeds_of(place, instance) == {"first", "second"}
+
+
+def _written(path: Path, text: str) -> str:
+    path.write_text(text)
+    return str(path)
