@@ -16,6 +16,7 @@ import pytest
 import requests
 import yaml
 from dagster._core.remote_origin import GrpcServerCodeLocationOrigin
+from dagster._core.remote_representation.code_location import GrpcServerCodeLocation
 
 from falcon_assets.settings import Settings
 from tests.builders import cluster_yaml, feed_yaml
@@ -183,8 +184,8 @@ def test_a_whole_installation_is_served_and_its_front_can_be_restarted(
 
 def feeds_of(place: Path, instance: dg.DagsterInstance) -> set[str]:
     """The feeds that the code server at that socket has loaded."""
-    origin = GrpcServerCodeLocationOrigin(location_name="mine", socket=str(place))
-    with origin.create_location(instance) as location:
+    origin = GrpcServerCodeLocationOrigin("localhost", socket=str(place), location_name="mine")
+    with GrpcServerCodeLocation(origin, instance=instance) as location:
         (repository,) = location.get_repositories().values()
         return {key.path[-1] for key in repository.asset_graph.get_all_asset_keys()}
 
