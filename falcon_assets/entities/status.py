@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
 from sqlalchemy import ColumnElement, Connection, delete, false, select, tuple_
 
-from falcon_assets.errors import EntityStatusError
+from falcon_assets.errors import EntityStatusError, ReadOnlyError
 from falcon_assets.history.database import upsert
 from falcon_assets.history.tables import ENTITY_STATUS
 from falcon_assets.model.feed import Feed
@@ -61,7 +62,9 @@ def statuses(
             before = changed[key] = EntityStatus(declared, now, False, first or _scheduled(declared, now))
         found[key] = before
     # A command may have come after the query above: it wins.
-    _write(connection, changed, where=ENTITY_STATUS.c.commanded == false())
+    if changed:
+        with suppress(ReadOnlyError), connection.begin_nested():  # what only reads goes on, and the next one writes it
+            _write(connection, changed, where=ENTITY_STATUS.c.commanded == false())
     return found
 
 
