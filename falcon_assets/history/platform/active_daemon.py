@@ -30,7 +30,7 @@ from falcon_assets.history.database import holders, try_lock, upgrade
 from falcon_assets.history.platform.reconnecting import wait_in_python
 from falcon_assets.history.tables import DAEMON, SCHEMA
 
-SILENT_SECONDS = 15
+SILENT_SECONDS = 10
 """After so long PostgreSQL ends the session of a daemon that has not asked it anything."""
 REPLACED = 3
 """Exit code of a daemon that another one has replaced."""
