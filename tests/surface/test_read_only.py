@@ -55,7 +55,7 @@ class House:
         connection = psycopg2.connect(**how)
         connection.autocommit = True
         with connection.cursor() as cursor:
-            cursor.execute("SET transaction_read_only = off")
+            cursor.execute("SET default_transaction_read_only = off")
             cursor.execute(query)
             found = cursor.fetchall() if cursor.description else []
         connection.close()
@@ -69,9 +69,11 @@ class House:
         others += " AND pid <> pg_backend_pid()"
         self.rows(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
         self.rows(others)
-        yield
-        self.rows(f"ALTER DATABASE {name} RESET default_transaction_read_only")
-        self.rows(others)
+        try:
+            yield
+        finally:
+            self.rows(f"ALTER DATABASE {name} RESET default_transaction_read_only")
+            self.rows(others)
 
 
 @pytest.fixture(scope="module")
@@ -181,10 +183,9 @@ def test_definitions_on_a_disk_that_can_only_be_read(house: House, disk: Path, t
 def test_definitions_on_a_full_disk(house: House, disk: Path, tmp_path: Path) -> None:
     there = House(house.settings, house.environ | {"FALCON_ENTITY_DEFS": str(disk)})
     (tmp_path / "new.yaml").write_text(feed_yaml("new"))
-    with (disk / "filling").open("wb") as file, pytest.raises(OSError, match="No space left"):
+    with (disk / "filling").open("wb", buffering=0) as file, pytest.raises(OSError, match="No space left"):
         while True:
             file.write(bytes(1024))
-            file.flush()
     assert os.statvfs(disk).f_bavail == 0
     before = (disk / "all.yaml").read_bytes()
     assert "make" in there.reads("entity", "list")
