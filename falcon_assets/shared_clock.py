@@ -49,6 +49,16 @@ def keep_clock(home: Path, clock: Clock, database: str) -> None:
             home_clock.cache_clear()
 
 
+def adopt_clock(home: Path, clock: Clock, database: str) -> None:
+    """Makes the simulated clock of a restored database that of this home, with its start; raises OSError."""
+    home.mkdir(parents=True, exist_ok=True)
+    started = {"started": clock.started.isoformat()} if clock.started else {}
+    with locked(home / f"{FILE}.lock", _PATIENCE, _DOING):
+        _write(home / FILE, {"clock": clock.text, "tag": clock.tag, "database": database, **started})
+    home_clock.cache_clear()
+    shared_start.cache_clear()
+
+
 @lru_cache(maxsize=8)
 def shared_start(home: Path, text: str, database: str = "") -> datetime:
     """Returns the real time at which the clock ``text`` was started here: now, if it is new.

@@ -17,7 +17,12 @@ from dagster._core.instance.utils import RUNLESS_RUN_ID  # the run of what no ru
 from dagster._core.scheduler.instigation import InstigatorState, InstigatorTick  # what is kept of sensors and schedules
 from dagster._core.storage.asset_check_execution_record import AssetCheckPartitionInfo  # what is known of a partition
 from dagster._core.storage.base_storage import DagsterStorage  # what a storage of dagster.yaml derives from
-from dagster._core.storage.event_log.schema import AssetCheckExecutionsTable  # evaluations of asset checks
+from dagster._core.storage.event_log.schema import (
+    AssetCheckExecutionsTable,  # evaluations of asset checks
+    SqlEventLogStorageMetadata,  # the tables of events
+)
+from dagster._core.storage.runs.schema import RunStorageSqlMetadata  # the tables of runs
+from dagster._core.storage.schedules.schema import ScheduleStorageSqlMetadata  # the tables of sensors and schedules
 from dagster._core.types.pagination import PaginatedResults  # a page of partition keys
 from dagster._record import replace  # of what is no dataclass
 from dagster._serdes import ConfigurableClass, ConfigurableClassData  # how dagster.yaml declares a class
@@ -41,6 +46,12 @@ def has_tables(connection: sqlalchemy.Connection) -> bool:
     """
     names = set(sqlalchemy.inspect(connection).get_table_names())
     return names >= {"runs", "instance_info", "event_logs"} and not names.isdisjoint({"schedules", "jobs"})
+
+
+def table_names() -> list[str]:
+    """Returns the names of all tables that Dagster's storages may have, with that of their revision."""
+    known = (RunStorageSqlMetadata, SqlEventLogStorageMetadata, ScheduleStorageSqlMetadata)
+    return sorted({"alembic_version", *(name for one in known for name in one.tables)})
 
 
 class _Pooled:

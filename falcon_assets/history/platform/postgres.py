@@ -67,8 +67,9 @@ def unreachable(url: str, error: BaseException) -> SettingsError:
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, DBAPIError):
         cause = cause.__cause__
-    reason = str(cause.orig if cause else error).strip().partition("\n")[0] or "it does not answer"
-    if cause and isinstance(cause.orig, DiskFull):
+    origin = cause.orig if cause else error
+    reason = str(origin).strip().partition("\n")[0] or "it does not answer"
+    if isinstance(origin, DiskFull):
         return SettingsError(f"the disk of the database {where} is full: {reason}; free some space")
     return SettingsError(f"the database {where} cannot be reached: {reason}")
 

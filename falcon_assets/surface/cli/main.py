@@ -39,7 +39,7 @@ COMMANDS = {
     "lineage": "Trace versions of data: what each was made from, and what was made from it.",
     "retention": "Show what retention would delete or archive, and what it keeps.",
     "ledger": "Show the state of the ledger, or rebuild it.",
-    "admin": "Inspect the installation: audit log, versions, health; manage tokens, users, sessions.",
+    "admin": "Inspect and back up the installation; manage roots, tokens, users, sessions.",
     "serve": "Serve Dagster's UI, daemon and code locations, for one or many users.",
     "spark": "Run a local Spark Connect server that stays warm between runs.",
     "import": "Convert definitions of Apache Falcon to YAML.",

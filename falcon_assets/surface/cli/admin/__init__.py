@@ -8,6 +8,7 @@ from falcon_assets.surface.cli.main import LazyGroup
 
 MODULES = {
     **{"audit": "audit", "version": "health", "status": "health", "root": "roots"},
+    **dict.fromkeys(("backup", "restore"), "backups"),
     **dict.fromkeys(("token", "user", "session"), "access"),
 }
 """Command -> its module."""
@@ -15,4 +16,4 @@ MODULES = {
 
 @click.group(cls=LazyGroup, package=__package__, modules=MODULES)
 def admin() -> None:
-    """Inspect the installation: audit log, versions, health, storage roots; manage tokens, users and sessions."""
+    """Inspect and back up the installation, and manage its storage roots, tokens, users and sessions."""
