@@ -23,6 +23,7 @@ from falcon_assets.history.dagster_internals.storage import table_names
 from falcon_assets.history.dagster_internals.tables import DAEMON
 from falcon_assets.history.database import LEDGER_LOCK, lock_in_transaction, revision
 from falcon_assets.history.platform.postgres import database_url, has_embedded, in_utc, unreachable
+from falcon_assets.history.platform.reconnecting import waiting_in_c
 from falcon_assets.history.tables import CLOCK, SCHEMA
 from falcon_assets.settings import Settings
 
@@ -129,8 +130,8 @@ def snapshot_of(settings: Settings) -> Iterator[Snapshot]:
             tables = _found(connection)
         if not tables:
             raise SettingsError("there is nothing to back up: the database has no tables of Falcon or Dagster yet")
-        reading = engine.connect().execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-        with reading as connection:
+        options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        with waiting_in_c(), engine.connect().execution_options(**options) as connection:
             _prepare(connection, schema)
             # Nobody changes the tables themselves from here on; the snapshot begins with the next statement.
             names = ", ".join(one.name for one in tables)
@@ -165,7 +166,7 @@ def restore_database(settings: Settings, reader: BackupReader, finish: AbstractC
     url = database_url(settings)
     contents = reader.contents
     try:
-        with _engine(url).connect() as connection:
+        with waiting_in_c(), _engine(url).connect() as connection:
             _prepare(connection, _schema(connection))
             lock_in_transaction(connection, LEDGER_LOCK)
             _require_empty(connection)

@@ -184,7 +184,8 @@ def _restore(settings: Settings, reader: BackupReader, placing: Placing) -> None
         placing.stage()
         restore_database(settings, reader, placing.in_place())
     except OSError as error:
-        raise BackupError(f"{error.filename} cannot be written: {error.strerror or error}") from error
+        what = error.filename or "the files of the backup"
+        raise BackupError(f"{what} cannot be written: {error.strerror or error}") from error
     finally:
         placing.clean()
 

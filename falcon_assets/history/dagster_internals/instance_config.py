@@ -85,7 +85,7 @@ def folders_of_instance(folder: Path, overrides: Any) -> dict[str, Path]:
     try:
         declared = InstanceRef.from_dir(str(folder), overrides=overrides)
     except DagsterInvalidConfigError as error:
-        raise SettingsError(f"dagster.yaml: {_sentences(error.errors)[0]}") from error
+        raise SettingsError(f"dagster.yaml: {next(iter(_sentences(error.errors)), error)}") from error
     found = {"storage": Path(declared.local_artifact_storage.storage_dir).absolute()}
     logs = declared.compute_log_manager
     if isinstance(logs, LocalComputeLogManager) and (place := Path(logs._base_dir).absolute()) != found["storage"]:

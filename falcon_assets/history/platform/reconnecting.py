@@ -14,7 +14,15 @@ from typing import Any
 import psycopg2
 import sqlalchemy
 from psycopg2 import OperationalError
-from psycopg2.extensions import POLL_OK, POLL_READ, POLL_WRITE, STATUS_BEGIN, STATUS_READY, set_wait_callback
+from psycopg2.extensions import (
+    POLL_OK,
+    POLL_READ,
+    POLL_WRITE,
+    STATUS_BEGIN,
+    STATUS_READY,
+    get_wait_callback,
+    set_wait_callback,
+)
 from sqlalchemy import Engine, event
 
 from falcon_assets.history.dagster_internals.retries import NotTriedAgain
@@ -30,6 +38,17 @@ _POLL_MILLISECONDS = 500
 def wait_in_python() -> None:
     """Applies to all connections of this process; idempotent."""
     set_wait_callback(_wait)
+
+
+@contextmanager
+def waiting_in_c() -> Iterator[None]:
+    """Within it psycopg2 can COPY on new connections; no connection of this process notices a server that vanishes."""
+    before = get_wait_callback()
+    set_wait_callback(None)
+    try:
+        yield
+    finally:
+        set_wait_callback(before)
 
 
 def _wait(connection: Any) -> None:

