@@ -66,7 +66,7 @@ def test_a_command_exists(words: list[str]) -> None:
 
 
 def test_an_unknown_option_would_be_found() -> None:
-    with pytest.raises(click.UsageError, match="No such option: --hosts"):
+    with pytest.raises(click.UsageError, match="No such option"):
         parsed(["falcon", "serve", "--hosts", "x"])
 
 

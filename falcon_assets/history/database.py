@@ -180,6 +180,14 @@ def revision(connection: Connection) -> str | None:
     return connection.execute(text(f"SELECT version_num FROM {table}")).scalar_one_or_none()  # noqa: S608 - a constant
 
 
+def require_known_revision(connection: Connection) -> None:
+    """Raises SettingsError where a newer version has migrated the tables since this process opened them."""
+    found = revision(connection)
+    if found is not None and found > newest_revision():
+        raise SettingsError(": ".join(wrong_revision(found)))
+
+
+@cache
 def revisions() -> list[str]:
     """Those that a ledger of this version may have, the oldest that is migrated first."""
     return sorted(file.name.partition("_")[0] for file in (_MIGRATIONS / "versions").glob("[0-9]*.py"))

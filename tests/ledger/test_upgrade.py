@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -111,6 +111,19 @@ def test_a_ledger_that_cannot_be_migrated_is_left_alone(engine: Engine, revision
     with pytest.raises(SettingsError, match=said):
         upgrade(engine)
     assert objects(engine) == before
+
+
+@pytest.mark.parametrize("projects", [fold, rebuild], ids=["fold", "rebuild"])
+def test_a_process_of_an_older_version_changes_nothing_any_more(engine: Engine, projects: Callable[..., int]) -> None:
+    """It has opened the ledger, and goes on to run; then another process migrates it to what it does not know."""
+    upgrade(engine)
+    fold(engine, history_of(countable_facts(4)))
+    before = content(engine)
+    with engine.begin() as connection:
+        connection.execute(text(f"UPDATE {SCHEMA}.alembic_version SET version_num = '9999'"))
+    with pytest.raises(SettingsError, match="are of revision 9999, and this version of falcon-assets knows only those"):
+        projects(engine, history_of(countable_facts(20)))
+    assert content(engine) == before
 
 
 def test_a_difference_would_be_seen(engine: Engine) -> None:

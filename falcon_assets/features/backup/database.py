@@ -40,8 +40,7 @@ _COLUMNS = text(
     "SELECT a.attrelid AS of, a.attname AS plain, quote_ident(a.attname) AS name, "
     "format_type(a.atttypid, a.atttypmod) AS type, "
     "a.attnotnull AS is_needed, a.attidentity AS identity, pg_get_expr(d.adbin, d.adrelid, true) AS preset, "
-    "pg_get_serial_sequence(a.attrelid::regclass::text, a.attname) AS sequence, "
-    "col_description(a.attrelid, a.attnum) AS comment "
+    "pg_get_serial_sequence(a.attrelid::regclass::text, a.attname) AS sequence "
     "FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum "
     "WHERE a.attrelid = ANY(:tables) AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attrelid, a.attnum"
 )
@@ -53,6 +52,11 @@ _FINISHING = text(
     "AND indexrelid NOT IN (SELECT conindid FROM pg_constraint WHERE contype IN ('p', 'u', 'x')) "
     "UNION ALL SELECT 3, format('ALTER TABLE %s ADD CONSTRAINT %I %s', conrelid::regclass, conname, "
     "pg_get_constraintdef(oid, true)) FROM pg_constraint WHERE conrelid = ANY(:tables) AND contype = 'f' "
+    "UNION ALL SELECT 4, format('COMMENT ON COLUMN %s.%I IS %L', attrelid::regclass, attname, description) "
+    "FROM pg_description JOIN pg_attribute ON attrelid = objoid AND attnum = objsubid "
+    "WHERE classoid = 'pg_class'::regclass AND objoid = ANY(:tables) AND objsubid > 0 "
+    "UNION ALL SELECT 4, format('COMMENT ON TABLE %s IS %L', objoid::regclass, description) FROM pg_description "
+    "WHERE classoid = 'pg_class'::regclass AND objoid = ANY(:tables) AND objsubid = 0 "
     "ORDER BY 1, 2"
 )
 _OURS = {"schema": SCHEMA}

@@ -7,7 +7,15 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import ColumnElement, Connection, Engine, and_, delete, or_, select, update
 
-from falcon_assets.history.database import LEDGER_LOCK, among, lock_in_transaction, of_row, parts, upsert
+from falcon_assets.history.database import (
+    LEDGER_LOCK,
+    among,
+    lock_in_transaction,
+    of_row,
+    parts,
+    require_known_revision,
+    upsert,
+)
 from falcon_assets.history.events.event_log import Fact, Logged, records_of_features
 from falcon_assets.history.events.feed_instances import (
     FeedInstanceAvailable,
@@ -41,11 +49,15 @@ _CHUNK = 1000
 
 
 def fold(engine: Engine, history: History) -> int:
-    """Folds new events; returns the number of facts. Concurrent calls wait for each other."""
+    """Folds new events; returns the number of facts. Concurrent calls wait for each other.
+
+    Raises SettingsError where a newer version has migrated the tables meanwhile: its rows may mean something else.
+    """
     count = 0
     while True:
         with engine.begin() as connection:
             lock_in_transaction(connection, LEDGER_LOCK)
+            require_known_revision(connection)
             facts = _fold_next(connection, history)
         if facts is None:
             return count
@@ -57,6 +69,7 @@ def rebuild(engine: Engine, history: History) -> int:
     count = 0
     with engine.begin() as connection:
         lock_in_transaction(connection, LEDGER_LOCK)
+        require_known_revision(connection)
         folded = connection.execute(select(FOLD.c.event_id)).scalar() or 0
         for table in PROJECTION:
             connection.execute(delete(table))
