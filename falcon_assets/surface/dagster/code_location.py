@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from functools import partial
 
@@ -29,6 +30,8 @@ from falcon_assets.storage.copying.copy_task import CopyProgress
 from falcon_assets.surface.dagster.asset_options import AssetOptions
 from falcon_assets.surface.dagster.sensors import sensors
 
+_OTHER_FRAMES = 1000
+
 
 def _tell_nobody(name: str, progress: CopyProgress) -> None:
     """Events of the run have the progress already."""
@@ -45,6 +48,7 @@ def definitions_of(
     The runs of its jobs execute in one process, so that all their steps share one warm Spark session. The jobs declare
     this themselves: other jobs of the code location keep their executor.
     """
+    _allow_chains(len(store.workloads))
     partitions = AssetPartitions(store)
     recording = DefinitionRecording(store.root, settings)
     computed = ProcessAssets(store, settings, partitions, recording, options.op)
@@ -72,6 +76,11 @@ def definitions_of(
         metadata={SETUP: setup_fingerprint(settings)},
     )
     return dg.Definitions.merge(own, *hooks().definitions(store=store, settings=settings))
+
+
+def _allow_chains(workloads: int) -> None:
+    """Dagster follows a chain of ops by recursion, in an order that nobody knows before."""
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), _OTHER_FRAMES + workloads))
 
 
 def _with_page(

@@ -17,7 +17,6 @@ from falcon_assets.features.entities.questions import (
     ShowEntityStatus,
     SummarizeEntities,
 )
-from falcon_assets.features.sla.operations import ListAlerts
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.sla import SlaLevel
 from falcon_assets.operations.operation import Operation
@@ -183,7 +182,7 @@ def sla_alerts(asked: FalconRequest) -> FalconAnswer:
     name = asked.query.get("entity-name", "")
     filters = [("kind", "feed"), ("state", "OPEN"), *([("entity", name)] if name else [])]
     found: dict[tuple[str, str, datetime], dict[str, str]] = {}
-    for one in asked.perform(ListAlerts, filters=tuple(filters), sort="deadline", limit=MOST).items:
+    for one in asked.perform("sla alerts", filters=tuple(filters), sort="deadline", limit=MOST).items:
         if (not start or one.instance >= start) and (not end or one.instance < end):
             about = (one.entity, one.cluster, one.instance)
             if one.level is SlaLevel.HIGH or about not in found:

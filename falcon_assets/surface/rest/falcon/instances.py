@@ -7,8 +7,6 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
-from falcon_assets.features.triage.operations import TriageInstance
-from falcon_assets.features.triage.tree import Cause
 from falcon_assets.instances.operations import questions
 from falcon_assets.instances.operations.logs import LogsOfInstance
 from falcon_assets.instances.operations.one_instance import InstanceDependencies, InstanceParams
@@ -135,7 +133,7 @@ def dependencies(asked: FalconRequest) -> FalconAnswer:
 def triage(asked: FalconRequest) -> FalconAnswer:
     """The graph of causes; of instances that are alike the first is shown."""
     about = {"name": asked.name, "instance": instant_of(asked, "start"), "cluster": asked.query.get("cluster")}
-    found = asked.perform(TriageInstance, **about, kind=asked.kind)
+    found = asked.perform("instance triage", **about, kind=asked.kind)
     vertices, edges = [], []
     causes = [found.cause]
     while causes:
@@ -147,7 +145,7 @@ def triage(asked: FalconRequest) -> FalconAnswer:
     return answers.graph(vertices, edges)
 
 
-def _vertex(one: Cause) -> str:
+def _vertex(one: Any) -> str:
     time = f" ({format_instant(one.first)})" if one.first else ""
     state = one.state
     if one.kind == "feed":

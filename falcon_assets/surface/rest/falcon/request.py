@@ -15,6 +15,7 @@ from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.audit import perform_for
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Operation
+from falcon_assets.surface.registry import registry
 from falcon_assets.surface.rest.falcon import answers
 from falcon_assets.surface.rest.falcon.answers import FalconAnswer
 from falcon_assets.surface.rest.requests import made
@@ -35,7 +36,12 @@ class FalconRequest:
     query: Mapping[str, str]
     body: bytes = field(repr=False)
 
-    def perform(self, operation: type[Operation], **given: Any) -> Any:
+    def perform(self, operation: type[Operation] | str, **given: Any) -> Any:
+        """An operation or a command; raises UsageError where its feature is left out in this installation."""
+        if isinstance(operation, str):
+            if operation not in registry():
+                raise UsageError(f"this installation does without what falcon {operation} is for")
+            operation = registry()[operation].load()
         own = {name: value for name, value in given.items() if value not in (None, "")}
         return perform_for(self.installation, self.who, "rest", made(operation, own))
 
