@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.builders import cluster_yaml, feed_yaml, process_yaml
 
 LONG = 400
-LOAD = f"""
+LOAD = """
 import sys
 import falcon_assets
 defs = falcon_assets.build_definitions()
