@@ -10,10 +10,11 @@ import pytest
 from dagster._core.events import AssetObservationData
 
 from falcon_assets.base.cancellation import Cancellation, CancelledError
+from falcon_assets.history.dagster_internals.launching import to_be_started
 from falcon_assets.history.dagster_internals.tags import PARENT_RUN
 from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.mapping import run_tags
-from falcon_assets.history.platform.interrupted_runs import cut_off
+from falcon_assets.history.platform.interrupted_runs import cut_off, cut_off_if_unstarted
 from falcon_assets.history.platform.postgres import database_url
 from falcon_assets.history.queries import some_records
 from falcon_assets.instances.coordination.coordinator import PlannedRun
@@ -45,7 +46,7 @@ workflow: {{engine: spark-sql, path: one.sql}}
 retry: {{policy: periodic, delay: minutes(10), attempts: 3}}
 schedule: true
 """
-NAMES = ("killed", "revived", "silent", "foreground", "deleted", "canceled", "raced", "repeated", "busy")
+NAMES = ("unstarted", "killed", "revived", "silent", "foreground", "deleted", "canceled", "raced", "repeated", "busy")
 NOW, LATER = "02:30", "02:45"
 
 
@@ -116,6 +117,24 @@ def test_a_started_run_that_nobody_holds_is_ended_and_its_instances_are_free(wor
     assert found == [(InstanceState.WAITING, None, 1, 0, 1, said)] * 3
     (again,) = world.planned("killed")
     assert again.tags[run_tags.ATTEMPTS] == "2 2 2"
+
+
+def test_a_run_whose_daemon_was_replaced_before_it_started_it_is_no_failure(world: RunsWorld) -> None:
+    (planned,) = world.planned("unstarted")
+    run = world.create(planned)
+    assert to_be_started(world.instance) == []
+    world.say(run, dg.DagsterEventType.RUN_ENQUEUED)
+    world.say(run, dg.DagsterEventType.RUN_STARTING)
+    (left,) = to_be_started(world.instance)
+    assert left.run_id == run.run_id
+    cut_off_if_unstarted(world.instance, [run.run_id, "gone"])
+    assert world.status(run) is dg.DagsterRunStatus.FAILURE
+    assert to_be_started(world.instance) == []
+    found = [(one.state, one.queued_run, one.failures, one.deaths) for one in world.records("unstarted")]
+    assert found == [(InstanceState.WAITING, None, 0, 1)] * 3
+    other = world.started("unstarted")
+    cut_off_if_unstarted(world.instance, [other.run_id])
+    assert world.status(other) is dg.DagsterRunStatus.STARTED
 
 
 def test_a_run_that_was_taken_for_dead_publishes_nothing(world: RunsWorld) -> None:

@@ -62,6 +62,14 @@ class RunLauncher(dg.DefaultRunLauncher):
         return GRPC_INFO_TAG in run.tags
 
 
+def to_be_started(instance: dg.DagsterInstance) -> list[dg.DagsterRun]:
+    """Runs that a launcher of ours was asked to start and that have not begun; code servers follow the others."""
+    if not isinstance(instance.run_launcher, RunLauncher):
+        return []
+    records = instance.get_run_records(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTING]))
+    return [one.dagster_run for one in records if GRPC_INFO_TAG not in one.dagster_run.tags]
+
+
 def _location_metadata(context: LaunchRunContext) -> Mapping[str, Any]:
     origin = context.dagster_run.remote_job_origin
     if origin is None or context.workspace is None:

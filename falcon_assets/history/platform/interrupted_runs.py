@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import dagster as dg
 
 from falcon_assets.history.dagster_internals import runs
@@ -25,6 +27,14 @@ def cut_off(instance: dg.DagsterInstance, run: dg.DagsterRun, why: str) -> None:
     """Ends a run whose process is gone: the run is failed, its instances are not."""
     runs.add_tag(instance, run.run_id, run_tags.INTERRUPTED, why)  # first, as above
     runs.end_as_failed(instance, run, why)
+
+
+def cut_off_if_unstarted(instance: dg.DagsterInstance, run_ids: Iterable[str]) -> None:
+    """Cuts off those of the runs that have still not begun: the daemon that was to start them is gone."""
+    for run_id in run_ids:
+        run = instance.get_run_by_id(run_id)
+        if run is not None and run.status is dg.DagsterRunStatus.STARTING:
+            cut_off(instance, run, "the daemon that was to start it was replaced by another one before")
 
 
 def is_stopped(run: dg.DagsterRun | None) -> bool:
