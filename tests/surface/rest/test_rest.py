@@ -182,6 +182,23 @@ def test_of_the_same_request_at_once_one_is_performed(root: Client, served: Serv
         assert connection.execute(kept).scalar_one() == 200
 
 
+def test_of_the_same_request_to_two_servers_at_once_one_is_performed(root: Client, served: ServedInstallation) -> None:
+    body = {"definitions": feed_yaml("at-two")}
+    with open_served(seconds=30) as second, serving(second) as other, ThreadPoolExecutor(6) as threads:
+        key = {"Idempotency-Key": "at-two"}
+        found = [
+            *threads.map(
+                lambda number: (root, other)[number % 2].rest("POST", "/entities", json=body, headers=key), range(6)
+            )
+        ]
+        assert {one.status_code for one in found} <= {200, 409}
+        assert other.rest("POST", "/entities", json=body, headers=key).headers["Idempotent-Replayed"] == "true"
+        assert {one.rest("GET", "/entities/at-two").status_code for one in (root, other)} == {200}
+    with served._shared.database.connect() as connection:
+        done = AUDIT.c.entities.contains([{"name": "at-two"}])
+        assert connection.execute(select(func.count()).where(AUDIT.c.operation == "submit", done)).scalar_one() == 1
+
+
 def test_bodies_have_a_bound_whatever_they_declare(root: Client) -> None:
     def parts() -> Iterator[bytes]:
         for _ in range(60):
