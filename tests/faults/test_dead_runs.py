@@ -123,7 +123,6 @@ def test_a_run_whose_daemon_was_replaced_before_it_started_it_is_no_failure(worl
     (planned,) = world.planned("unstarted")
     run = world.create(planned)
     assert to_be_started(world.instance) == []
-    world.say(run, dg.DagsterEventType.RUN_ENQUEUED)
     world.say(run, dg.DagsterEventType.RUN_STARTING)
     (left,) = to_be_started(world.instance)
     assert left.run_id == run.run_id
