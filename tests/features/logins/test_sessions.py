@@ -220,16 +220,12 @@ def test_the_page_needs_no_script_and_no_network(front: Front) -> None:
     assert answer.headers["content-security-policy"].startswith("default-src 'none'; style-src 'self'")
 
 
-def test_of_two_fronts_each_knows_what_the_other_has_seen(fronts: Fronts) -> None:
+def test_of_two_fronts_each_knows_the_sessions_of_the_other(fronts: Fronts) -> None:
     with fronts(passwords={}) as one, fronts(passwords={}) as other:
         as_admin(one.installation, AddUser(name="ann", password=PASSWORD))
         one.login("ann", PASSWORD)
         session = {"falcon_session": one.session.cookies["falcon_session"]}
         assert other.get(cookies=session).json() == ANN
-        for number in range(MOST_OF_NAME):
-            assert (one, other)[number % 2].anew().login("eve", PASSWORD).status_code == 403
-        for front in (one, other):
-            assert "too many attempts" in front.anew().login("eve", PASSWORD).text
         other.session.cookies.update(session)
         assert other.post("/falcon/logout", data=hidden_fields(other.get("/falcon/login").text)).status_code == 303
         assert one.get().status_code == 401
