@@ -165,6 +165,19 @@ class DeniedError(FalconError):
     """The user may not do that."""
 
 
+class RefusedElsewhereError(FalconError):
+    """Another server has refused.
+
+    Attributes:
+        status: Of HTTP; 0: it did not answer.
+        kind: Of the problem, as a URI; empty: it said none.
+    """
+
+    def __init__(self, message: str, status: int = 0, kind: str = "") -> None:
+        self.status, self.kind = status, kind
+        super().__init__(message)
+
+
 class EntityStatusError(FalconError):
     """A command does not fit the status of the entity: what is only submitted cannot be suspended."""
 

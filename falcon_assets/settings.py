@@ -34,7 +34,7 @@ VARIABLES = frozenset(
         *("FALCON_OPENLINEAGE_URL", "FALCON_OPENLINEAGE_API_KEY"),
         *("FALCON_NOTIFICATION_TO", "FALCON_NOTIFICATION_ON", MASTER_KEY, MASTER_KEY_FILE),
         *("FALCON_PACKS", "FALCON_QUEUES", "FALCON_TLS_CERTIFICATE", "FALCON_TLS_KEY", "FALCON_TOKEN"),
-        "FALCON_LOGINS",
+        *("FALCON_LOGINS", "FALCON_COLOS"),
     }
 )
 _OF_LIBPQ = "PG"
@@ -75,6 +75,7 @@ class Settings:
         packs: FALCON_PACKS: the folder of packs of templates. Absolute.
         queues: FALCON_QUEUES: the queues of this location, by name, from a YAML file.
         logins: FALCON_LOGINS: the file that says who may log in, and how. Absolute; None: nobody logs in.
+        colos: FALCON_COLOS: the file of the colos that this installation is the one face of. Absolute; None: of none.
         read_only: FALCON_ENTITY_DEFS_READONLY: whether commands may not change the definitions, as they are deployed
             otherwise.
         webserver: FALCON_WEBSERVER_URL: Dagster's webserver, which reloads changed definitions; None: there is none.
@@ -105,6 +106,7 @@ class Settings:
     packs: Path
     queues: Mapping[str, Queue]
     logins: Path | None
+    colos: Path | None
     read_only: bool
     webserver: str | None
     front: str | None
@@ -143,7 +145,8 @@ def load_settings(environ: Mapping[str, str] | None = None) -> Settings:
         database_url=_database_url(env.get("FALCON_DATABASE_URL")),
         packs=_absolute(env.get("FALCON_PACKS") or "packs"),
         queues=_queues(env.get("FALCON_QUEUES")),
-        logins=_absolute(name) if (name := (env.get("FALCON_LOGINS") or "").strip()) else None,
+        logins=_file(env.get("FALCON_LOGINS")),
+        colos=_file(env.get("FALCON_COLOS")),
         read_only=_switch("FALCON_ENTITY_DEFS_READONLY", env.get("FALCON_ENTITY_DEFS_READONLY")),
         webserver=_webserver(env.get("FALCON_WEBSERVER_URL")),
         front=_front(env.get("FALCON_FRONT_URL")),
@@ -301,6 +304,11 @@ def _home(folder: str) -> Path:
 
 def _absolute(folder: str) -> Path:
     return Path(folder).expanduser().absolute()
+
+
+def _file(name: str | None) -> Path | None:
+    given = (name or "").strip()
+    return _absolute(given) if given else None
 
 
 def _switch(name: str, text: str | None) -> bool:

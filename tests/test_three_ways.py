@@ -75,6 +75,12 @@ CASES = {
     "update of others": Case(
         "update", ("delays.yaml",), "denied", "may not update feed 'delays'", files={"delays.yaml": DELAYS}
     ),
+    "apply what is new": Case("apply", ("new.yaml",), files=NEW, options=WHY),
+    "apply what is there": Case("apply", ("raw.yaml",), files=CHANGED),
+    "apply again": Case("apply", ("raw.yaml",), "unchanged", files=CHANGED, before=("apply", "raw.yaml")),
+    "apply of others": Case(
+        "apply", ("delays.yaml",), "denied", "may not apply feed 'delays'", files={"delays.yaml": DELAYS}
+    ),
     "delete": Case("delete", ("hourly",), options={"kind": "process", **WHY}),
     "delete what is not there": Case("delete", ("nothing",), "unchanged"),
     "delete what is needed": Case("delete", ("raw",), "failed", "feed 'raw' is needed by process 'hourly'"),
@@ -268,7 +274,7 @@ def test_the_principal_of_a_job_is_believed_of_proxy_users(
     assert column(engine, AUDIT, "os_user") == [settings.user] * 5
 
 
-@pytest.mark.parametrize("operation", ["submit", "update", "delete", "submit-and-schedule"])
+@pytest.mark.parametrize("operation", ["submit", "update", "apply", "delete", "submit-and-schedule"])
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_a_job_reads_no_file(
     outcome: Callable[[Case, str], Outcome], instance: dg.DagsterInstance, tmp_path: Path, operation: str, dry_run: bool

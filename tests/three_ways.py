@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from sqlalchemy import Engine, Table, select
 
 from falcon_assets.errors import FalconError
-from falcon_assets.features.entities.changing import delete, submit, submit_and_schedule, touch, update
+from falcon_assets.features.entities.changing import apply, delete, submit, submit_and_schedule, touch, update
 from falcon_assets.features.entities.results import OperationResult, Request
 from falcon_assets.features.entities.status import resume_entities, schedule_entities, suspend_entities
 from falcon_assets.features.entities.versions import restore_entity
@@ -31,6 +31,7 @@ JOBS = {"entity": falcon_entity_operation, "instance": falcon_instance_operation
 OF_ENTITIES: Mapping[str, Callable[[Installation, Request], OperationResult]] = {
     "submit": submit,
     "update": update,
+    "apply": apply,
     "delete": delete,
     "submit-and-schedule": submit_and_schedule,
     "schedule": schedule_entities,

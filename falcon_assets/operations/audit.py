@@ -271,4 +271,6 @@ def perform_for(installation: Installation, principal: Principal, way: Way, aske
         if not asked.of_owners and not principal.has(asked.role):
             with audited(installation, asked.command, PlainRequest(), changes=False):
                 require_role(principal, asked.command, asked.role)
-        return asked.run(installation)
+        return (
+            asked.run(installation) if installation.performer is None else installation.performer(installation, asked)
+        )

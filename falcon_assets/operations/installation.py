@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from falcon_assets.catalog.store import EntityStore, load_entities
 from falcon_assets.settings import Settings, load_settings
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
     from falcon_assets.history.platform.open_ledger import Ledger
+    from falcon_assets.operations.operation import Operation
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,11 @@ class Installation:
     def all_entities(self) -> EntityStore:
         """Raises InvalidDefinitionsError, and MissingDefinitionsError where there are none."""
         return load_entities(self.settings.entity_defs, home=self.settings.home)
+
+    @property
+    def performer(self) -> Callable[[Installation, Operation], Any] | None:
+        """Performs what is requested over the network, where others have to do that; None: this installation does."""
+        return None
 
     def forget_entities(self) -> None:
         for name in ("all_entities", "entities"):

@@ -51,12 +51,14 @@ class ServedInstallation:
 
     Attributes:
         seconds: How long a request waits for its result.
+        performer: As :attr:`.Installation.performer` of each request.
     """
 
     _shared: Installation
     _threads: ThreadPoolExecutor
     _most: int
     seconds: float
+    performer: Callable[[Installation, Operation], Any] | None = None
 
     def __post_init__(self) -> None:
         self._lock = threading.RLock()
@@ -137,6 +139,10 @@ class _OfRequest(Installation):
     def _of_all(self) -> ServedInstallation:
         served: ServedInstallation = self.__dict__["_served"]
         return served
+
+    @property
+    def performer(self) -> Callable[[Installation, Operation], Any] | None:
+        return self._of_all.performer
 
     @cached_property
     def all_entities(self) -> EntityStore:

@@ -48,7 +48,7 @@ def test_the_commands_whose_first_argument_is_a_name() -> None:
     arguments = {words: [one for one in ALL[words].command.params if isinstance(one, click.Argument)] for words in ALL}
     named = ("name", "names", "given", "process", "feed", "entity", "cluster")
     takes = {words for words, those in arguments.items() if those and those[0].name in named}
-    files = {f"entity {name}" for name in ("submit", "update", "submit-and-schedule")}
+    files = {f"entity {name}" for name in ("submit", "update", "apply", "submit-and-schedule")}
     files |= {f"flow {name}" for name in ("submit", "update", "compile")}
     of_logins = {
         f"admin {name}" for name in ("token create", "token revoke", "user add", "user password", "user remove")

@@ -107,9 +107,9 @@ def plan_update(stored: Stored, given: Stored, workflows: Collection[str] = ()) 
     return replace(planned, written=(*wanted.values(),))
 
 
-def plan_put(stored: Stored, given: Stored) -> Plan:
-    """Adds the entities that do not exist, and replaces the definitions of the others."""
-    wanted, unchanged = _wanted(stored, given)
+def plan_put(stored: Stored, given: Stored, *, texts: bool = False) -> Plan:
+    """Adds the entities that do not exist, and replaces the others; ``texts`` also where only comments differ."""
+    wanted, unchanged = _wanted(stored, given, texts=texts)
     warnings = _checked(stored, wanted, ())
     added, new = _added(stored, given, {key: one for key, one in wanted.items() if key not in stored.by_key})
     there = {key: one for key, one in wanted.items() if key in stored.by_key}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 
 from sqlalchemy.exc import OperationalError
 
@@ -20,6 +21,7 @@ from falcon_assets.features.entities.changes import (
     Plan,
     made_updates,
     plan_delete,
+    plan_put,
     plan_submit,
     plan_update,
     require_definitions,
@@ -63,6 +65,11 @@ def update(installation: Installation, request: Request) -> OperationResult:
         UnknownEntityError: an entity does not exist.
     """
     return change(installation, "update", request, _updating)
+
+
+def apply(installation: Installation, request: Request) -> OperationResult:
+    """Adds the entities that do not exist, and replaces the definitions of the others; else as :func:`update`."""
+    return change(installation, "apply", request, _applying)
 
 
 def delete(installation: Installation, request: Request) -> OperationResult:
@@ -111,6 +118,10 @@ def _submission(stored: Stored, request: Request) -> Plan:
 
 def _updating(stored: Stored, request: Request) -> Plan:
     return with_names(stored, request, plan_update)
+
+
+def _applying(stored: Stored, request: Request) -> Plan:
+    return with_names(stored, request, partial(plan_put, texts=True))
 
 
 def with_names(stored: Stored, request: Request, plan_of: Callable[[Stored, Stored], Plan]) -> Plan:

@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from falcon_assets.errors import UsageError
-from falcon_assets.features.entities.changing import delete, submit, submit_and_schedule, touch, update
+from falcon_assets.features.entities.changing import apply, delete, submit, submit_and_schedule, touch, update
 from falcon_assets.features.entities.questions import OfOneEntity, Scheduled
 from falcon_assets.features.entities.results import OperationResult, Request
 from falcon_assets.features.entities.status import resume_entities, schedule_entities, suspend_entities
@@ -84,6 +84,19 @@ class UpdateEntities(ChangeDefinitions):
 
     def run(self, installation: Installation) -> OperationResult:
         return update(installation, self.request)
+
+
+class ApplyEntities(ChangeDefinitions):
+    """Create the entities in files and folders, or update those that exist.
+
+    It can be repeated: what has the same definition already stays unchanged. Else it is as `submit` for new entities,
+    and as `update` for the others.
+    """
+
+    command = "entity apply"
+
+    def run(self, installation: Installation) -> OperationResult:
+        return apply(installation, self.request)
 
 
 class DeleteEntities(ChangeDefinitions):

@@ -72,6 +72,28 @@ class Touched:
     clusters: tuple[str, ...]
 
 
+ColoOutcome: TypeAlias = Literal["done", "unchanged", "absent", "refused", "away", "unanswered"]
+
+
+@dataclass(frozen=True)
+class ColoAnswer(Result):
+    """What a colo answered to a change.
+
+    Attributes:
+        outcome: ``absent``: what is changed is not there, so there is nothing to do. ``away``: nothing was done.
+            ``unanswered``: it may have been done, or be done yet. What is ``away`` or ``unanswered`` is made up for.
+        message: A sentence, without the name of the colo.
+    """
+
+    colo: str
+    outcome: ColoOutcome
+    message: str
+
+    @property
+    def is_missing(self) -> bool:
+        return self.outcome in ("refused", "away", "unanswered")
+
+
 @dataclass(frozen=True)
 class OperationResult(Result):
     """The result of a command on entities; fit to be recorded.
@@ -82,6 +104,7 @@ class OperationResult(Result):
         statuses: Before and after.
         reload: Whether Dagster has loaded the change, in words; empty without a change.
         touches: Other workloads that updates of feeds touch.
+        colos: What each colo answered, where a front of several was asked.
     """
 
     operation: str
@@ -95,6 +118,7 @@ class OperationResult(Result):
     statuses: tuple[tuple[EntityState, EntityState], ...] = ()
     reload: str = ""
     touches: tuple[Touched, ...] = ()
+    colos: tuple[ColoAnswer, ...] = ()
     keys = (
         *("operation", "actor", "reason", "at", "dry_run", "changed", "entities", "diff"),
         *("warnings", "statuses", "reload", "touches"),
@@ -105,9 +129,21 @@ class OperationResult(Result):
         touched = any(one.action == "touched" for one in self.entities)
         return touched or bool(self.diff) or any(before != after for before, after in self.statuses)
 
+    @property
+    def partial(self) -> bool:
+        """Whether it is not done everywhere yet."""
+        return any(one.is_missing for one in self.colos)
+
+    @property
+    def failed(self) -> bool:
+        return self.partial
+
     def as_data(self) -> dict[str, Any]:
+        colos = [one.as_data() for one in self.colos]
+        more = {"status": "PARTIAL" if self.partial else "SUCCEEDED", "colos": colos} if colos else {}
         statuses = [
             {"kind": after.kind, "name": after.name, "before": before.status, "status": after.status}
             for before, after in self.statuses
         ]
-        return {**super().as_data(), "warnings": [str(one) for one in self.warnings], "statuses": statuses}
+        own = {**super().as_data(), "warnings": [str(one) for one in self.warnings], "statuses": statuses}
+        return {**own, **more}

@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import SplitResult, urlsplit
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from falcon_assets.base.installed import is_installed
-from falcon_assets.catalog.validation import validation_problems
-from falcon_assets.catalog.yaml_files.definition_files import UnfitFileError, plain_content, shown_path
-from falcon_assets.catalog.yaml_files.documents import Files, read_file
-from falcon_assets.errors import SettingsError, listed_problems, sorted_problems
+from falcon_assets.catalog.settings_files import read_settings_file
+from falcon_assets.errors import SettingsError
 from falcon_assets.features.logins.identity import Identity
 from falcon_assets.features.logins.ways.certificates import CertificatesWay
 from falcon_assets.features.logins.ways.directory import DirectoryWay
@@ -73,6 +71,9 @@ class LoginsDeclaration(Declaration):
     """Who has which role. Whoever has none is refused."""
     proxies: tuple[IPv4Network | IPv6Network, ...] = ()
     """Addresses of the proxies in front, whose headers count: 10.0.0.5, 10.1.0.0/16."""
+    proxy_users: tuple[NonEmpty, ...] = ()
+    """Users, known by a token or a certificate, who may ask for others: fronts of several colos. The others have the
+    roles that they have here, and at most those that they have there."""
     oidc: OidcWay | None = None
     """Logins by OpenID Connect."""
     proxy: ProxyWay | None = None
@@ -145,22 +146,7 @@ def read_logins(path: Path) -> LoginsDeclaration:
     Raises:
         SettingsError: it cannot be read or has problems, each with its line; or a library that it needs is missing.
     """
-    files = Files()
-    try:
-        read_file(path, plain_content(path), files)
-    except UnfitFileError as error:
-        raise SettingsError(f"FALCON_LOGINS: {shown_path(path)}: {error}") from error
-    if not files.problems and len(files.documents) != 1:
-        raise SettingsError(f"FALCON_LOGINS: {shown_path(path)} must have one document, and has {len(files.documents)}")
-    if not files.problems:
-        (document,) = files.documents
-        try:
-            found = LoginsDeclaration.model_validate(document.data)
-        except ValidationError as error:
-            files.problems += validation_problems(document, LoginsDeclaration, error)
-    if files.problems:
-        listed = listed_problems(sorted_problems(files.problems))
-        raise SettingsError("\n".join(["FALCON_LOGINS: nobody can log in:", *listed]))
+    found = read_settings_file("FALCON_LOGINS", path, LoginsDeclaration, "nobody can log in")
     require_libraries(name for name in _EXTRAS if getattr(found, name))
     return found
 

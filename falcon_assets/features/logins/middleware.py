@@ -20,6 +20,7 @@ from falcon_assets.features.logins.identity import LoginRefusedError
 from falcon_assets.features.logins.pages import login_pages
 from falcon_assets.features.logins.recognition import LOGIN_PATH, NO_ROLE, Logins
 from falcon_assets.features.logins.ways.certificates import named_by_certificate
+from falcon_assets.features.logins.ways.on_behalf import limited, named_on_behalf
 from falcon_assets.features.logins.ways.proxy import StrangersHeaderError, client_address, named_by_proxy
 from falcon_assets.model.access import Principal
 
@@ -108,7 +109,8 @@ class Authentication:
         """The user, and whether browsers prove who it is by themselves; raises LoginRefusedError."""
         scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
-            return await self._in_thread(lambda: self.logins.of_token(token.strip())), False
+            asker = await self._in_thread(lambda: self.logins.of_token(token.strip()))
+            return self._for_whom(scope, asker), False
         proxy, stranger = self.declared.proxy, None
         try:
             if proxy and (who := named_by_proxy(scope, proxy, self.declared.proxies)):
@@ -116,13 +118,19 @@ class Authentication:
         except StrangersHeaderError as error:  # it counts as if it were not there
             stranger = error
         if self.declared.certificates and (who := named_by_certificate(scope, self.declared.certificates)):
-            return self.logins.role_of(who), True
+            asker = self.logins.role_of(who)
+            return (user := self._for_whom(scope, asker)), user is asker
         if secret := cookie(scope, SESSION, self.declared):
             scope[FORM_SECRET] = secret
             return await self._in_thread(lambda: self.logins.of_session(secret)), True
         if stranger:
             raise stranger
         return None, True
+
+    def _for_whom(self, scope: Scope, asker: Principal) -> Principal:
+        """The user for whom ``asker`` asks; raises LoginRefusedError."""
+        named = named_on_behalf(scope, asker, self.declared.proxy_users)
+        return asker if named is None else limited(self.logins.role_of(named[0]), named[1])
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await to_thread.run_sync(work, limiter=self._one)

@@ -1,13 +1,20 @@
 """The tables of the ledger, in the PostgreSQL schema ``falcon``.
 
 Everything but ``entity_status``, ``reruns``, ``evictions``, ``collected``, ``passes``, ``incomplete``, ``looks``,
+<<<<<<< HEAD
 ``served``, ``source_problems``, ``clock``, ``daemon``, ``audit``, ``answered_requests``, ``data_roots``,
 ``executors``, ``version_lifecycle``, ``quality_attempts``, SLAs, notifications, logins and the versions of definitions
 is a projection of Dagster's history: ``falcon ledger rebuild`` makes it anew.
+=======
+``served``, ``source_problems``, ``clock``, ``audit``, ``answered_requests``, ``data_roots``, ``executors``,
+``version_lifecycle``, ``quality_attempts``, SLAs, notifications, logins, the journal of colos and the versions of
+definitions is a projection of Dagster's history: ``falcon ledger rebuild`` makes it anew.
+>>>>>>> cef6330d (Many colos behind one face: changes of entities go to the colos of their clusters, what is missed is made up for)
 """
 
 from __future__ import annotations
 
+from falcon_assets.history.tables.colos import COLO_WANTED, COLOS_READ
 from falcon_assets.history.tables.completeness import COMPLETENESS, REPORTED_PARTS
 from falcon_assets.history.tables.definitions import (
     ANSWERED_REQUESTS,
@@ -70,6 +77,8 @@ __all__ = [
     "AUDIT",
     "CLOCK",
     "COLLECTED",
+    "COLOS_READ",
+    "COLO_WANTED",
     "COMPLETENESS",
     "CONSUMED",
     "DAEMON",

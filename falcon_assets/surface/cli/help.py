@@ -25,6 +25,7 @@ EXAMPLES: Mapping[str, str] = {
     "entity restore": "entity restore hourly-delays 2 --dry-run",
     "entity submit": "entity submit new/hourly-delays.yaml --dry-run",
     "entity update": "entity update new/hourly-delays.yaml --dry-run",
+    "entity apply": "entity apply new/",
     "entity delete": "entity delete hourly-delays --kind process --dry-run",
     "entity touch": "entity touch hourly-delays --reason 'the jar was replaced'",
     "entity submit-and-schedule": "entity submit-and-schedule new/",

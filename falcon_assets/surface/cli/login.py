@@ -19,7 +19,7 @@ def login(server: str) -> None:
     `~/.config/falcon/tokens.json`. FALCON_TOKEN takes precedence. An empty token forgets the one that is kept.
     """
     from falcon_assets.doctor.admin import ShowVersions  # noqa: PLC0415 - takes a moment
-    from falcon_assets.surface.cli.remote import Server  # noqa: PLC0415 - likewise
+    from falcon_assets.surface.rest.client import Server  # noqa: PLC0415 - likewise
 
     url = legal_server(server)
     token = click.prompt("Token", hide_input=True, default="", show_default=False).strip()

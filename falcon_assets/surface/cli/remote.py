@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from enum import Enum
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
-import requests
-from pydantic import ValidationError
-
-from falcon_assets.errors import FalconError, QueryError, UsageError, printable
-from falcon_assets.model.frequency import Frequency
-from falcon_assets.model.instant import format_instant
+from falcon_assets.errors import UsageError
 from falcon_assets.operations.operation import Operation
+<<<<<<< HEAD
 from falcon_assets.surface.rest.endpoints import (
     AS_RESULT,
     NAMES,
@@ -189,6 +178,9 @@ def _query(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         else:
             for one in value if isinstance(value, list) else [value]:
                 yield name, str(one).lower() if isinstance(one, bool) else str(one)
+=======
+from falcon_assets.surface.rest.client import Server
+>>>>>>> cef6330d (Many colos behind one face: changes of entities go to the colos of their clusters, what is missed is made up for)
 
 
 def performed_by(server: Server, asked: Operation, *, as_json: bool) -> Operation:

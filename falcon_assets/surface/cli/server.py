@@ -13,7 +13,7 @@ from falcon_assets.operations.server_tokens import server_token
 
 if TYPE_CHECKING:
     from falcon_assets.operations.operation import Operation
-    from falcon_assets.surface.cli.remote import Server
+    from falcon_assets.surface.rest.client import Server
 
 _SHOWN = 300
 _URL: ContextVar[str | None] = ContextVar("server", default=None)
@@ -42,7 +42,7 @@ def server() -> Server | None:
     url = _URL.get()
     if url is None:
         return None
-    from falcon_assets.surface.cli.remote import Server  # noqa: PLC0415 - most commands are for here
+    from falcon_assets.surface.rest.client import Server  # noqa: PLC0415 - most commands are for here
 
     return Server(url, server_token(url))
 

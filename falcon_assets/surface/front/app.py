@@ -23,6 +23,7 @@ from falcon_assets.history.dagster_internals.webserver import Webserver, make_ap
 from falcon_assets.model.access import Principal, Role
 from falcon_assets.operations.installation import Installation, open_installation
 from falcon_assets.settings import Settings
+from falcon_assets.surface.front.colos import one_face
 from falcon_assets.surface.front.hardening import LOOPBACK, EverybodyIs, Hardening, OnlyKnown
 from falcon_assets.surface.front.mutations import GuardedMutations
 from falcon_assets.surface.front.query_limits import SizeRule
@@ -54,6 +55,7 @@ def open_front(
     # Dagster makes the instance of its webserver impatient with the database, which ours is not.
     with (
         open_served(settings) as served,
+        one_face(served, settings),
         open_installation(settings) as of_dagster,
         process_context(of_dagster.instance, workspace, version("dagster-webserver")) as context,
     ):

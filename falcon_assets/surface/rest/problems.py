@@ -14,6 +14,8 @@ from starlette.responses import Response
 
 from falcon_assets import errors
 from falcon_assets.errors import FalconError, InvalidDefinitionsError, printable
+from falcon_assets.features.colos.prism import RefusedByColosError
+from falcon_assets.operations.operation import data_of
 from falcon_assets.surface.rest.idempotency import OtherRequestError
 from falcon_assets.surface.rest.requests import MediaTypeError, TooLargeError
 from falcon_assets.surface.served import BusyError, TimedOutError
@@ -57,11 +59,15 @@ _AGAIN = {"Retry-After": "5"}
 
 
 def status_of(error: FalconError) -> int:
+    if isinstance(error, errors.RefusedElsewhereError) and error.status:
+        return error.status
     return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
 
 
 def type_of(error: FalconError) -> str:
     """The kind of a problem as a URI: ``urn:falcon:unknown-entity``."""
+    if isinstance(error, errors.RefusedElsewhereError) and error.kind:
+        return error.kind
     name = type(error).__name__.removesuffix("Error")
     return f"urn:falcon:{_WORDS.sub('-', name).lower()}"
 
@@ -71,6 +77,8 @@ def problem(error: FalconError) -> Response:
     more: dict[str, Any] = {}
     if isinstance(error, InvalidDefinitionsError):
         more["problems"] = [str(one) for one in error.problems]
+    if isinstance(error, RefusedByColosError):
+        more["colos"] = [data_of(one) for one in error.answers]
     status = status_of(error)
     headers = _AGAIN if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
     return problem_of(status, str(error), type_of(error), headers, **more)

@@ -127,17 +127,18 @@ def _definition(installation: Installation, who: Principal, asked: ShowEntity) -
 
 def _answer(request: Request, asked: Operation, result: Any) -> GivenAnswer:
     headers = {FAILED: "true"} if getattr(result, "failed", False) else {}
+    status = 207 if getattr(result, "partial", False) else 200
     if isinstance(result, str):
-        return GivenAnswer(200, {**headers, "Content-Type": "text/plain; charset=utf-8"}, result.encode())
+        return GivenAnswer(status, {**headers, "Content-Type": "text/plain; charset=utf-8"}, result.encode())
     if isinstance(result, Iterator):
         result = [*result]
     whole = dumped(type(asked), result) if AS_RESULT in request.headers.get("accept", "") else None
     if whole is not None:
-        return GivenAnswer(200, {**headers, "Content-Type": AS_RESULT}, whole.encode())
+        return GivenAnswer(status, {**headers, "Content-Type": AS_RESULT}, whole.encode())
     data = data_of(result)
     if isinstance(data, dict) and data.get("next") is not None and "items" in data:
         following = "after" if "after" in type(asked).model_fields else "offset"
         others = [(name, value) for name, value in request.query_params.multi_items() if name != following]
         query = urlencode([*others, (following, str(data["next"]))])
         headers["Link"] = f'<{request.url.path}?{query}>; rel="next"'
-    return GivenAnswer(200, {**headers, "Content-Type": _JSON}, json.dumps(data).encode())
+    return GivenAnswer(status, {**headers, "Content-Type": _JSON}, json.dumps(data).encode())

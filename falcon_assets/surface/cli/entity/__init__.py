@@ -9,7 +9,7 @@ from falcon_assets.surface.cli.main import LazyGroup
 MODULES = {
     **dict.fromkeys(["list", "show", "status", "summary", "dependency", "lookup"], "reading"),
     **dict.fromkeys(["history", "diff"], "versions"),
-    **dict.fromkeys(["submit", "update", "delete", "submit-and-schedule", "touch", "restore"], "changing"),
+    **dict.fromkeys(["submit", "update", "apply", "delete", "submit-and-schedule", "touch", "restore"], "changing"),
     **dict.fromkeys(["schedule", "suspend", "resume"], "changing"),
 }
 """Command -> its module."""

@@ -1,4 +1,4 @@
-"""``falcon entity submit|update|delete|submit-and-schedule|touch|schedule|suspend|resume``."""
+"""``falcon entity submit|update|apply|delete|submit-and-schedule|touch|schedule|suspend|resume``."""
 
 from __future__ import annotations
 
@@ -26,6 +26,10 @@ def show_change(result: OperationResult) -> None:
         click.echo(_status(before, after, dry_run=result.dry_run))
     if result.reload:
         click.echo(result.reload)
+    for colo in result.colos:
+        click.echo(f"{colo.colo}: {colo.message}")
+    if result.partial:
+        click.echo("PARTIAL: it is not done in all colos")
 
 
 def _sentence(one: EntityChange, result: OperationResult) -> str:
@@ -48,6 +52,7 @@ def _status(before: EntityState, after: EntityState, *, dry_run: bool) -> str:
 
 submit_command = command(operations.SubmitEntities, show_change)
 update_command = command(operations.UpdateEntities, show_change)
+apply_command = command(operations.ApplyEntities, show_change)
 delete_command = command(operations.DeleteEntities, show_change)
 submit_and_schedule_command = command(operations.SubmitAndScheduleEntities, show_change)
 touch_command = command(operations.TouchEntities, show_change)

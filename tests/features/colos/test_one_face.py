@@ -1,0 +1,171 @@
+"""One face of colos: changes go where they belong, what is missed is made up for, nothing waits for who is away."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from falcon_assets.model.access import Role
+from tests.builders import feed_yaml, on
+from tests.features.colos.worlds import TIMEOUT, World, lakes, said, world
+from tests.waiting import wait_until
+
+__all__ = ["world"]
+LAKES = lakes("east", "west")
+BOTH = (on("east-lake", type="source"), on("west-lake", type="target"))
+
+
+@pytest.fixture
+def submitted(world: World) -> Iterator[World]:
+    """Both clusters, and the feed ``raw`` on both."""
+    world.clean()
+    answer = world.post("submit", LAKES + feed_yaml("raw", *BOTH))
+    assert (answer.status_code, said(answer)) == (200, {"east": "done", "west": "done"}), answer.text
+    yield world
+
+
+def test_entities_go_to_the_colos_of_their_clusters(submitted: World) -> None:
+    answer = submitted.post("apply", feed_yaml("own", on("west-lake")), reason="why")
+    assert said(answer) == {"west": "done"}
+    east, west = submitted.colos["east"], submitted.colos["west"]
+    common = {"cluster east-lake", "cluster west-lake", "feed raw"}
+    assert (set(east.entities()), set(west.entities())) == (common, common | {"feed own"})
+    assert ("ann", "apply", "done") in west.audit()  # the user, not the front that asked for her
+    assert answer.json()["status"] == "SUCCEEDED"
+    again = submitted.post("apply", feed_yaml("own", on("west-lake")))
+    assert (again.status_code, said(again)) == (200, {"west": "unchanged"})
+
+
+def test_a_feed_that_moves_leaves_its_former_colo(submitted: World) -> None:
+    assert said(submitted.post("apply", feed_yaml("moving", on("east-lake")))) == {"east": "done"}
+    assert said(submitted.post("update", feed_yaml("moving", on("west-lake")))) == {"east": "done", "west": "done"}
+    assert "feed moving" not in submitted.colos["east"].entities()
+    assert "feed moving" in submitted.colos["west"].entities()
+    assert said(submitted.delete("moving", "feed")) == {"west": "done"}
+    assert "feed moving" not in submitted.colos["west"].entities()
+
+
+@pytest.mark.parametrize(
+    ("word", "definitions", "status", "says"),
+    [
+        ("submit", feed_yaml("lost", on("moon-lake")), 404, "cluster 'moon-lake', which no colo has"),
+        ("submit", lakes("moon"), 400, "belongs to colo 'moon'; there is: east, west"),
+        ("update", feed_yaml("none", on("east-lake")), 404, "there is no feed 'none' in any colo"),
+        ("submit", "kind: feed\nname: bad\n", 422, "bad"),
+        ("submit", feed_yaml("raw", *BOTH, frequency="hours(2)"), 409, "is submitted already"),
+        ("apply", feed_yaml("raw", *BOTH, sla={"low": "hours(3)", "high": "hours(2)"}), 422, "sla"),
+    ],
+    ids=["cluster", "colo", "update", "malformed", "other definition", "invalid"],
+)
+def test_what_cannot_be_is_refused_and_changes_nothing(
+    submitted: World, word: str, definitions: str, status: int, says: str
+) -> None:
+    before = submitted.colos["east"].entities(), submitted.colos["west"].entities(), submitted.journal()
+    answer = submitted.post(word, definitions)
+    assert answer.status_code == status, answer.text
+    assert says in answer.json()["detail"] + " ".join(answer.json().get("problems", ()))
+    assert (submitted.colos["east"].entities(), submitted.colos["west"].entities(), submitted.journal()) == before
+
+
+def test_who_asks_needs_a_role_in_the_colo(submitted: World) -> None:
+    bob = submitted.client.called("bob", Role.EDITOR)  # a viewer in the colos
+    answer = submitted.post("apply", feed_yaml("his", *BOTH), client=bob)
+    assert answer.status_code == 403, answer.text
+    assert "east: bob may not apply" in answer.json()["detail"]
+    assert [one["outcome"] for one in answer.json()["colos"]] == ["refused", "refused"]
+    ann = submitted.client.called("ann", Role.VIEWER)  # an editor there, but not with this token
+    assert submitted.post("apply", feed_yaml("hers", *BOTH), client=ann).status_code == 403
+    stranger = submitted.client.called("eve", Role.ADMIN)
+    assert submitted.post("apply", feed_yaml("hers", *BOTH), client=stranger).status_code == 403
+    assert "feed his" not in submitted.colos["east"].entities()
+
+
+def test_a_colo_that_is_down_is_made_up_for(submitted: World) -> None:
+    west = submitted.colos["west"]
+    west.stop()
+    changed = feed_yaml("raw", *BOTH, description="new")
+    partial = submitted.post("update", changed)
+    assert (partial.status_code, said(partial)) == (207, {"east": "done", "west": "away"}), partial.text
+    assert partial.json()["status"] == "PARTIAL"
+    assert "made up for when the colo answers" in partial.json()["colos"][1]["message"]
+    again = submitted.post("update", changed)
+    assert (again.status_code, said(again)) == (207, {"east": "unchanged", "west": "away"})
+    assert submitted.post("schedule", names=["raw"], kind="feed").status_code == 207
+    assert said(submitted.post("suspend", names=["raw"], kind="feed")) == {"east": "done", "west": "away"}
+    only = submitted.post("submit", feed_yaml("own", on("west-lake")))
+    assert (only.status_code, said(only)) == (207, {"west": "away"})
+    west.start()
+    back = time.monotonic()
+    wait_until(lambda: west.statuses().get("raw") == "SUSPENDED" and "feed own" in west.entities(), 120)
+    assert time.monotonic() - back < 60
+    assert west.entities()["feed raw"] == submitted.colos["east"].entities()["feed raw"]
+    wait_until(lambda: not any(submitted.journal().values()))
+    assert {one[0] for one in west.audit() if one[1] in ("apply", "suspend")} == {"ann"}
+    assert said(submitted.post("update", changed)) == {"east": "unchanged", "west": "unchanged"}
+
+
+def test_what_was_deleted_meanwhile_is_deleted(submitted: World) -> None:
+    west = submitted.colos["west"]
+    west.stop()
+    assert said(submitted.delete("raw", "feed")) == {"east": "done", "west": "away"}
+    assert "feed raw" in west.entities()
+    west.start()
+    submitted.prism.heal()
+    assert "feed raw" not in west.entities()
+    assert "feed raw" not in submitted.colos["east"].entities()
+
+
+def test_a_colo_that_refuses_is_told_again_only_when_asked(submitted: World) -> None:
+    west = submitted.colos["west"]
+    (west.defs / "broken.yaml").write_text("kind: feed\nname: broken\n")
+    partial = submitted.post("apply", feed_yaml("raw", *BOTH, description="new"))
+    assert (partial.status_code, said(partial)) == (207, {"east": "done", "west": "refused"}), partial.text
+    assert not any(submitted.journal().values())
+    (west.defs / "broken.yaml").unlink()
+    submitted.prism.heal()
+    assert west.entities()["feed raw"].get("description") is None
+    again = submitted.post("apply", feed_yaml("raw", *BOTH, description="new"))
+    assert (again.status_code, said(again)) == (200, {"east": "unchanged", "west": "done"})
+
+
+def test_the_journal_is_made_anew_from_the_colos(submitted: World) -> None:
+    submitted.lose_journal()
+    again = submitted.post("submit", LAKES + feed_yaml("raw", *BOTH))
+    assert (again.status_code, said(again)) == (200, {"east": "unchanged", "west": "unchanged"})
+    submitted.lose_journal()
+    assert said(submitted.post("schedule", names=["raw"])) == {"east": "done", "west": "done"}
+    submitted.lose_journal()
+    assert said(submitted.post("apply", feed_yaml("own", on("west-lake")))) == {"west": "done"}
+    submitted.lose_journal()
+    submitted.colos["east"].stop()
+    scheduled = submitted.post("schedule", names=["own"])  # whether east has one, too, is not known
+    assert said(scheduled)["west"] == "done"
+    submitted.colos["east"].start()
+    assert said(submitted.delete("own", "feed")) == {"west": "done"}
+
+
+def test_dry_runs_change_nothing(submitted: World) -> None:
+    answer = submitted.post("apply", feed_yaml("raw", *BOTH, description="new"), dry_run=True)
+    assert answer.status_code == 200
+    assert "+description: new" in answer.json()["diff"]
+    assert submitted.colos["east"].entities()["feed raw"].get("description") is None
+    assert ("west", "raw") in submitted.journal()
+
+
+def test_a_colo_that_does_not_answer_costs_its_time_out(submitted: World) -> None:
+    west = submitted.colos["west"]
+    west.hang()
+    began = time.monotonic()
+    partial = submitted.post("apply", feed_yaml("raw", *BOTH, description="new"))
+    took = time.monotonic() - began
+    assert (partial.status_code, said(partial)) == (207, {"east": "done", "west": "unanswered"}), partial.text
+    assert took < TIMEOUT * 1.5
+    began = time.monotonic()
+    own = submitted.post("apply", feed_yaml("own", on("east-lake")))  # nobody waits for west
+    assert said(own) == {"east": "done"}
+    assert time.monotonic() - began < took
+    west.stop()
+    west.start()
+    wait_until(lambda: west.entities()["feed raw"].get("description") == "new", 120)
