@@ -265,9 +265,11 @@ class ListAudit(ListOperation):
         return list_audit(installation, self.query)
 
 
-def perform_for(installation: Installation, principal: Principal, way: Way, asked: Operation) -> Any:
+def perform_for(
+    installation: Installation, principal: Principal, way: Way, asked: Operation, colos: tuple[str, ...] = ()
+) -> Any:
     """Runs what ``principal`` requests over the network; raises as it, and DeniedError."""
-    with requests_from(way, principal=principal):
+    with requests_from(way, principal=principal, colos=colos):
         if not asked.of_owners and not principal.has(asked.role):
             with audited(installation, asked.command, PlainRequest(), changes=False):
                 require_role(principal, asked.command, asked.role)

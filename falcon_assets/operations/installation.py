@@ -41,6 +41,11 @@ class Installation:
         """Performs what is requested over the network, where others have to do that; None: this installation does."""
         return None
 
+    @cached_property
+    def unanswered(self) -> dict[str, str]:
+        """Colos that did not answer what was asked here, and why."""
+        return {}
+
     def forget_entities(self) -> None:
         for name in ("all_entities", "entities"):
             self.__dict__.pop(name, None)

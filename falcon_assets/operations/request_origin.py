@@ -20,12 +20,14 @@ class RequestOrigin(NamedTuple):
         actor: Of those that name none.
         principal: Who came over the network, as the front knows them: the operating system is not asked. None: they
             did not.
+        colos: Where it is to be done, of those of a front of several; empty: where it belongs.
     """
 
     way: Way = "api"
     refusal: str | None = None
     actor: str | None = None
     principal: Principal | None = None
+    colos: tuple[str, ...] = ()
 
     @property
     def takes_files(self) -> bool:
@@ -39,10 +41,14 @@ ORIGIN: ContextVar[RequestOrigin] = ContextVar("origin", default=_OF_PROGRAMS)
 
 @contextmanager
 def requests_from(
-    way: Way, refusal: str | None = None, actor: str | None = None, principal: Principal | None = None
+    way: Way,
+    refusal: str | None = None,
+    actor: str | None = None,
+    principal: Principal | None = None,
+    colos: tuple[str, ...] = (),
 ) -> Iterator[None]:
     """Sets the origin of requests in this context."""
-    token = ORIGIN.set(RequestOrigin(way, refusal, actor, principal))
+    token = ORIGIN.set(RequestOrigin(way, refusal, actor, principal, colos))
     try:
         yield
     finally:

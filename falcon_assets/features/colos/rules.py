@@ -203,7 +203,10 @@ def plan_named(word: Word, names: Sequence[str], kind: str | None, journal: Jour
 def pending_rows(
     plan: Plan, journal: Journal, principal: Mapping[str, object], reason: str
 ) -> Mapping[tuple[str, Key], Wanted]:
-    """What is wanted from now on of what a plan changes, for each colo and entity that has a kind."""
+    """What is wanted from now on of what a plan changes, for each colo and entity that has a kind.
+
+    What is submitted and was there before is not made up for: it would replace a definition, which submitting does not.
+    """
     before = {(one.colo, one.key): one for one in journal.rows}
     versions: dict[Key, int] = {}
     for row in journal.rows:
@@ -214,6 +217,8 @@ def pending_rows(
             definitions = {one.key: one for one in send.given}
             for key in send.keys:
                 old, new = before.get((colo, key)), definitions.get(key)
+                if send.word == "submit" and old and old.present and not old.is_pending:
+                    continue
                 status = STATUSES.get(send.word) if key[0] in _SCHEDULED else None
                 made[colo, key] = Wanted(
                     colo,

@@ -34,10 +34,9 @@ def pending(connection: Connection, colo: str) -> Sequence[Wanted]:
     return _rows(connection, (_ROW.colo == colo) & _ROW.is_pending)
 
 
-def pending_of(connection: Connection, colo: str, key: Key) -> Wanted | None:
-    """Of one entity."""
-    own = tuple_(_ROW.kind, _ROW.name) == tuple_(*key)
-    return next(iter(_rows(connection, (_ROW.colo == colo) & _ROW.is_pending & own)), None)
+def with_problems(connection: Connection) -> Sequence[Wanted]:
+    """What colos do not have yet, or have refused."""
+    return _rows(connection, _ROW.is_pending | (_ROW.problem != ""))
 
 
 def pending_numbers(connection: Connection) -> Mapping[str, int]:

@@ -119,13 +119,22 @@ class LazyGroup(FullHelpGroup):
     metavar="URL",
     help="Have a server perform the command, over REST, with the token in FALCON_TOKEN, or of `falcon login`.",
 )
+@click.option(
+    "--colo",
+    "colos",
+    metavar="NAME",
+    multiple=True,
+    help="With --server of several colos: only ask this one, or change only what is there; may be repeated.",
+)
 @click.pass_context
-def falcon(context: click.Context, actor: str | None, server: str | None) -> None:
+def falcon(context: click.Context, actor: str | None, server: str | None, colos: tuple[str, ...]) -> None:
     """Declare clusters, datasources, feeds and processes; manage them and their instances."""
     if actor and server:
         raise UsageError("--as is for this machine: a server knows who asks by the token")
     context.with_resource(requests_from("cli", actor=actor))
-    context.with_resource(performed_at(server))
+    if colos and not server:
+        raise UsageError("--colo is for a server of several colos: name it with --server")
+    context.with_resource(performed_at(server, colos))
 
 
 def program() -> None:

@@ -8,6 +8,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import click
+
 from falcon_assets.errors import UsageError, printable
 from falcon_assets.operations.server_tokens import server_token
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from falcon_assets.surface.rest.client import Server
 
 _SHOWN = 300
+_COLOS: ContextVar[tuple[str, ...]] = ContextVar("colos", default=())
 _URL: ContextVar[str | None] = ContextVar("server", default=None)
 
 
@@ -28,13 +31,14 @@ def legal_server(url: str) -> str:
 
 
 @contextmanager
-def performed_at(url: str | None) -> Iterator[None]:
-    """Has operations performed by a server; None: here. Raises UsageError for what is no URL."""
-    reset = _URL.set(legal_server(url) if url else None)
+def performed_at(url: str | None, colos: tuple[str, ...] = ()) -> Iterator[None]:
+    """Has operations performed by a server, in these of its colos; None: here. Raises UsageError for what is no URL."""
+    reset, of_colos = _URL.set(legal_server(url) if url else None), _COLOS.set(colos)
     try:
         yield
     finally:
         _URL.reset(reset)
+        _COLOS.reset(of_colos)
 
 
 def server() -> Server | None:
@@ -44,7 +48,11 @@ def server() -> Server | None:
         return None
     from falcon_assets.surface.rest.client import Server  # noqa: PLC0415 - most commands are for here
 
-    return Server(url, server_token(url))
+    return Server(url, server_token(url), colos=_COLOS.get(), on_unanswered=_say_unanswered)
+
+
+def _say_unanswered(names: str) -> None:
+    click.echo(f"without what is in these colos, which do not answer: {names}", err=True)
 
 
 def here_or_there(asked: Operation, *, as_json: bool) -> Operation:

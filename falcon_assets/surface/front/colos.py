@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import requests
@@ -16,17 +17,17 @@ from sqlalchemy.exc import SQLAlchemyError
 from falcon_assets.errors import FalconError, MissingDefinitionsError, UnknownEntityError
 from falcon_assets.features.colos.asking import AskedColos, ColoAwayError, UnansweredError
 from falcon_assets.features.colos.declaration import Colo, read_colos
-from falcon_assets.features.colos.prism import CHANGES, Prism
-from falcon_assets.features.entities.operations import ChangeDefinitions, ChangeNamed
+from falcon_assets.features.colos.prism import Look, Prism
 from falcon_assets.features.logins.ways.on_behalf import headers_for
 from falcon_assets.model.access import Principal
-from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Operation
 from falcon_assets.settings import Settings
 from falcon_assets.surface.rest.client import RemoteError, Server
 from falcon_assets.surface.served import ServedInstallation
 
 _LOOK_SECONDS = 10
+_HALF_SECOND = 0.5
+"""Times over HTTP are cut off at seconds."""
 _CONNECT_SECONDS = 5
 _AWAY = (401, 407, 408, 429, 502, 503)
 """It was not performed: nobody is known there, a proxy has no server behind it, or the server is busy."""
@@ -54,6 +55,20 @@ class ColosOverRest:
             authorities=colo.authorities or True,
             session=self._sessions.setdefault(colo.name, requests.Session()),
         )
+
+    def look(self, colo: Colo) -> Look:
+        """Asks for versions, and for the time; raises as when it is called."""
+        server, began = self.server(colo), time.time()
+        try:
+            found, said = server.versions()
+        except RemoteError as error:
+            raise _meaning(error) from None
+        seconds = time.time() - began
+        try:
+            theirs = parsedate_to_datetime(said).timestamp() + _HALF_SECOND
+        except (TypeError, ValueError):
+            return Look(found, seconds, None)
+        return Look(found, seconds, round(theirs - (began + seconds / 2), 1))
 
     def __call__(self, colo: Colo, principal: Principal | None, asked: Operation) -> Any:
         server = replace(self.server(colo), headers=headers_for(principal) if principal else {})
@@ -83,9 +98,10 @@ def one_face(served: ServedInstallation, settings: Settings) -> Iterator[Prism |
         yield None
         return
     declared = {one.name: one for one in read_colos(settings.colos).colos}
-    asked = AskedColos(declared, ColosOverRest(settings))
-    prism = Prism(asked, lambda: served.once(lambda shared: shared.tables))
-    served.performer = partial(_perform, prism)
+    over_rest = ColosOverRest(settings)
+    asked = AskedColos(declared, over_rest)
+    prism = Prism(asked, lambda: served.once(lambda shared: shared.tables), over_rest.look)
+    served.performer = prism.perform
     ended = threading.Event()
     healing = threading.Thread(target=_heal, args=(prism, ended), name="colos", daemon=True)
     healing.start()
@@ -97,17 +113,10 @@ def one_face(served: ServedInstallation, settings: Settings) -> Iterator[Prism |
         healing.join()
 
 
-def _perform(prism: Prism, installation: Installation, asked: Operation) -> Any:
-    if type(asked) in CHANGES:
-        assert isinstance(asked, ChangeDefinitions | ChangeNamed)
-        return prism.change(installation, asked)
-    return asked.run(installation)
-
-
 def _heal(prism: Prism, ended: threading.Event) -> None:
     while not ended.wait(_LOOK_SECONDS):
         try:
-            prism.heal()
+            prism.making_up.heal()
         except (FalconError, SQLAlchemyError) as error:
             _LOG.warning("what colos miss could not be made up for: %s", error)
         except Exception:

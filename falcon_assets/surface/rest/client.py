@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import requests
 from pydantic import ValidationError
@@ -28,6 +28,8 @@ from falcon_assets.surface.rest.endpoints import (
     loaded,
     parameter_of,
 )
+from falcon_assets.surface.rest.requests import COLO
+from falcon_assets.surface.rest.routes import UNANSWERED
 
 PREFIX = "/falcon/api/v1"
 _JSON = "application/json"
@@ -53,6 +55,8 @@ class Server:
         authorities: PEM file with those of the server's certificate; True: those of this machine.
         session: Keeps connections.
         headers: Are sent besides.
+        colos: Where it is to be done, of those of a front of several; empty: where it belongs.
+        on_unanswered: Is called with the names of colos that did not answer.
     """
 
     url: str
@@ -62,6 +66,8 @@ class Server:
     authorities: str | bool = True
     session: requests.Session = field(default_factory=requests.Session)
     headers: Mapping[str, str] = field(default_factory=dict)
+    colos: tuple[str, ...] = ()
+    on_unanswered: Callable[[str], object] = str
 
     def perform(self, asked: Operation, *, as_json: bool = True) -> Any:
         """The result, as the operation gives it, or only its data; raises RemoteError, and QueryError as it."""
@@ -80,6 +86,11 @@ class Server:
                 raise RemoteError(f"{self.url} has another version of falcon: its answer is not understood") from error
         return _Data(answer.json(), "Falcon-Failed" in answer.headers)
 
+    def versions(self) -> tuple[Mapping[str, str | None], str]:
+        """What is installed there, and the time there as HTTP writes it."""
+        answer = self._send("GET", "/admin/version", accept=_JSON)
+        return answer.json(), answer.headers.get("Date", "")
+
     def definition(self, name: str, kind: str | None) -> str:
         """The text of a definition."""
         params = {"kind": kind} if kind else {}
@@ -90,6 +101,10 @@ class Server:
         headers = {"Accept": accept, **self.headers}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
+        if self.colos:
+            params = how.get("params", [])
+            given = [*(params.items() if isinstance(params, Mapping) else params)]
+            how["params"] = [*given, *((COLO, one) for one in self.colos)]
         how |= {"timeout": self.seconds, "cert": self.certificate, "verify": self.authorities}
         try:
             answer = self.session.request(method, f"{self.url}{PREFIX}{path}", headers=headers, **how)
@@ -99,6 +114,8 @@ class Server:
             refused.was_sent = not _is_unsent(error)
             raise refused from None
         if answer.ok and not answer.is_redirect:
+            if UNANSWERED in answer.headers:
+                self.on_unanswered(unquote(answer.headers[UNANSWERED]))
             return answer
         raise _refusal(answer, self.url)
 

@@ -14,7 +14,8 @@ from starlette.responses import Response
 
 from falcon_assets import errors
 from falcon_assets.errors import FalconError, InvalidDefinitionsError, printable
-from falcon_assets.features.colos.prism import RefusedByColosError
+from falcon_assets.features.colos.asking import ColoAwayError, UnansweredError
+from falcon_assets.features.colos.changing import RefusedByColosError
 from falcon_assets.operations.operation import data_of
 from falcon_assets.surface.rest.idempotency import OtherRequestError
 from falcon_assets.surface.rest.requests import MediaTypeError, TooLargeError
@@ -48,6 +49,8 @@ STATUSES: dict[type[FalconError], int] = {
     TooLargeError: 413,
     MediaTypeError: 415,
     OtherRequestError: 422,
+    ColoAwayError: 503,
+    UnansweredError: 504,
     BusyError: 503,
     TimedOutError: 504,
     FalconError: 409,

@@ -21,6 +21,8 @@ from falcon_assets.surface.rest.endpoints import NAMES, Endpoint, is_many, kind_
 MOST_BYTES = 5_000_000
 """Of a body."""
 FILTER, FILTERS = "filter", "filters"
+COLO = "colo"
+"""Where something is to be asked or done, of the colos of a front of several."""
 DRY_RUN = "dry_run"
 _YAML = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "text/plain")
 _JSON = "application/json"
@@ -56,7 +58,7 @@ def operation_of(endpoint: Endpoint, request: Request, body: bytes) -> Operation
     given = {name: _placed(name, request.path_params[parameter_of(name)]) for name in endpoint.placed}
     if endpoint.has_body:
         sent = _sent(endpoint, request.headers.get("content-type", ""), body)
-        asked = dict(request.query_params.multi_items())
+        asked = {name: one for name, one in request.query_params.multi_items() if name != COLO}
         if twice := sent.keys() & asked.keys():
             raise UsageError(f"{', '.join(sorted(twice))} is in the query and in the body: say it once")
         given |= {name: _of_body(endpoint, name, value) for name, value in sent.items()}
@@ -108,6 +110,8 @@ def _of_query(endpoint: Endpoint, query: QueryParams, there: Iterable[str]) -> d
     for given in dict.fromkeys(query.keys()):
         name = FILTERS if given == FILTER and FILTERS in endpoint.fields else given
         field = endpoint.fields.get(name)
+        if field is None and name == COLO:
+            continue
         if field is None or name in there or (name == FILTERS != given and name == given):
             raise UsageError(f"{given[:_SHOWN]}: there is no such parameter")
         values = query.getlist(given)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from falcon_assets.errors import FalconError, printable
+from falcon_assets.catalog.yaml_files.yaml_text import as_document
+from falcon_assets.errors import FalconError, UsageError, printable
 from falcon_assets.features.entities.given import stored_definition
 from falcon_assets.features.entities.questions import ShowEntity
 from falcon_assets.model.access import Principal
@@ -26,11 +28,13 @@ from falcon_assets.surface.rest.idempotency import HEADER, REPLAYED, GivenAnswer
 from falcon_assets.surface.rest.openapi import openapi
 from falcon_assets.surface.rest.page import page
 from falcon_assets.surface.rest.problems import problem, problem_of, unexpected
-from falcon_assets.surface.rest.requests import body_of, operation_of
+from falcon_assets.surface.rest.requests import COLO, body_of, operation_of
 from falcon_assets.surface.served import ServedInstallation
 
 FAILED = "Falcon-Failed"
 """Header of results that are failures, for which the command exits with 1."""
+UNANSWERED = "Falcon-Unanswered"
+"""Header with the colos that did not answer, so that what they have is missing."""
 Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 _JSON = "application/json"
 
@@ -89,6 +93,8 @@ def _route(served: ServedInstallation, path: str, own: Mapping[str, Endpoint]) -
             return problem_of(405, f"{request.method} is not for this path: {allowed} is", headers={"Allow": allowed})
         body = await body_of(request)
         asked = operation_of(endpoint, request, body)
+        if COLO in request.query_params and COLO not in endpoint.fields and served.performer is None:
+            raise UsageError("colo: this server is none of several colos: leave it out")
         key = request.headers.get(HEADER) if endpoint.changes else None
         done = await served.call(lambda installation: _performed(installation, who, request, asked, key, body))
         return Response(done.body, done.status, done.headers)
@@ -101,11 +107,15 @@ def _route(served: ServedInstallation, path: str, own: Mapping[str, Endpoint]) -
 def _performed(
     installation: Installation, who: Principal, request: Request, asked: Operation, key: str | None, body: bytes
 ) -> GivenAnswer:
+    colos = tuple(name for one in request.query_params.getlist(COLO) for name in one.split(",") if name)
+
     def perform() -> GivenAnswer:
         try:
             if isinstance(asked, ShowEntity) and "yaml" in request.headers.get("accept", ""):
-                return GivenAnswer(200, {"Content-Type": "application/yaml"}, _definition(installation, who, asked))
-            return _answer(request, asked, perform_for(installation, who, "rest", asked))
+                text = _definition(installation, who, asked, colos)
+                return GivenAnswer(200, {"Content-Type": "application/yaml"}, text)
+            answer = _answer(request, asked, perform_for(installation, who, "rest", asked, colos))
+            return replace(answer, headers={**answer.headers, **_unanswered(installation)})
         except FalconError as error:
             found = problem(error)
         except Exception as error:
@@ -119,8 +129,15 @@ def _performed(
     return GivenAnswer(found.status, {**found.headers, REPLAYED: "true"}, found.body) if again else found
 
 
-def _definition(installation: Installation, who: Principal, asked: ShowEntity) -> bytes:
-    """As it is written, with its comments."""
+def _unanswered(installation: Installation) -> dict[str, str]:
+    named = ", ".join(quote(one, safe="") for one in installation.unanswered)
+    return {UNANSWERED: named} if named else {}
+
+
+def _definition(installation: Installation, who: Principal, asked: ShowEntity, colos: tuple[str, ...]) -> bytes:
+    """As it is written, with its comments; of a colo only what it says."""
+    if installation.performer is not None:
+        return as_document(perform_for(installation, who, "rest", asked, colos).definition).encode()
     with requests_from("rest", principal=who):
         return stored_definition(installation, asked.name, asked.kind).encode()
 

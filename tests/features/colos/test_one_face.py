@@ -112,7 +112,7 @@ def test_what_was_deleted_meanwhile_is_deleted(submitted: World) -> None:
     assert said(submitted.delete("raw", "feed")) == {"east": "done", "west": "away"}
     assert "feed raw" in west.entities()
     west.start()
-    submitted.prism.heal()
+    submitted.prism.making_up.heal()
     assert "feed raw" not in west.entities()
     assert "feed raw" not in submitted.colos["east"].entities()
 
@@ -124,7 +124,7 @@ def test_a_colo_that_refuses_is_told_again_only_when_asked(submitted: World) -> 
     assert (partial.status_code, said(partial)) == (207, {"east": "done", "west": "refused"}), partial.text
     assert not any(submitted.journal().values())
     (west.defs / "broken.yaml").unlink()
-    submitted.prism.heal()
+    submitted.prism.making_up.heal()
     assert west.entities()["feed raw"].get("description") is None
     again = submitted.post("apply", feed_yaml("raw", *BOTH, description="new"))
     assert (again.status_code, said(again)) == (200, {"east": "unchanged", "west": "done"})

@@ -213,7 +213,7 @@ def world(settings: Settings, template: str, tmp_path_factory: pytest.TempPathFa
 
 def lakes(*names: str) -> str:
     """A cluster for each colo, with its name."""
-    return "---\n".join(cluster_yaml(f"{one}-lake", colo=one) for one in names)
+    return "".join(cluster_yaml(f"{one}-lake", colo=one) for one in names)
 
 
 def said(answer: requests.Response) -> dict[str, str]:

@@ -1,0 +1,165 @@
+"""Making up for what colos miss, and for a journal that does not know what they have."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Engine
+
+from falcon_assets.errors import FalconError, MissingDefinitionsError, UnknownEntityError
+from falcon_assets.features.colos import store
+from falcon_assets.features.colos.asking import AskedColos, ColoAwayError, UnansweredError
+from falcon_assets.features.colos.rules import GivenEntity, Send, Wanted, Word, chain, given_up, row_after
+from falcon_assets.features.entities import operations
+from falcon_assets.features.entities.listing import Entity
+from falcon_assets.features.entities.operations import ChangeDefinitions, ChangeNamed
+from falcon_assets.features.entities.questions import ListEntities, ShowEntityStatus
+from falcon_assets.features.entities.results import ColoAnswer
+from falcon_assets.model.access import Principal, Role
+from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.entity import Key
+from falcon_assets.operations.operation import Operation
+
+_LOG = logging.getLogger(__name__)
+WORDS: Mapping[Word, type[ChangeDefinitions | ChangeNamed]] = {
+    "submit": operations.SubmitEntities,
+    "apply": operations.ApplyEntities,
+    "update": operations.UpdateEntities,
+    "submit-and-schedule": operations.SubmitAndScheduleEntities,
+    "delete": operations.DeleteEntities,
+    "schedule": operations.ScheduleEntities,
+    "suspend": operations.SuspendEntities,
+    "resume": operations.ResumeEntities,
+}
+CHANGES: Mapping[type[Operation], Word] = {operation: word for word, operation in WORDS.items()}
+"""The operations that go to several colos, and are made up for."""
+
+
+class MakingUp:
+    """Brings colos up to date with the journal, and a new journal with the colos.
+
+    Args:
+        asked: The colos.
+        engine: Gives the database with the journal.
+    """
+
+    def __init__(self, asked: AskedColos, engine: Callable[[], Engine]) -> None:
+        self.asked, self._engine = asked, engine
+        self.names = [*asked.colos]
+
+    def read_colos(self) -> None:
+        """Reads what colos have that the journal does not know at all, as far as they answer."""
+        with self._engine().connect() as connection:
+            unread = store.read_journal(connection, self.names, ()).unread
+        found = self.asked.each({one: partial(self._entities, one) for one in unread})
+        for colo, got in found.items():
+            if not isinstance(got, FalconError):
+                with self._engine().begin() as connection:
+                    store.adopt(connection, colo, [_adopted(colo, one) for one in got])
+
+    def _entities(self, colo: str) -> Sequence[Entity]:
+        try:
+            found: Sequence[Entity] = self.asked.perform(self.asked.colos[colo], None, ListEntities()).items
+        except (UnknownEntityError, MissingDefinitionsError):  # nothing is on its clusters yet
+            return ()
+        return found
+
+    def heal(self) -> None:
+        """Makes up for what colos miss, all at once; a colo that does not answer stays as it is."""
+        with self._engine().connect() as connection:
+            behind = store.pending_numbers(connection)
+        work = {one: partial(self.make_up, one) for one in self.names if one in behind}
+        self.asked.each(work)
+        self.read_colos()
+
+    def make_up(self, colo: str, but: Collection[Key] = ()) -> None:
+        """Makes up for what one colo misses, ``but`` for some; raises ColoAwayError and UnansweredError.
+
+        All definitions go at once, as they may need each other; where they are refused, one by one.
+        """
+        with self._engine().connect() as connection:
+            rows = [one for one in store.pending(connection, colo) if one.key not in but]
+        if not rows:
+            return
+        with store.changing(self._engine(), (one.name for one in rows), waits=False) as alone:
+            if not alone:
+                return
+            with self._engine().connect() as connection:
+                now = {one.key: one for one in store.pending(connection, colo)}
+            rows = [now[one.key] for one in rows if one.key in now]
+            try:
+                self._make_up_all(colo, rows)
+            except (ColoAwayError, UnansweredError) as error:
+                outcome = ColoAnswer(colo, "away" if isinstance(error, ColoAwayError) else "unanswered", str(error))
+                self._write(rows, outcome)
+                raise
+
+    def _make_up_all(self, colo: str, rows: Sequence[Wanted]) -> None:
+        by_asker: dict[str, list[Wanted]] = {}
+        for row in rows:
+            by_asker.setdefault(f"{row.present} {row.principal}", []).append(row)
+        for those in by_asker.values():
+            try:
+                self._bring_about(colo, those)
+            except (ColoAwayError, UnansweredError):
+                raise
+            except FalconError:
+                for row in those:
+                    self._try(colo, row)
+            else:
+                self._write(those, ColoAnswer(colo, "done", ""))
+
+    def _try(self, colo: str, row: Wanted) -> None:
+        try:
+            self._bring_about(colo, [row])
+        except (ColoAwayError, UnansweredError):
+            raise
+        except FalconError as error:
+            _LOG.warning("colo %s refuses %s %r: %s", colo, row.kind, row.name, error)
+            self._write([given_up(row)], ColoAnswer(colo, "refused", str(error)))
+        else:
+            self._write([row], ColoAnswer(colo, "done", ""))
+
+    def _bring_about(self, colo: str, rows: Sequence[Wanted]) -> None:
+        """What rows of one user want, which are all to be there, or all not."""
+        at, principal = self.asked.colos[colo], _principal(rows[0].principal)
+        reason = next((one.reason for one in rows if one.reason), "")
+        texts = tuple(GivenEntity(one.key, one.definition) for one in rows if one.present and one.definition)
+        if texts:
+            self.asked.perform(at, principal, operation_of(Send("apply", texts), reason))
+        for row in rows:
+            if not row.present:
+                self.asked.perform(at, principal, operation_of(Send("delete", (), (row.name,), row.kind), row.reason))
+            elif row.status:
+                kind: Any = row.kind
+                shown = self.asked.perform(at, principal, ShowEntityStatus(name=row.name, kind=kind))
+                for word in chain(shown.status, row.status):
+                    self.asked.perform(at, principal, operation_of(Send(word, (), (row.name,), row.kind), row.reason))
+
+    def _write(self, rows: Sequence[Wanted], answer: ColoAnswer) -> None:
+        now = datetime.now(UTC)
+        with self._engine().begin() as connection:
+            store.write_rows(connection, {(one.colo, one.key): row_after(one, one, answer, now) for one in rows})
+
+
+def operation_of(send: Send, reason: str, *, dry_run: bool = False) -> ChangeDefinitions | ChangeNamed:
+    """What a colo is asked to do."""
+    made: dict[str, Any] = {"names": send.names, "reason": reason, "dry_run": dry_run}
+    if send.given:
+        made["definitions"] = "\n---\n".join(one.text for one in send.given)
+    return WORDS[send.word](**made, **({"kind": send.kind} if send.kind else {}))
+
+
+def _adopted(colo: str, one: Entity) -> Wanted:
+    place = one.declared.colo if isinstance(one.declared, Cluster) else ""
+    return Wanted(colo, one.kind, one.name, version=1, present=True, place=place)
+
+
+def _principal(data: Mapping[str, Any]) -> Principal | None:
+    if not data:
+        return None
+    return Principal(data["name"], frozenset(data["groups"]), role=Role[data["role"]], way="colos")

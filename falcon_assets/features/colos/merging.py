@@ -1,0 +1,79 @@
+"""What several colos answer to one question, as one answer; without I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from falcon_assets.features.entities.listing import Entity
+from falcon_assets.instances.operations.questions import InstanceList
+from falcon_assets.instances.operations.selection import CommandResult
+from falcon_assets.instances.views.query import FeedInstanceInfo, InstanceInfo, InstancePage, InstanceQuery
+from falcon_assets.operations.operation import Operation
+from falcon_assets.operations.paging import ListOperation, Page, select
+
+
+def asked_of_each(asked: Operation) -> Operation:
+    """What each colo is asked, so that the answers can be merged: lists from their beginning, or whole."""
+    if not isinstance(asked, ListOperation):
+        return asked
+    if _can_select(asked):
+        return asked.model_copy(update={"offset": 0, "limit": None})
+    return asked.model_copy(update={"offset": 0, "limit": asked.limit and asked.offset + asked.limit})
+
+
+def merged(asked: Operation, answers: Mapping[str, Any]) -> Any:
+    """Merges answers of colos, in their order.
+
+    Lists are put together, in the order that was asked for, an entity that several have once. Of what cannot be put
+    together the first counts.
+    """
+    found = [*answers.values()]
+    first = found[0]
+    if isinstance(first, InstancePage) and isinstance(asked, InstanceList):
+        return _instances(asked.query, found)
+    if isinstance(first, Page):
+        return _page(asked, found)
+    if len(found) == 1:
+        return first
+    if isinstance(first, CommandResult):
+        items, notes = (tuple(item for one in found for item in getattr(one, name)) for name in ("items", "notes"))
+        return replace(first, items=items, notes=tuple(dict.fromkeys(notes)))
+    return [item for one in found for item in one] if isinstance(first, list) else first
+
+
+def _instances(query: InstanceQuery, pages: Sequence[InstancePage]) -> InstancePage:
+    """They are in the same order in each colo, and none is in two, as clusters are not."""
+
+    def order(one: InstanceInfo | FeedInstanceInfo) -> Any:
+        key = (one.entity, one.cluster, one.instance)
+        if query.by_time:
+            return one.instance, *key
+        return (query.value(one), *key) if query.by_value and isinstance(one, InstanceInfo) else key
+
+    items = sorted((one for page in pages for one in page.items), key=order, reverse=query.descending)
+    shown = tuple(items[: query.limit])
+    more = shown and (len(items) > len(shown) or any(page.next is not None for page in pages))
+    last = shown[-1] if more else None
+    record = last if isinstance(last, InstanceInfo) else None
+    following = query.token((last.entity, last.cluster, last.instance), record) if last else None
+    return InstancePage(shown, sum(page.total for page in pages), following)
+
+
+def _page(asked: Operation, pages: Sequence[Page[Any]]) -> Page[Any]:
+    items: dict[Any, Any] = {}
+    for number, one in enumerate(item for page in pages for item in page.items):
+        items.setdefault((one.kind, one.name) if isinstance(one, Entity) else number, one)
+    if isinstance(asked, ListOperation) and _can_select(asked):
+        return select([*items.values()], asked.query, asked.fields)  # type: ignore[arg-type]  # of its items
+    if not isinstance(asked, ListOperation):
+        return Page(tuple(items.values()), len(items), None)
+    total = sum(page.total for page in pages)
+    end = asked.offset + asked.limit if asked.limit else len(items)
+    return Page(tuple(items.values())[asked.offset : end], total, end if end < total and asked.limit else None)
+
+
+def _can_select(asked: ListOperation) -> bool:
+    """Whether the list can be filtered and sorted here."""
+    return all(callable(one) for one in asked.fields.values()) and asked.orders is None
