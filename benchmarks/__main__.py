@@ -6,6 +6,7 @@ import click
 
 from benchmarks import (
     catch_up,
+    colos,
     commands,
     compaction,
     completeness,
@@ -38,6 +39,7 @@ from benchmarks.measure import show
 BENCHMARKS = {
     "validate": validate.measure,
     "load": load.measure,
+    "colos": colos.measure,
     "commands": commands.measure,
     "completeness": completeness.measure,
     "catch-up": catch_up.measure,

@@ -60,10 +60,10 @@ class AskedColos:
     def each(self, work: Mapping[str, Callable[[], T]]) -> Mapping[str, T | FalconError]:
         """Does the work of each colo, all at once; what raised an error, or was not done in time, has that instead."""
         began = time.monotonic()
-        under_way: dict[str, Future[T]] = {colo: self._threads[colo].submit(one) for colo, one in work.items()}
+        under_way = {colo: self._threads[colo].submit(one) for colo, one in work.items()}
         return {colo: self._result(colo, future, began) for colo, future in under_way.items()}
 
-    def _result(self, colo: str, future: Future[T], began: float) -> T | FalconError:
+    def _result(self, colo: str, future: Future[Any], began: float) -> Any:
         seconds = self.colos[colo].timeout
         try:
             return future.result(max(0.0, began + seconds - time.monotonic()))

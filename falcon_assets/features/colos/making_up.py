@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from falcon_assets.errors import FalconError, MissingDefinitionsError, UnknownEntityError
 from falcon_assets.features.colos import store
 from falcon_assets.features.colos.asking import AskedColos, ColoAwayError, UnansweredError
-from falcon_assets.features.colos.rules import GivenEntity, Send, Wanted, Word, chain, given_up, row_after
+from falcon_assets.features.colos.rules import GivenEntity, Send, Wanted, Word, chain, given_up, in_order, row_after
 from falcon_assets.features.entities import operations
 from falcon_assets.features.entities.listing import Entity
 from falcon_assets.features.entities.operations import ChangeDefinitions, ChangeNamed
@@ -85,44 +85,36 @@ class MakingUp:
             rows = [one for one in store.pending(connection, colo) if one.key not in but]
         if not rows:
             return
-        with store.changing(self._engine(), (one.name for one in rows), waits=False) as alone:
-            if not alone:
-                return
+        with store.making_up(self._engine(), colo, (one.name for one in rows)) as names:
             with self._engine().connect() as connection:
                 now = {one.key: one for one in store.pending(connection, colo)}
-            rows = [now[one.key] for one in rows if one.key in now]
-            try:
-                self._make_up_all(colo, rows)
-            except (ColoAwayError, UnansweredError) as error:
-                outcome = ColoAnswer(colo, "away" if isinstance(error, ColoAwayError) else "unanswered", str(error))
-                self._write(rows, outcome)
-                raise
+            rows = [now[one.key] for one in rows if one.name in names and one.key in now]
+            self._make_up_all(colo, sorted(rows, key=in_order))
 
     def _make_up_all(self, colo: str, rows: Sequence[Wanted]) -> None:
-        by_asker: dict[str, list[Wanted]] = {}
+        groups: dict[str, list[Wanted]] = {}
         for row in rows:
-            by_asker.setdefault(f"{row.present} {row.principal}", []).append(row)
-        for those in by_asker.values():
-            try:
-                self._bring_about(colo, those)
-            except (ColoAwayError, UnansweredError):
-                raise
-            except FalconError:
-                for row in those:
-                    self._try(colo, row)
-            else:
-                self._write(those, ColoAnswer(colo, "done", ""))
+            groups.setdefault(f"{row.present} {row.principal}", []).append(row)
+        refused = [row for those in groups.values() if self._try(colo, those) for row in those]
+        for row in sorted(refused, key=in_order):
+            if error := self._try(colo, [row]):
+                _LOG.warning("colo %s refuses %s %r: %s", colo, row.kind, row.name, error)
+                self._write([given_up(row)], ColoAnswer(colo, "refused", str(error)))
 
-    def _try(self, colo: str, row: Wanted) -> None:
+    def _try(self, colo: str, rows: Sequence[Wanted]) -> FalconError | None:
+        """Returns why the colo refuses; raises where it does not answer."""
         try:
-            self._bring_about(colo, [row])
-        except (ColoAwayError, UnansweredError):
+            self._bring_about(colo, rows)
+        except ColoAwayError as error:
+            self._write(rows, ColoAnswer(colo, "away", str(error)))
+            raise
+        except UnansweredError as error:
+            self._write(rows, ColoAnswer(colo, "unanswered", str(error)))
             raise
         except FalconError as error:
-            _LOG.warning("colo %s refuses %s %r: %s", colo, row.kind, row.name, error)
-            self._write([given_up(row)], ColoAnswer(colo, "refused", str(error)))
-        else:
-            self._write([row], ColoAnswer(colo, "done", ""))
+            return error
+        self._write(rows, ColoAnswer(colo, "done", ""))
+        return None
 
     def _bring_about(self, colo: str, rows: Sequence[Wanted]) -> None:
         """What rows of one user want, which are all to be there, or all not."""

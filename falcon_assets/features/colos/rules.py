@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from falcon_assets.errors import UnknownEntityError, UsageError
 from falcon_assets.features.entities.results import ColoAnswer, ColoOutcome
-from falcon_assets.model.entity import Key
+from falcon_assets.model.entity import KINDS, Key
 
 Word: TypeAlias = Literal["submit", "apply", "update", "submit-and-schedule", "delete", "schedule", "suspend", "resume"]
 """Of an operation on entities, as after ``falcon entity``."""
@@ -181,7 +181,7 @@ def plan_named(word: Word, names: Sequence[str], kind: str | None, journal: Jour
     Raises UnknownEntityError where there are several of a name, or none is anywhere.
     """
     found: dict[str, dict[tuple[str | None, str], Send]] = {}
-    kinds = _SCHEDULED if word in ("schedule", "suspend", "resume") else ("cluster", "datasource", "flow", *_SCHEDULED)
+    kinds = _SCHEDULED if word in ("schedule", "suspend", "resume") else [*KINDS]
     for name in dict.fromkeys(names):
         keys = journal.keys_named(name, kind, kinds)
         if len(keys) > 1:
@@ -261,6 +261,12 @@ def row_after(before: Wanted | None, asked: Wanted, answer: ColoAnswer, now: dat
 def given_up(row: Wanted) -> Wanted:
     """The row when a colo refuses what was to be made up for: it stays as it is there, until it is asked for again."""
     return replace(row, present=True, definition=None, status=None, is_pending=False, doubt=None)
+
+
+def in_order(row: Wanted) -> tuple[bool, int, str]:
+    """Sorts what is to be made up for: what others need comes before them, and goes after them."""
+    number = [*KINDS].index(row.kind)
+    return (False, number, row.name) if row.present else (True, -number, row.name)
 
 
 def combined(colo: str, answers: Sequence[ColoAnswer]) -> ColoAnswer:

@@ -61,26 +61,32 @@ def adopt(connection: Connection, colo: str, found: Iterable[Wanted]) -> None:
 
 
 @contextmanager
-def changing(engine: Engine, names: Iterable[str], *, waits: bool = True) -> Iterator[bool]:
+def changing(engine: Engine, names: Iterable[str]) -> Iterator[None]:
     """Holds the names of entities for one change at a time, on all fronts of the database.
 
-    Yields whether it has them, which only ``waits=False`` lets be False; raises LockedError after 30 seconds.
+    Raises LockedError after 30 seconds.
     """
     with engine.begin() as connection:
-        if waits:
-            connection.execute(text(f"SET LOCAL lock_timeout = '{_LOCK_SECONDS}s'"))
+        connection.execute(text(f"SET LOCAL lock_timeout = '{_LOCK_SECONDS}s'"))
         for name in sorted({*names}):  # in one order: two changes must not wait for each other
-            number = func.hashtextextended(f"falcon colos {name}", 0)
-            if not waits:
-                if not connection.execute(select(func.pg_try_advisory_xact_lock(number))).scalar_one():
-                    yield False
-                    return
-                continue
             try:
-                connection.execute(select(func.pg_advisory_xact_lock(number)))
+                connection.execute(select(func.pg_advisory_xact_lock(_number(name))))
             except OperationalError as error:
                 raise LockedError(f"{name!r} is being changed by somebody else: try again in a moment") from error
-        yield True
+        yield
+
+
+@contextmanager
+def making_up(engine: Engine, colo: str, names: Iterable[str]) -> Iterator[Collection[str]]:
+    """Holds one colo, and those of the names that nobody changes, which it yields; other colos may have them, too."""
+    with engine.begin() as connection:
+        alone = connection.execute(select(func.pg_try_advisory_xact_lock(_number(f"colo {colo}")))).scalar_one()
+        shared = func.pg_try_advisory_xact_lock_shared
+        yield [one for one in {*names} if alone and connection.execute(select(shared(_number(one)))).scalar_one()]
+
+
+def _number(what: str) -> ColumnElement[int]:
+    return func.hashtextextended(f"falcon colos {what}", 0)
 
 
 def _rows(connection: Connection, where: ColumnElement[bool]) -> list[Wanted]:

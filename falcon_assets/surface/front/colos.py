@@ -14,7 +14,14 @@ from typing import Any
 import requests
 from sqlalchemy.exc import SQLAlchemyError
 
-from falcon_assets.errors import FalconError, MissingDefinitionsError, UnknownEntityError
+from falcon_assets.errors import (
+    FalconError,
+    MissingDefinitionsError,
+    SecretError,
+    SettingsError,
+    UnknownEntityError,
+    UnknownInstanceError,
+)
 from falcon_assets.features.colos.asking import AskedColos, ColoAwayError, UnansweredError
 from falcon_assets.features.colos.declaration import Colo, read_colos
 from falcon_assets.features.colos.prism import Look, Prism
@@ -33,6 +40,7 @@ _AWAY = (401, 407, 408, 429, 502, 503)
 """It was not performed: nobody is known there, a proxy has no server behind it, or the server is busy."""
 _FOUND_KINDS = {
     "urn:falcon:unknown-entity": UnknownEntityError,
+    "urn:falcon:unknown-instance": UnknownInstanceError,
     "urn:falcon:missing-definitions": MissingDefinitionsError,
 }
 _LOG = logging.getLogger(__name__)
@@ -45,11 +53,15 @@ class ColosOverRest:
         self._settings = settings
         self._sessions = dict[str, requests.Session]()
 
-    def server(self, colo: Colo) -> Server:
-        """Raises SettingsError and SecretError where the token cannot be read."""
+    def _server(self, colo: Colo) -> Server:
+        """Raises ColoAwayError where the token cannot be read."""
+        try:
+            token = colo.secret(self._settings.environ)
+        except (SettingsError, SecretError) as error:
+            raise ColoAwayError(str(error)) from None
         return Server(
             colo.url,
-            colo.secret(self._settings.environ),
+            token,
             seconds=(min(_CONNECT_SECONDS, colo.timeout), colo.timeout),
             certificate=(colo.tls.certificate, colo.tls.key) if colo.tls else None,
             authorities=colo.authorities or True,
@@ -58,7 +70,7 @@ class ColosOverRest:
 
     def look(self, colo: Colo) -> Look:
         """Asks for versions, and for the time; raises as when it is called."""
-        server, began = self.server(colo), time.time()
+        server, began = self._server(colo), time.time()
         try:
             found, said = server.versions()
         except RemoteError as error:
@@ -71,7 +83,7 @@ class ColosOverRest:
         return Look(found, seconds, round(theirs - (began + seconds / 2), 1))
 
     def __call__(self, colo: Colo, principal: Principal | None, asked: Operation) -> Any:
-        server = replace(self.server(colo), headers=headers_for(principal) if principal else {})
+        server = replace(self._server(colo), headers=headers_for(principal) if principal else {})
         try:
             return server.perform(asked, as_json=False)
         except RemoteError as error:

@@ -53,7 +53,7 @@ def test_a_feed_that_moves_leaves_its_former_colo(submitted: World) -> None:
         ("submit", feed_yaml("lost", on("moon-lake")), 404, "cluster 'moon-lake', which no colo has"),
         ("submit", lakes("moon"), 400, "belongs to colo 'moon'; there is: east, west"),
         ("update", feed_yaml("none", on("east-lake")), 404, "there is no feed 'none' in any colo"),
-        ("submit", "kind: feed\nname: bad\n", 422, "bad"),
+        ("submit", "kind: feed\nname: bad\n", 422, "frequency: required key is missing"),
         ("submit", feed_yaml("raw", *BOTH, frequency="hours(2)"), 409, "is submitted already"),
         ("apply", feed_yaml("raw", *BOTH, sla={"low": "hours(3)", "high": "hours(2)"}), 422, "sla"),
     ],
@@ -101,9 +101,17 @@ def test_a_colo_that_is_down_is_made_up_for(submitted: World) -> None:
     wait_until(lambda: west.statuses().get("raw") == "SUSPENDED" and "feed own" in west.entities(), 120)
     assert time.monotonic() - back < 60
     assert west.entities()["feed raw"] == submitted.colos["east"].entities()["feed raw"]
-    wait_until(lambda: not any(submitted.journal().values()))
     assert {one[0] for one in west.audit() if one[1] in ("apply", "suspend")} == {"ann"}
     assert said(submitted.post("update", changed)) == {"east": "unchanged", "west": "unchanged"}
+
+
+def test_clients_of_apache_falcon_are_told_of_each_colo(submitted: World) -> None:
+    submitted.colos["west"].stop()
+    answer = submitted.client.ask("POST", "/api/entities/schedule/feed/raw").json()
+    assert answer["status"] == "PARTIAL"
+    east, west = answer["message"].splitlines()
+    assert east == "east/raw(feed) scheduled successfully"
+    assert west.startswith("west/https://localhost")
 
 
 def test_what_was_deleted_meanwhile_is_deleted(submitted: World) -> None:
@@ -119,11 +127,11 @@ def test_what_was_deleted_meanwhile_is_deleted(submitted: World) -> None:
 
 def test_a_colo_that_refuses_is_told_again_only_when_asked(submitted: World) -> None:
     west = submitted.colos["west"]
-    (west.defs / "broken.yaml").write_text("kind: feed\nname: broken\n")
+    (west.settings.entity_defs / "broken.yaml").write_text("kind: feed\nname: broken\n")
     partial = submitted.post("apply", feed_yaml("raw", *BOTH, description="new"))
     assert (partial.status_code, said(partial)) == (207, {"east": "done", "west": "refused"}), partial.text
     assert not any(submitted.journal().values())
-    (west.defs / "broken.yaml").unlink()
+    (west.settings.entity_defs / "broken.yaml").unlink()
     submitted.prism.making_up.heal()
     assert west.entities()["feed raw"].get("description") is None
     again = submitted.post("apply", feed_yaml("raw", *BOTH, description="new"))

@@ -124,6 +124,8 @@ class World:
 
     def post(self, word: str, definitions: str = "", client: Client | None = None, **more: Any) -> requests.Response:
         method, path = {"submit": ("POST", ""), "update": ("PUT", "")}.get(word, ("POST", f":{word}"))
+        if names := more.pop("names", ()):
+            path = f"/{','.join(names)}/{word}"
         body = {**({"definitions": definitions} if definitions else {}), **more}
         return (client or self.client).rest(method, f"/entities{path}", json=body)
 

@@ -13,11 +13,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from falcon_assets.features.entities.listing import Entity
+from falcon_assets.features.entities.results import OperationResult
 from falcon_assets.instances.views.listing import InstanceCounts
 from falcon_assets.instances.views.query import InstanceInfo
 from falcon_assets.model.instant import format_instant
 
-SUCCEEDED, FAILED = "SUCCEEDED", "FAILED"
+SUCCEEDED, PARTIAL, FAILED = "SUCCEEDED", "PARTIAL", "FAILED"
 _PLAIN = "default"
 """Falcon names the colo that answers in front of each message."""
 STATES = {"TIMED_OUT": "TIMEDOUT"}
@@ -58,6 +59,15 @@ def _element(name: str, value: Any) -> Iterator[str]:
 def said(message: str, *, status: str = SUCCEEDED, colo: str = _PLAIN) -> dict[str, Any]:
     """What every answer has."""
     return {"status": status, "message": f"{colo}/{message}\n", "requestId": f"{colo}/{uuid.uuid4()}\n"}
+
+
+def changed(message: str, result: OperationResult) -> dict[str, Any]:
+    """Of several colos, what each has said."""
+    if not result.colos:
+        return said(message)
+    sentences = (f"{one.colo}/{one.message if one.is_missing else message}\n" for one in result.colos)
+    request = f"{_PLAIN}/{uuid.uuid4()}\n"
+    return {"status": PARTIAL if result.partial else SUCCEEDED, "message": "".join(sentences), "requestId": request}
 
 
 def failure(status: int, message: str) -> FalconAnswer:
