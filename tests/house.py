@@ -35,6 +35,7 @@ SMALL = {
     "features/transfers/merging.py": LAZY,
     "features/transfers/source_columns.py": "it compares columns, whatever reads them",
     "features/transfers/work.py": "a transfer is a process for the core only here",
+    "history/tables/colos.py": "the tables of a feature have a file",
     "history/tables/executors.py": "the tables of a feature have a file",
     "features/rollups/sensors.py": LAZY,
     "history/platform/run_worker.py": "it runs in another process, which loads nothing else of its importer",

@@ -53,6 +53,7 @@ UPWARD = {
 }
 """Where something below names what is above it: the folders, and why."""
 BETWEEN_FEATURES = {
+    "colos": {"entities"},
     "flows": {"entities"},
     "metrics": {"landing"},
     "openlineage": {"lineage"},

@@ -63,6 +63,6 @@ def here_or_there(asked: Operation, *, as_json: bool) -> Operation:
     there = server()
     if there is None:
         return asked
-    from falcon_assets.surface.cli.remote import performed_by  # noqa: PLC0415 - as above
+    from falcon_assets.surface.rest.client import performed_by  # noqa: PLC0415 - as above
 
     return performed_by(there, asked, as_json=as_json)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -219,3 +220,24 @@ def _query(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         else:
             for one in value if isinstance(value, list) else [value]:
                 yield name, str(one).lower() if isinstance(one, bool) else str(one)
+
+
+def performed_by(server: Server, asked: Operation, *, as_json: bool) -> Operation:
+    """The operation, which the server performs when it is run; raises UsageError for what is only for this machine."""
+    if not asked.remote:
+        raise UsageError(f"falcon {asked.command} is about this machine: leave --server out")
+    there = _performed_there(type(asked)).model_construct(asked.model_fields_set, **dict(asked))
+    there.__dict__[_SERVER] = partial(server.perform, as_json=as_json)
+    return there
+
+
+_SERVER = "_server"
+
+
+@cache
+def _performed_there(operation: type[Operation]) -> type[Operation]:
+    def run(self: Operation, installation: object) -> Any:
+        given = {name: value for name, value in self.__dict__.items() if name != _SERVER}
+        return self.__dict__[_SERVER](operation.model_construct(self.model_fields_set, **given))
+
+    return type(operation.__name__, (operation,), {"run": run, "__module__": operation.__module__})

@@ -6,8 +6,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.postgresql import JSONB
 
-revision = "0056"
-down_revision = "0055"
+revision = "0057"
+down_revision = "0056"
 
 _INSTANT = sa.DateTime(timezone=True)
 
