@@ -1,15 +1,9 @@
 """The tables of the ledger, in the PostgreSQL schema ``falcon``.
 
 Everything but ``entity_status``, ``reruns``, ``evictions``, ``collected``, ``passes``, ``incomplete``, ``looks``,
-<<<<<<< HEAD
 ``served``, ``source_problems``, ``clock``, ``daemon``, ``audit``, ``answered_requests``, ``data_roots``,
-``executors``, ``version_lifecycle``, ``quality_attempts``, SLAs, notifications, logins and the versions of definitions
-is a projection of Dagster's history: ``falcon ledger rebuild`` makes it anew.
-=======
-``served``, ``source_problems``, ``clock``, ``audit``, ``answered_requests``, ``data_roots``, ``executors``,
-``version_lifecycle``, ``quality_attempts``, SLAs, notifications, logins, the journal of colos and the versions of
-definitions is a projection of Dagster's history: ``falcon ledger rebuild`` makes it anew.
->>>>>>> cef6330d (Many colos behind one face: changes of entities go to the colos of their clusters, what is missed is made up for)
+``executors``, ``version_lifecycle``, ``quality_attempts``, SLAs, notifications, logins, the journal of colos and the
+versions of definitions is a projection of Dagster's history: ``falcon ledger rebuild`` makes it anew.
 """
 
 from __future__ import annotations

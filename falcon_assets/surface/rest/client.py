@@ -99,26 +99,34 @@ class Server:
         return str(answer.text)
 
     def _send(self, method: str, path: str, accept: str, **how: Any) -> Any:
-        headers = {"Accept": accept, **self.headers}
-        if self.token:
-            headers["Authorization"] = f"Bearer {self.token}"
         if self.colos:
             params = how.get("params", [])
             given = [*(params.items() if isinstance(params, Mapping) else params)]
             how["params"] = [*given, *((COLO, one) for one in self.colos)]
         how |= {"timeout": self.seconds, "cert": self.certificate, "verify": self.authorities}
+        how |= {"headers": {"Accept": accept, **self.headers}, "auth": self._signed, "allow_redirects": False}
         try:
-            answer = self.session.request(method, f"{self.url}{PREFIX}{path}", headers=headers, **how)
+            answer = self.session.request(method, f"{self.url}{PREFIX}{path}", **how)
         except (requests.RequestException, OSError) as error:  # OSError: a file of TLS is not there
             why = printable(str(error))[:_SHOWN]
             refused = RemoteError(f"{self.url} cannot be reached: {why}")
             refused.was_sent = not _is_unsent(error)
             raise refused from None
-        if answer.ok and not answer.is_redirect:
+        if answer.is_redirect:
+            place = printable(answer.headers["Location"])[:_SHOWN]
+            message = f"{self.url} is no falcon server, or is at another address: it refers to {place}"
+            raise RemoteError(message, answer.status_code)
+        if answer.ok:
             if UNANSWERED in answer.headers:
                 self.on_unanswered(unquote(answer.headers[UNANSWERED]))
             return answer
         raise _refusal(answer, self.url)
+
+    def _signed(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        """With the token; without one, too, as requests would take a password from .netrc otherwise."""
+        if self.token:
+            request.headers["Authorization"] = f"Bearer {self.token}"
+        return request
 
 
 def _is_unsent(error: Exception) -> bool:

@@ -42,7 +42,7 @@ from falcon_assets.surface.rest.falcon.request import (
 def submitted(asked: FalconRequest) -> FalconAnswer:
     name, text = asked.definitions(asked.kind)
     result = asked.perform(changing.SubmitEntities, definitions=text)
-    return done(f"Submit successful ({asked.kind}) {name or names(result)}")
+    return done(f"Submit successful ({asked.kind}) {name or names(result)}", result)
 
 
 def submitted_and_scheduled(asked: FalconRequest) -> FalconAnswer:
@@ -66,13 +66,13 @@ def updated(asked: FalconRequest) -> FalconAnswer:
     name, text = asked.definitions(asked.kind)
     if name and name != asked.name:
         raise UsageError(f"the body has {asked.kind} {name}, the path says {asked.name[:SHOWN]}")
-    asked.perform(changing.UpdateEntities, definitions=text)
-    return done(f"{asked.name} updated successfully")
+    result = asked.perform(changing.UpdateEntities, definitions=text)
+    return done(f"{asked.name} updated successfully", result)
 
 
 def deleted(asked: FalconRequest) -> FalconAnswer:
-    asked.perform(changing.DeleteEntities, names=(asked.name,), kind=asked.kind)
-    return done(f"{asked.name}({asked.kind}) removed successfully")
+    result = asked.perform(changing.DeleteEntities, names=(asked.name,), kind=asked.kind)
+    return done(f"{asked.name}({asked.kind}) removed successfully", result)
 
 
 def touched(asked: FalconRequest) -> FalconAnswer:
@@ -82,8 +82,8 @@ def touched(asked: FalconRequest) -> FalconAnswer:
 
 def status_set(operation: type[Operation], what: str) -> Answer:
     def answer(asked: FalconRequest) -> FalconAnswer:
-        asked.perform(operation, names=(asked.name,), kind=asked.kind)
-        return done(f"{asked.name}({asked.kind}) {what} successfully")
+        result = asked.perform(operation, names=(asked.name,), kind=asked.kind)
+        return done(f"{asked.name}({asked.kind}) {what} successfully", result)
 
     return answer
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from starlette.responses import Response
 
 from falcon_assets.errors import UsageError
+from falcon_assets.features.entities.results import OperationResult
 from falcon_assets.model.access import Principal
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.operations.audit import perform_for
@@ -118,8 +119,8 @@ def instant_of(asked: FalconRequest, name: str) -> datetime:
     return parse_instant(text)
 
 
-def done(message: str) -> FalconAnswer:
-    return FalconAnswer(answers.said(message))
+def done(message: str, result: OperationResult | None = None) -> FalconAnswer:
+    return FalconAnswer(answers.said(message) if result is None else answers.changed(message, result))
 
 
 def names(result: Any) -> str:
