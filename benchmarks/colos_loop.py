@@ -102,7 +102,7 @@ def main(changed: int, listed: int, entities: int) -> None:
     colos.start()
     with tempfile.TemporaryDirectory() as folder:
         url = f"http://127.0.0.1:{port}"
-        declared = [{"name": f"colo-{one}", "url": f"{url}/{one}", "timeout": 60} for one in range(listed)]
+        declared = [{"name": f"colo-{one}", "url": f"{url}/{one}", "timeout": 25} for one in range(listed)]
         file = Path(folder, "colos.yaml")
         file.write_text(yaml.safe_dump({"colos": declared}))
         settings = load_settings()

@@ -34,7 +34,7 @@ class Colo(Declaration):
     """As `colo` of its clusters."""
     url: NonEmpty
     """The address of its front, with its path prefix: https://falcon.east.example.com."""
-    timeout: float = Field(10, gt=0, le=600)
+    timeout: float = Field(10, gt=0, le=25)
     """Seconds that a request to it may take."""
     token: EnvironmentValue | FileValue | None = None
     """The token that is sent: `{env: NAME}` or `{file: ...}`."""

@@ -14,6 +14,7 @@ from typing import Any
 import requests
 from sqlalchemy.exc import SQLAlchemyError
 
+from falcon_assets.doctor.admin import ShowVersions
 from falcon_assets.errors import (
     FalconError,
     MissingDefinitionsError,
@@ -72,7 +73,7 @@ class ColosOverRest:
         """Asks for versions, and for the time; raises as when it is called."""
         server, began = self._server(colo), time.time()
         try:
-            found, said = server.versions()
+            found, said = server.data_and_time(ShowVersions)
         except RemoteError as error:
             raise _meaning(error) from None
         seconds = time.time() - began

@@ -87,9 +87,10 @@ class Server:
                 raise RemoteError(f"{self.url} has another version of falcon: its answer is not understood") from error
         return _Data(answer.json(), "Falcon-Failed" in answer.headers)
 
-    def versions(self) -> tuple[Mapping[str, str | None], str]:
-        """What is installed there, and the time there as HTTP writes it."""
-        answer = self._send("GET", "/admin/version", accept=_JSON)
+    def data_and_time(self, asked: type[Operation]) -> tuple[Any, str]:
+        """The data of an operation that needs nothing, and the time there as HTTP writes it; raises RemoteError."""
+        endpoint = endpoint_of(asked)
+        answer = self._send(endpoint.method, endpoint.path, accept=_JSON)
         return answer.json(), answer.headers.get("Date", "")
 
     def definition(self, name: str, kind: str | None) -> str:

@@ -40,7 +40,7 @@ from tests.surface.rest.servers import Client, serving
 from tests.waiting import wait_until
 
 ROLES = [{"role": "editor", "users": ["ann", "prism"]}, {"role": "viewer", "users": ["bob"]}]
-TIMEOUT = 6.0
+TIMEOUT = 15.0
 """Seconds that a colo has to answer."""
 
 
