@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from falcon_assets.model.base import Declaration, NonEmpty
+
+if TYPE_CHECKING:
+    from falcon_assets.model.feed import Feed
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,37 @@ class Workflow(Declaration):
             OSError: a file cannot be read.
         """
         yield from ()
+
+    def why_alone(self, root: Path, cluster: str, inputs: Sequence[Feed], outputs: Sequence[Feed]) -> str:
+        """Why its instances are computed one by one, in words; empty: many can be computed together.
+
+        Args:
+            root: The folder of the entity definitions.
+            cluster: Where it is computed.
+            inputs: The feeds that it reads.
+            outputs: The feeds that it writes.
+        """
+        return f"the engine {self.engine} computes each instance on its own"
+
+    def example(self, task: Any, result: Any) -> Any:
+        """What others have to be like of an instance that was computed alone, and is not published yet.
+
+        Returns:
+            An :class:`~falcon_assets.compute.engines.computing.together.Example`.
+
+        Raises:
+            AloneError: instances have to be computed one by one.
+        """
+        raise NotImplementedError
+
+    def compute_together(self, tasks: Sequence[Any], example: Any) -> list[Any]:
+        """Computes many instances at once, each as :meth:`compute` does; only where :meth:`why_alone` allows it.
+
+        Raises:
+            AloneError: they have to be computed one by one.
+            Exception: it failed, perhaps for one of them.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def compute(self, task: Any) -> Any:

@@ -260,3 +260,38 @@ def is_rest(said: str) -> bool:
 def _some(said: list[str], count: int = _SHOWN) -> list[str]:
     more = len(said) - count
     return said if more <= 0 else [*said[:count], f"{_REST}{more} more like that"]
+
+
+MovedInput: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+"""The folders of an input of one instance, and those of another one, with all folders of its files."""
+
+
+def seen_by(captured: Captured, inputs: Sequence[MovedInput], output: tuple[str, str]) -> Captured:
+    """What is known of another instance that the same query computed: it read its inputs, and wrote its output."""
+    was = [set(map(normal_place, urls)) for urls, _, _ in inputs]
+
+    def roots(found: tuple[str, ...]) -> tuple[str, ...]:
+        own = set(map(normal_place, found))
+        now = [url for before, (_, urls, _) in zip(was, inputs, strict=True) if before == own for url in urls]
+        return tuple(dict.fromkeys(now)) if own in was else found
+
+    def read(one: DataRead) -> DataRead:
+        own = set(map(normal_place, one.roots))
+        if own not in was:
+            return one
+        paths = [url for before, (_, _, files) in zip(was, inputs, strict=True) if before == own for url in files]
+        return DataRead(roots(one.roots), tuple(dict.fromkeys(paths)) if one.is_complete else (), one.is_complete)
+
+    def columns(found: tuple[ColumnRead, ...]) -> tuple[ColumnRead, ...]:
+        return tuple((roots(places), column) for places, column in found)
+
+    def write(one: DataWrite) -> DataWrite:
+        return replace(
+            one,
+            each=tuple(replace(column, inputs=columns(column.inputs)) for column in one.each),
+            rows_from=None if one.rows_from is None else columns(one.rows_from),
+            path=output[1] if one.path and normal_place(one.path) == normal_place(output[0]) else one.path,
+            roots=tuple(map(roots, one.roots)),
+        )
+
+    return replace(captured, reads=tuple(map(read, captured.reads)), writes=tuple(map(write, captured.writes)))

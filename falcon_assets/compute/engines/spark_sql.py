@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -11,6 +11,8 @@ from falcon_assets.model.workflow import Mistake, Workflow
 
 if TYPE_CHECKING:
     from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask
+    from falcon_assets.compute.engines.computing.together import Example
+    from falcon_assets.model.feed import Feed
 
 
 class SparkSqlWorkflow(Workflow):
@@ -42,3 +44,18 @@ class SparkSqlWorkflow(Workflow):
         from falcon_assets.compute.engines.computing.sql import compute_sql
 
         return compute_in_session(task, lambda spark, inputs: compute_sql(spark, inputs, task, self.path))
+
+    def why_alone(self, root: Path, cluster: str, inputs: Sequence[Feed], outputs: Sequence[Feed]) -> str:
+        from falcon_assets.compute.engines.computing.together_sql import why_alone
+
+        return why_alone(root / self.path, cluster, inputs, outputs)
+
+    def example(self, task: WorkflowTask, result: WorkflowResult) -> Example:
+        from falcon_assets.compute.engines.computing.together import Example
+
+        return Example.of(task, result)
+
+    def compute_together(self, tasks: Sequence[WorkflowTask], example: Example) -> list[WorkflowResult]:
+        from falcon_assets.compute.engines.computing.together import compute_together
+
+        return compute_together(tasks, self.path, example)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -48,15 +48,16 @@ class InstanceClaims:
             if (why := _why_not(record, self.run_id, self.attempts[nominal]))
         }
 
-    def take(self, nominal: datetime) -> str | None:
+    def take(self, nominal: datetime, waiting: Callable[[], AbstractContextManager[None]] = nullcontext) -> str | None:
         """Waits for the instance's lock, and returns why it is not for this run (None: it is).
 
-        Raises LockWaitError where the run was interrupted meanwhile, and one of DATABASE_ERRORS.
+        ``waiting`` is entered while another run has it. Raises LockWaitError where the run was interrupted meanwhile, and one of DATABASE_ERRORS.
         """
         name = self._lock(nominal)
         if not self.locks.take(name):
             self.say(f"{self.workload} {format_instant(nominal)} waits: another run computes it")
-            self.locks.wait_for(name)
+            with waiting():
+                self.locks.wait_for(name)
         # Since the run began another one may have had it, and commands may have taken it; and where the locks were
         # nobody's for a moment, this run may have been taken for dead.
         why = self.others([nominal]).get(nominal)

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from falcon_assets.base.cancellation import current_cancellation
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.compute.engines.computing.run import run_workflow
 from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask
 from falcon_assets.compute.executor import Executor, InProcessExecutor
 from falcon_assets.compute.spark.data.dataset import InputData, Members, OutputData
@@ -23,6 +22,7 @@ from falcon_assets.instances.runs.instance_data import InstanceData, Publication
 from falcon_assets.instances.runs.instance_result import InstanceResult, PublishedOutput
 from falcon_assets.instances.runs.kept_versions import kept_versions
 from falcon_assets.instances.runs.planned_inputs import Available, Evicted, PlannedInputs, nothing_evicted
+from falcon_assets.instances.runs.together import compute_with_others
 from falcon_assets.instances.store.known_instances import Recorded, all_recorded
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
@@ -252,7 +252,7 @@ class InstanceRunner:
         ``unchanged`` raises StorageError where an input was refreshed since it was read.
         """
         plan, workflow = ready.plan, late_workflow(self.process, ready.late)
-        return run_workflow(
+        return compute_with_others(
             WorkflowTask(
                 process=self.process.name,
                 executor=self._executor_of(workflow),

@@ -38,6 +38,7 @@ from falcon_assets.instances.runs.instance_claims import InstanceClaims, instanc
 from falcon_assets.instances.runs.instance_work import Done, InstanceWork, Prepared
 from falcon_assets.instances.runs.planned_inputs import Withdrawals
 from falcon_assets.instances.runs.run_locks import LockWaitError, place_lock
+from falcon_assets.instances.runs.together import Gathering, gathered
 from falcon_assets.instances.store import changed_inputs, reruns
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instance_record import InstanceState, LateChange
@@ -189,10 +190,11 @@ class WorkloadRun:
         self, ready: Sequence[datetime], slots: int, stops: CommandedStops, turns: Turns
     ) -> Iterator[tuple[datetime, Outcome]]:
         """Yields starts (None), results and failures on arrival; starts nothing once the run is interrupted."""
+        gathering = Gathering(len(ready), 1 if self.workload.goes_on else slots, self.context.log.info)
         with ThreadPoolExecutor(max_workers=slots, thread_name_prefix=self.workload.name) as pool:
             waiting = iter(ready)
             for nominal in islice(waiting, 1 if self.workload.goes_on else None):
-                pool.submit(self._compute, nominal, stops, turns)
+                pool.submit(self._compute, nominal, stops, turns, gathering)
             unfinished = len(ready)
             try:
                 while unfinished:
@@ -200,21 +202,26 @@ class WorkloadRun:
                     unfinished -= outcome is not None
                     yield nominal, outcome  # recorded when it goes on here
                     for following in islice(waiting, 0 if outcome is None else 1):
-                        pool.submit(self._compute, following, stops, turns)
+                        pool.submit(self._compute, following, stops, turns, gathering)
             except BaseException:
                 # The run is interrupted: what waits is dropped, and programs do not outlive it.
                 pool.shutdown(wait=False, cancel_futures=True)
                 self.claims.locks.stop_waiting()
+                gathering.end()
                 self.work.executor.interrupt()
                 raise
 
-    def _compute(self, nominal: datetime, stops: CommandedStops, turns: Turns) -> None:
+    def _compute(self, nominal: datetime, stops: CommandedStops, turns: Turns, gathering: Gathering) -> None:
         """Computes an instance in a thread of its own, and puts its start and its outcome into the queue."""
+        with gathering.instance(), gathered(gathering):
+            self._put_outcome(nominal, stops, turns, gathering)
+
+    def _put_outcome(self, nominal: datetime, stops: CommandedStops, turns: Turns, gathering: Gathering) -> None:
         try:
             if (why := turns.why_not(nominal)) is not None:
                 self.outcomes.put((nominal, LeftAlone(why, waits=True)))
                 return
-            why = self.claims.take(nominal) or stops.why_not(nominal)
+            why = self.claims.take(nominal, gathering.elsewhere) or stops.why_not(nominal)
             if why is not None:
                 self.outcomes.put((nominal, LeftAlone(why)))
                 return

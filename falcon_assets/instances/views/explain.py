@@ -105,6 +105,7 @@ class Explanation(Result):
         properties: Variables of the workflow; secrets are hidden.
         definition: The version that it runs with; None: not recorded, or the database is away.
         latest: The version explained here.
+        alone: Why it is not computed by one query together with others; "": it can be; None: it is of no process.
     """
 
     process: str
@@ -115,7 +116,8 @@ class Explanation(Result):
     properties: Mapping[str, str]
     definition: int | None = None
     latest: int | None = None
-    keys = ("process", "cluster", "instance", "definition", "inputs", "outputs", "properties")
+    alone: str | None = None
+    keys = ("process", "cluster", "instance", "definition", "inputs", "outputs", "properties", "alone")
 
 
 def explain(installation: Installation, process: str, instance: datetime, cluster: str | None = None) -> Explanation:
@@ -148,7 +150,8 @@ def explain(installation: Installation, process: str, instance: datetime, cluste
         watermark=watermarks_on(installation.tables_caught_up, entities.feeds, where.name, settings.now),
     )
     used = _last_used(installation, entity, where.name)
-    closed = _closed(installation, ProcessWorkload(entity, where.name, entities.feeds))
+    workload = ProcessWorkload(entity, where.name, entities.feeds)
+    closed = _closed(installation, workload)
     inputs = tuple(
         ExplainedInput(
             one.name,
@@ -170,8 +173,25 @@ def explain(installation: Installation, process: str, instance: datetime, cluste
     parameters = {key: STARS if is_secret(key) else hidden(value) for key, value in plan.properties.items()}
     versions = _versions(installation, process)
     return Explanation(
-        process, where.name, plan.nominal, inputs, outputs, parameters, versions.of(plan.nominal), versions.present
+        process,
+        where.name,
+        plan.nominal,
+        inputs,
+        outputs,
+        parameters,
+        versions.of(plan.nominal),
+        versions.present,
+        _why_alone(workload, entity, entities),
     )
+
+
+def _why_alone(workload: ProcessWorkload, process: Process, entities: EntityStore) -> str:
+    inputs, outputs = ([entities.feeds[one.feed] for one in all_of] for all_of in (process.inputs, process.outputs))
+    if why := process.workflow.why_alone(entities.root, workload.cluster, inputs, outputs):
+        return why
+    if workload.own_feeds or workload.goes_on:
+        return "it reads what the instance before it writes"
+    return "only one of them may run at once (parallel)" if workload.partitions.at_once == 1 else ""
 
 
 def _explained(

@@ -38,6 +38,11 @@ def _show(found: Explanation) -> None:
             out.print(f"{one.name} uses each version once, last {one.last_used}.", soft_wrap=True)
     out.print(outputs if found.outputs else "Writes no feed: it is run for its effect.")
     out.print(parameters)
+    if found.alone is not None:
+        alone = (
+            f"are computed one by one: {shown(found.alone)}" if found.alone else "of a run are computed by one query"
+        )
+        out.print(f"Instances {alone}.", soft_wrap=True)
     if found.definition is not None:
         present = "" if found.definition == found.latest else f"; this is what the latest, {found.latest}, says"
         out.print(f"It has version {found.definition} of the definition{present}.")

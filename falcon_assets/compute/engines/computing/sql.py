@@ -35,7 +35,7 @@ def compute_sql(
         WorkflowError: names the file, and the line if Spark reports it.
     """
     path = task.entity_root / file
-    sql = _source(path)
+    sql = source_of(path)
     statements = split_statements(sql)
     if not statements:
         raise WorkflowError(f"{path}: there is no SQL statement in it")
@@ -44,10 +44,7 @@ def compute_sql(
             inputs[next(own for own in inputs if own.replace("-", "_") == name)].createOrReplaceTempView(name)
     for name, frame in inputs.items():
         frame.createOrReplaceTempView(f"`{name}`")
-    values: dict[str, str | datetime] = {
-        name: value for name, value in task.properties.items() if _IDENTIFIER.fullmatch(name)
-    }
-    values["nominal_time"] = task.nominal
+    values = bound_values(task)
     is_effect = not task.outputs
     frame = [_execute(spark, statement, values, path, sql, to_the_end=is_effect) for statement in statements][-1]
     if is_effect:
@@ -60,7 +57,16 @@ def compute_sql(
     return {task.outputs[0].name: frame}
 
 
-def _source(path: Path) -> str:
+def bound_values(task: WorkflowTask) -> dict[str, str | datetime]:
+    """The values of the parameters by name."""
+    found: dict[str, str | datetime] = {
+        name: value for name, value in task.properties.items() if _IDENTIFIER.fullmatch(name)
+    }
+    return {**found, "nominal_time": task.nominal}
+
+
+def source_of(path: Path) -> str:
+    """The text of a workflow's file; raises WorkflowError."""
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:

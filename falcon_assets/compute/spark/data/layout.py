@@ -98,6 +98,12 @@ def with_partitions(frame: DataFrame, data: InputData, schema: StructType | None
     return frame.withColumns(_typed(columns, schema))
 
 
+def folder_at(depth: int) -> Column:
+    """The path of a row's file up to that many steps, with nothing escaped, as :func:`.path_of` returns it."""
+    steps = sf.split(sf.regexp_replace(sf.col("_metadata.file_path"), _SCHEME, ""), "/+")
+    return _unescaped(sf.concat(sf.lit("/"), sf.array_join(sf.slice(steps, 1, depth), "/")))
+
+
 def with_folders(frame: DataFrame, keys: tuple[str, ...], schema: StructType | None) -> DataFrame:
     """Returns ``frame`` with columns of folders ``key=value``, as unchanged texts (``01``) or as in ``schema``."""
     path = sf.col("_metadata.file_path")

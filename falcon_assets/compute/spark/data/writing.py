@@ -14,7 +14,7 @@ from falcon_assets.compute.spark.data.reading import read_input
 from falcon_assets.compute.spark.failures import SPARK_ERRORS, explain
 from falcon_assets.errors import WorkflowError
 
-_NO_MARKER = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
+NO_MARKER = "mapreduce.fileoutputcommitter.marksuccessfuljobs"
 """Hadoop's own ``_SUCCESS`` must not appear: publishing decides when an instance is complete."""
 _METRIC_SECONDS = 30.0
 
@@ -43,7 +43,7 @@ def write_output(frame: DataFrame, data: OutputData) -> int:
 
 
 def _save(frame: DataFrame, data: OutputData, partitions: tuple[str, ...]) -> None:
-    writer = frame.write.format(data.feed.format).options(**data.feed.options).option(_NO_MARKER, "false")
+    writer = frame.write.format(data.feed.format).options(**data.feed.options).option(NO_MARKER, "false")
     if partitions:
         writer = writer.partitionBy(*partitions)
     elif data.partitions:

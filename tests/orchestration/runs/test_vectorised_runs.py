@@ -1,0 +1,76 @@
+"""A run whose instances are computed by one query: each is published, recorded, and fails on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from pyarrow import parquet as pq
+
+from falcon_assets.compute.engines.spark_sql import SparkSqlWorkflow
+from tests.builders import cluster_yaml, feed_yaml, land_rows, process_yaml
+from tests.world import World, world_of
+
+WINDOW = [{"name": "rows", "feed": "raw", "start": "now(-1,0)", "end": "now(0,0)", "optional": True}]
+SQL = """
+SELECT :nominal_time AS at, :least AS least, sum(CAST(n AS INT)) AS total, count(*) AS n
+FROM rows WHERE n <> :least
+"""
+DATA = "/%s/${YEAR}-${MONTH}-${DAY}-${HOUR}"
+SCHEMA = {"format": "json", "schema": "n string"}
+HOURS = {"parallel": 8, "inputs": WINDOW, "properties": {"least": "0"}, "retry": {"policy": "final"}, "schedule": True}
+FILES = {
+    "all.yaml": cluster_yaml()
+    + feed_yaml("raw", locations={"data": DATA % "raw"}, availability_flag="_SUCCESS", **SCHEMA)
+    + feed_yaml("out", locations={"data": DATA % "out"}, availability_flag="_SUCCESS")
+    + process_yaml("sums", "raw", "out", **HOURS),
+    "a.sql": SQL,
+}
+world = world_of(FILES)
+
+
+@pytest.fixture
+def batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many instances each query that succeeded has computed."""
+    found: list[int] = []
+    together = SparkSqlWorkflow.compute_together
+
+    def compute_together(self: SparkSqlWorkflow, tasks: Sequence[Any], example: Any) -> list[Any]:
+        results = together(self, tasks, example)
+        found.append(len(tasks))
+        return results
+
+    monkeypatch.setattr(SparkSqlWorkflow, "compute_together", compute_together)
+    return found
+
+
+def test_a_catch_up_with_an_instance_that_fails(world: World, batches: list[int]) -> None:
+    for hour in range(12):
+        rows = [{"n": "bad" if (hour, one) == (9, 2) else str(one)} for one in range(hour + 1)]
+        land_rows(world.folder("primary", "raw", hour), *rows)
+    runs = world.step("12:30", "sums")
+    assert len(runs) == 1
+    rows = world.rows("sums")
+    states = {hour: row["state"] for hour, row in rows.items() if hour in range(1, 12)}
+    assert states == {hour: "FAILED" if hour in (9, 10) else "SUCCEEDED" for hour in range(1, 12)}
+    assert "CAST_INVALID_INPUT" in rows[9]["reason"]
+    assert sum(batches) >= 4
+    for hour in range(1, 12):
+        if hour in (9, 10):
+            assert world.published("primary", "out", hour) == []
+            continue
+        table = pq.read_table(world.folder("primary", "out", hour)).to_pylist()
+        numbers = [n for h in (hour - 1, hour) for n in range(h + 1)]
+        assert [(row["total"], row["n"], row["least"], row["at"].hour) for row in table] == [
+            (sum(numbers), len(numbers) - 2, "0", hour)
+        ]
+        (published,) = world.published("primary", "out", hour)
+        assert published.records == 1
+        assert [(one.feed, one.instance.hour) for one in published.inputs["rows"]] == [
+            ("raw", hour - 1),
+            ("raw", hour),
+        ]
+        assert published.capture == "complete"
+        assert published.columns is not None
+        assert {one.name: one.inputs for one in published.columns.each}["total"] == (("raw", "n"),)
