@@ -14,7 +14,9 @@ from pathlib import Path
 from benchmarks.flights import HOURS
 from benchmarks.measure import Line, Steps, alternate, line_of
 
-BAR, CAPTURE_BAR, PROVENANCE_BAR = 1.5, 1.03, 1.05
+BAR, TOGETHER_BAR, CAPTURE_BAR, PROVENANCE_BAR = 1.5, 0.15, 1.03, 1.05
+TOGETHER = 100
+"""As many as a run has, so that one query computes them."""
 ROUNDS = 3
 RUNS, LOOP = "benchmarks.catch_up_runs", "benchmarks.catch_up_loop"
 
@@ -27,6 +29,9 @@ def measure() -> list[Line]:
         run(["benchmarks.flights"], environ)
         loop = [LOOP, f"{folder}/home/data", "local[2]", "{}"]
         rounds = list(alternate(ROUNDS, lambda: _steps([RUNS, "2"], environ), lambda: _steps(loop, environ)))
+        together = list(
+            alternate(ROUNDS, lambda: _steps([RUNS, str(TOGETHER)], environ), lambda: _steps(loop, environ))
+        )
         seen = list(
             alternate(ROUNDS, lambda: _steps([RUNS, "2"], environ), lambda: _steps([RUNS, "2", "unseen"], environ))
         )
@@ -36,6 +41,7 @@ def measure() -> list[Line]:
         one_by_one = _steps([RUNS, "1"], environ), rounds[-1][1]
     return [
         line_of(f"catch up {HOURS} instances, parallel: 2", rounds, ["work"], BAR),
+        line_of(f"  by one query, parallel: {TOGETHER}", together, ["work"], TOGETHER_BAR),
         line_of("  with the start of the session", rounds, ["session", "work"]),
         line_of("  with parallel: 1", [one_by_one], ["work"]),
         line_of("  with what it read and wrote captured, against without", seen, ["work"], CAPTURE_BAR),

@@ -51,7 +51,8 @@ class InstanceClaims:
     def take(self, nominal: datetime, waiting: Callable[[], AbstractContextManager[None]] = nullcontext) -> str | None:
         """Waits for the instance's lock, and returns why it is not for this run (None: it is).
 
-        ``waiting`` is entered while another run has it. Raises LockWaitError where the run was interrupted meanwhile, and one of DATABASE_ERRORS.
+        ``waiting`` is entered while another run has it. Raises LockWaitError where the run was interrupted meanwhile,
+        and one of DATABASE_ERRORS.
         """
         name = self._lock(nominal)
         if not self.locks.take(name):

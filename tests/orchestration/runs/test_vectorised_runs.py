@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 from pyarrow import parquet as pq
+from sqlalchemy import select
 
 from falcon_assets.compute.engines.spark_sql import SparkSqlWorkflow
+from falcon_assets.history.folding.version_rows import columns_of_plans
+from falcon_assets.history.tables import DATA_VERSIONS
 from tests.builders import cluster_yaml, feed_yaml, land_rows, process_yaml
 from tests.world import World, world_of
 
@@ -72,5 +75,16 @@ def test_a_catch_up_with_an_instance_that_fails(world: World, batches: list[int]
             ("raw", hour),
         ]
         assert published.capture == "complete"
-        assert published.columns is not None
-        assert {one.name: one.inputs for one in published.columns.each}["total"] == (("raw", "n"),)
+    with world.ledger.engine.connect() as connection:
+        asked = select(DATA_VERSIONS.c.plan).where(DATA_VERSIONS.c.feed == "out")
+        plans = list(connection.execute(asked).scalars())
+        found = columns_of_plans(connection, {*plans})
+    assert len(plans) == 9
+    assert len({*plans}) == 1  # those that were computed together have the columns of the one alone
+    (columns,) = found.values()
+    assert {one.name: one.inputs for one in columns.each} == {
+        "at": (),
+        "least": (),
+        "total": (("raw", "n"),),
+        "n": (),
+    }

@@ -26,6 +26,7 @@ from pyspark.sql.types import (
     MapType,
     NumericType,
     StringType,
+    StructType,
     TimestampType,
 )
 
@@ -223,6 +224,12 @@ def _no_null(kind: DataType) -> Column:
         return sf.array().cast(kind)
     if isinstance(kind, MapType):
         return sf.create_map().cast(kind)
+    if isinstance(kind, StructType):
+        fields = [
+            (sf.lit(None).cast(one.dataType) if one.nullable else _no_null(one.dataType)).alias(one.name)
+            for one in kind.fields
+        ]
+        return sf.struct(*fields)
     for one, value in empty.items():
         if isinstance(kind, one):
             return sf.lit(value).cast(kind)
