@@ -190,7 +190,9 @@ def _rows_of(child: SparkSession, data: Sequence[InputData]) -> DataFrame:
         return frame.withColumn(KEY, sf.lit(0))
     if KEY.lower() in map(str.lower, frame.columns):
         raise AloneError(f"a column of input {whole.name} is called {KEY}")
-    depth = len(steps_of(path_of(urls[0])))
+    depth, *others = {len(steps_of(path_of(url))) for url in urls}
+    if others:
+        raise AloneError(f"the folders of input {whole.name} lie at different depths")
     folders = _table(
         child,
         [{"falcon_folder": path_of(url), "falcon_members": numbers} for url, numbers in members.items()],
@@ -283,10 +285,20 @@ def _handed_over(frame: DataFrame, tasks: Sequence[WorkflowTask], place: str, ex
             differ = [f"{one} and not {two}" for one, two in zip(found, example.schema, strict=False) if one != two]
             raise AloneError(f"its columns are not those of an instance alone: {', '.join(differ)}")
     records = [sum(_rows_in(file, output.feed.format) for file in _files(folder)) for folder in folders]
-    for folder, task in zip(folders, tasks, strict=True):
-        with suppress(FileNotFoundError):  # who was to publish it has been stopped
-            folder.rename(_local(task.outputs[0].url))
+    _move({folder: _local(task.outputs[0].url) for folder, task in zip(folders, tasks, strict=True)})
     return records
+
+
+def _move(places: Mapping[Path, Path]) -> None:
+    """All of them or none, but for those where nobody waits any more."""
+    try:
+        for folder, place in places.items():
+            with suppress(FileNotFoundError):  # who was to publish it has been stopped
+                folder.rename(place)
+    except OSError as error:  # they belong to another user, for example
+        for place in places.values():
+            shutil.rmtree(place, ignore_errors=True)
+        raise AloneError(f"what Spark writes for many cannot be moved: {error}") from error
 
 
 def _local(url: str) -> Path:
