@@ -58,10 +58,10 @@ def free_port() -> int:
         return port
 
 
-def listens(port: int) -> bool:
+def listens(port: int, host: str = "127.0.0.1") -> bool:
     """Whether somebody does."""
     with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+        return probe.connect_ex((host, port)) == 0
 
 
 def forked(work: Callable[[], object]) -> int:

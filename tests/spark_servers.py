@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -36,8 +36,13 @@ def wait_for(condition: Callable[[], bool], child: subprocess.Popen[bytes], log:
 
 
 @contextmanager
-def daemon(folder: Path, name: str, *command: str, **given: str) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
-    """A Spark program in the foreground of a process group of its own, ended with all that it started."""
+def daemon(
+    folder: Path, name: str, *command: str, before: Sequence[str] = (), **given: str
+) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """A Spark program in the foreground of a process group of its own, ended with all that it started.
+
+    ``before`` is a command that runs the program, such as ``ip netns exec``.
+    """
     log = folder / f"{name}.log"
     environ = {
         **{key: value for key, value in os.environ.items() if not key.startswith("SPARK_") or key.endswith("_OPTS")},
@@ -51,7 +56,7 @@ def daemon(folder: Path, name: str, *command: str, **given: str) -> Iterator[tup
     script = str(Path(_find_spark_home(), command[0]))
     with log.open("wb") as output:
         child = subprocess.Popen(
-            [script, *command[1:]],
+            [*before, script, *command[1:]],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

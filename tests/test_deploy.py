@@ -26,10 +26,12 @@ PROGRAMS = {"falcon": falcon, "dagster": dagster_cli, "dagster-daemon": daemon_c
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 VALUES = yaml.safe_load((DEPLOY / "values.yaml").read_text())
-CONFIG, FRONT, SERVICE = yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text())
+CONFIG, FRONT, SERVICE, DAEMON = yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text())
 OURS = {name: one for name, one in COMPOSE["services"].items() if name != "database"}
 POD = FRONT["spec"]["template"]["spec"]
 (CONTAINER,) = POD["containers"]
+DAEMON_POD = DAEMON["spec"]["template"]["spec"]
+(DAEMON_CONTAINER,) = DAEMON_POD["containers"]
 CODE = VALUES["dagster-user-deployments"]["deployments"][0]
 HOME = "/srv/falcon"
 
@@ -55,9 +57,8 @@ def commands() -> Iterator[list[str]]:
         yield from [one["command"]] if "command" in one else []
         yield from [one["healthcheck"]["test"][1:]] if "healthcheck" in one else []
     yield yaml.safe_load(instructions("CMD")[-1])
-    yield CONTAINER["args"]
+    yield from (CONTAINER["args"], DAEMON_CONTAINER["args"])
     yield ["dagster", "code-server", "start", "-h", "0.0.0.0", "-p", str(CODE["port"]), *CODE["codeServerArgs"]]
-    yield ["dagster-daemon", "run", "-w", "workspace.yaml"]
 
 
 @pytest.mark.parametrize("words", commands(), ids=shlex.join)
@@ -88,7 +89,7 @@ def test_ports_and_paths_belong_together() -> None:
 def test_variables_are_settings_and_lead_into_the_image(monkeypatch: pytest.MonkeyPatch) -> None:
     image = dict(pair.split("=", 1) for line in instructions("ENV") for pair in shlex.split(line))
     given = {name for one in OURS.values() for name in one["environment"]}
-    given |= {one["name"] for place in (CONTAINER, CODE, VALUES["dagsterDaemon"]) for one in place["env"]}
+    given |= {one["name"] for place in (CONTAINER, CODE, DAEMON_CONTAINER) for one in place["env"]}
     ours = {name for name in {*image, *given} if name.startswith("FALCON_")}
     assert ours <= VARIABLES
     settings = load_settings({**image, **OURS["code"]["environment"]})
@@ -112,7 +113,7 @@ def test_nothing_runs_as_root_or_writes_beside_its_volumes() -> None:
     assert instructions("USER") == ["10001:10001"]
     assert [name for name, one in COMPOSE["services"].items() if not one["read_only"]] == []
     assert [name for name, one in OURS.items() if one["cap_drop"] != ["ALL"]] == []
-    pods = [(POD, CONTAINER), *((one, one) for one in (CODE, VALUES["dagsterDaemon"]))]
+    pods = [(POD, CONTAINER), (DAEMON_POD, DAEMON_CONTAINER), (CODE, CODE)]
     for pod, container in pods:
         whose = pod.get("podSecurityContext") or pod["securityContext"]
         assert (whose["runAsNonRoot"], whose["runAsUser"]) == (True, 10001)
@@ -143,8 +144,8 @@ def test_dagster_takes_the_instance_and_it_is_that_of_the_checkout(tmp_path: Pat
 
 
 def test_images_and_names_belong_together() -> None:
-    images = {f"{one['image']['repository']}:{one['image']['tag']}" for one in (CODE, VALUES["dagsterDaemon"])}
-    assert images == {CONTAINER["image"]} == {one["image"] for one in OURS.values()}
+    images = {CONTAINER["image"], DAEMON_CONTAINER["image"], *(one["image"] for one in OURS.values())}
+    assert images == {f"{CODE['image']['repository']}:{CODE['image']['tag']}"}
     assert SERVICE["spec"]["selector"] == FRONT["spec"]["template"]["metadata"]["labels"]
     secrets = {one["name"] for one in CODE["envSecrets"]} | {VALUES["global"]["postgresqlSecretName"]}
     made = re.findall(r"create secret generic (\S+)", (DEPLOY / "values.yaml").read_text())
