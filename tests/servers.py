@@ -105,6 +105,12 @@ def url_of(server: str, database: str) -> str:
     return sqlalchemy.make_url(server).set(database=database).render_as_string(hide_password=False)
 
 
+def libpq_url(url: str) -> str:
+    """The URL for psycopg2 and pg_dump: in theirs a plus is no blank."""
+    plain = sqlalchemy.make_url(url).set(drivername="postgresql")
+    return plain.render_as_string(hide_password=False).replace("+", "%20")
+
+
 def _end_of_log(url: str) -> str:
     log = Path(str(sqlalchemy.make_url(url).query.get("host", "")), "log")  # the embedded server's socket is beside it
     return "\n".join(log.read_text(errors="replace").splitlines()[-20:]) if log.is_file() else "it has none here"

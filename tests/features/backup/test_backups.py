@@ -36,7 +36,7 @@ from tests.builders import cluster_yaml
 from tests.ledger.test_upgrade import differences, make_oldest
 from tests.orchestration.replication_world import ReplicationWorld, feed, on
 from tests.processes import forked, killed_before
-from tests.servers import instance_of, new_database, settings_of, url_of
+from tests.servers import instance_of, libpq_url, new_database, settings_of, url_of
 from tests.waiting import wait_until
 from tests.world import world_of
 
@@ -88,12 +88,6 @@ def restored(file: Path, url: str, home: Path, **more: str) -> Any:
             patch.setenv(name, value)
         with open_installation() as installation:
             return RestoreInstallation(file=file).run(installation)
-
-
-def libpq_url(url: str) -> str:
-    """In libpq a plus is no blank."""
-    plain = sqlalchemy.make_url(url).set(drivername="postgresql")
-    return plain.render_as_string(hide_password=False).replace("+", "%20")
 
 
 def connected(url: str) -> Any:
