@@ -226,6 +226,10 @@ class Hooks(Protocol):
         """Nominal time -> what instances waited for that time out now, as Markdown; no store is asked."""
 
     @_spec
+    def outdated_fact(self, connection: Connection, workload: Workload, fact: Record) -> str | None:
+        """Why a fact of an output that was held must not be recorded any more, nor what it is about be published."""
+
+    @_spec
     def output_inspection(
         self, ledger: Ledger, store: EntityStore, cluster: Cluster, settings: Settings, record: RecordEvents
     ) -> OutputInspection | None:

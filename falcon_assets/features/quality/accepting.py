@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from falcon_assets.history.events.process_instances import InstanceChanged, Work
 from falcon_assets.history.events.record import CLUSTER, Record
 from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping.partitions import key_of
+from falcon_assets.hooks import hooks
 from falcon_assets.instances.runs.instance_data import publications, target_on
 from falcon_assets.instances.runs.kept_versions import kept_versions
 from falcon_assets.instances.runs.materializations import Recorded, events_of
@@ -73,7 +75,8 @@ class HeldAcceptance:
         Raises:
             UsageError: this one is not wrong.
             UnknownEntityError: the process is not declared there any more.
-            StorageError: a run is writing the instance, what is held is gone or was changed, or a store refuses.
+            StorageError: a run is writing the instance, what is held is gone, was changed or is outdated, or a store
+                refuses.
         """
         held, ledger = self.held, self.installation.ledger
         with without_runs(ledger, self._workload, held.nominal, "accept it"):
@@ -86,12 +89,24 @@ class HeldAcceptance:
             if not held.failed:
                 accept = [f"falcon quality accept {one} --cluster {one.cluster} --reason REASON" for one in rest]
                 raise UsageError(f"{held} passed its checks; what is held with it did not: {'; '.join(accept)}")
+            self._require_current(every)
             if not dry_run:
                 if held.is_refused:
                     self._record(HeldAccepted(*_key(held), by, self.installation.settings.now(), reason))
                 if not rest:
                     self._publish(every)
             return rest
+
+    def _require_current(self, every: Sequence[HeldOutput]) -> None:
+        workload, facts = self._workload, [fact for one in every for fact in self._made(one).facts]
+        with self.installation.ledger.engine.connect() as connection:
+            for fact in facts:
+                for why in hooks().outdated_fact(connection=connection, workload=workload, fact=fact):
+                    at = format_instant(self.held.nominal)
+                    rerun = (
+                        f"falcon instance rerun {shlex.quote(workload.name)} --start {at} --cluster {workload.cluster}"
+                    )
+                    raise StorageError(f"{self.held}: {why}: compute it again: {rerun}")
 
     @property
     def _workload(self) -> Workload:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from falcon_assets.history.events.event_log import Logged
     from falcon_assets.history.events.instance_event import InstanceEvent
     from falcon_assets.history.events.record import Record
+    from falcon_assets.planning.workloads import Workload
 
 
 @hookimpl
@@ -30,3 +31,10 @@ def fold(connection: Connection, facts: Sequence[Logged]) -> Sequence[InstanceEv
     fold_transfers(connection, facts)
     fold_deliveries(connection, facts)
     return ()
+
+
+@hookimpl
+def outdated_fact(connection: Connection, workload: Workload, fact: Record) -> str | None:
+    from falcon_assets.features.transfers.store import why_outdated
+
+    return why_outdated(connection, workload, fact)

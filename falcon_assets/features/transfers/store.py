@@ -11,7 +11,10 @@ from sqlalchemy import Connection, select
 from falcon_assets.features.transfers.records import Transferred
 from falcon_assets.history.database import upsert
 from falcon_assets.history.events.event_log import Logged
+from falcon_assets.history.events.record import Record
 from falcon_assets.history.tables.transfers import TRANSFERS
+from falcon_assets.planning.transfers import ImportWorkload
+from falcon_assets.planning.workloads import Workload
 
 
 def fold_transfers(connection: Connection, facts: Sequence[Logged]) -> None:
@@ -33,12 +36,14 @@ class ChangesRead:
     Attributes:
         low: The high watermark of the newest earlier instance; None: there is none, it is read from the beginning.
         upto: Where the next instance that was imported went on; None: there is none, so it is free.
+        nothing_left: Whether that one has read from the beginning.
         columns: Name and type of those of the newest instance that was imported; empty: there is none.
     """
 
     low: str | None = None
     upto: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    nothing_left: bool = False
 
 
 def changes_read(connection: Connection, process: str, cluster: str, nominal: datetime) -> ChangesRead:
@@ -54,4 +59,22 @@ def changes_read(connection: Connection, process: str, cluster: str, nominal: da
             (table.source_columns, own, table.nominal.desc()),
         )
     )
-    return ChangesRead(connection.scalar(before), connection.scalar(after), connection.scalar(last) or {})
+    following = connection.execute(after).first()
+    upto = following[0] if following else None
+    columns = connection.scalar(last) or {}
+    return ChangesRead(connection.scalar(before), upto, columns, following is not None and upto is None)
+
+
+def why_outdated(connection: Connection, workload: Workload, fact: Record) -> str | None:
+    """Why changes that were held must not be published any more: other instances hold them; None: they may.
+
+    Those that are merged by key are in no other instance, as the next one waits for them.
+    """
+    is_about = isinstance(workload, ImportWorkload) and workload.goes_on and not workload.declared.key
+    if not is_about or not isinstance(fact, Transferred) or fact.high_watermark is None:
+        return None
+    known = changes_read(connection, fact.process, fact.cluster, fact.nominal)
+    if known.low == fact.low_watermark and known.upto in (None, fact.high_watermark) and not known.nothing_left:
+        return None
+    which = "an earlier" if known.low != fact.low_watermark else "a later"
+    return f"{which} instance has read these changes since, and they would be there twice"

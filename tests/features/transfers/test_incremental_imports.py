@@ -11,12 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from falcon_assets.compute.spark.data.dataset import InputData
+from falcon_assets.errors import StorageError
+from falcon_assets.features.quality.operations import AcceptInstance
 from falcon_assets.features.transfers.importing import Importing
 from falcon_assets.features.transfers.records import Transferred
 from falcon_assets.features.transfers.store import ChangesRead
 from falcon_assets.features.transfers.work import process_of
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.instant import format_instant
+from falcon_assets.operations.installation import open_installation
 from falcon_assets.settings import Settings
 from tests.features.transfers.source import connected, run_sql
 from tests.features.transfers.source_server import source_server
@@ -26,12 +29,13 @@ from tests.spark.sandbox import Sandbox
 
 CHANGES = {"incremental": {"column": "at"}}
 MERGED = {"upsert": {"key": ["id"]}}
+HOLDS = {"on_error": "hold", "checks": [{"name": "enough", "rule": "row_count", "min": 2}]}
 
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with source_server(tmp_path_factory.mktemp("source")) as server:
-        for name in ("added", "merged", "again", "columns", "twice", "anywhere"):
+        for name in ("added", "merged", "again", "columns", "twice", "anywhere", "held"):
             run_sql(server.url, f"CREATE TABLE {name} (id int, v int, at timestamptz DEFAULT clock_timestamp())")
         yield server.url
 
@@ -57,6 +61,7 @@ def world(
         imported("columns", extract=CHANGES, merge=MERGED, merge_schema=True),
         imported("strict", extract=CHANGES, source={"name": "shop", "table": "columns"}),
         imported("anywhere", extract=CHANGES, merge=MERGED),
+        imported("held", 4, HOLDS, extract=CHANGES),
         imported("twice", source=query, extract=overlap, merge=MERGED),
     )
 
@@ -118,6 +123,31 @@ def test_instances_that_run_out_of_order_read_nothing_twice(world: ImportWorld, 
     assert rows(world, "added", 7) == {50: 1}
     assert by_hand(world, "added", 8)  # the newest is free to read on
     assert rows(world, "added", 8) == {51: 1, 52: 1}
+
+
+def test_changes_that_others_have_read_since_are_not_accepted(world: ImportWorld, url: str) -> None:
+    run_sql(url, "INSERT INTO held VALUES (1, 10)")
+    assert play(world, "held", "01:00") == [False]
+    run_sql(url, "INSERT INTO held VALUES (2, 20)")
+    assert play(world, "held", "02:00") == [True]
+    assert rows(world, "held", 1) == {1: 10, 2: 20}
+    again = "falcon instance rerun 'held import' --start 2013-01-01T00:00Z --cluster primary"
+    with open_installation(world.settings) as installation, pytest.raises(StorageError) as refused:
+        AcceptInstance(feed="held", instance=hour(0), reason="why").run(installation)
+    assert str(refused.value) == (
+        "held 2013-01-01T00:00Z: a later instance has read these changes since, and they would be there twice: compute "
+        f"it again: {again}"
+    )
+    assert not world.folder("primary", "held", 0).exists()
+    assert not by_hand(world, "held", 0)  # nothing is left for it, which is too little as well
+    with open_installation(world.settings) as installation:
+        AcceptInstance(feed="held", instance=hour(0), reason="why").run(installation)
+    assert rows(world, "held", 0) == {}
+    run_sql(url, "INSERT INTO held VALUES (3, 30)")
+    assert play(world, "held", "03:00") == [False]
+    with open_installation(world.settings) as installation:
+        AcceptInstance(feed="held", instance=hour(2), reason="why").run(installation)
+    assert rows(world, "held", 2) == {3: 30}
 
 
 def test_merged_instances_hold_all_rows_with_changes_in_their_places(world: ImportWorld, url: str) -> None:
