@@ -13,16 +13,20 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from falcon_assets.compute.spark.data.dataset import OutputData
 from falcon_assets.features.datasources.access import Access
 from falcon_assets.features.datasources.datasource_type import ReadRequest, datasource_types
 from falcon_assets.features.transfers.extraction import read_parts
+from falcon_assets.features.transfers.task_files import fits, write_in_tasks
 from falcon_assets.model.datasource import DatasourceThrottle
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.model.transfer import Import
+from tests.builders import make_feed
 from tests.features.transfers.source import endpoint_of
 
 JAR = Path("/usr/share/java/postgresql.jar")
 ROUNDS, PARTS = 3, 4
+FEED = make_feed(name="orders", format="parquet")
 _AT = parse_instant("2013-01-01T00:00Z")
 
 
@@ -42,7 +46,9 @@ def main(url: str, folder: str, programs: str, rows: str) -> None:
         request = ReadRequest(Import.model_validate({"source": source}), _AT, _AT, None, None, PARTS)
         access = Access("shop", "postgresql", endpoint, DatasourceThrottle(connections=PARTS + 1), "postgres")
         with datasource_types()["postgresql"].open_reading(access, request) as reading:
-            read_parts(session, reading).write.parquet(str(target))
+            written = OutputData("target", FEED, target.as_uri())
+            assert fits(written, reading.columns, session.conf.getAll)
+            write_in_tasks(read_parts(session, reading), reading, written, "primary")
 
     def jdbc(query: str = "orders") -> None:
         """As its documentation has it: ranges of the key, and more rows at once than the driver's default, all."""

@@ -92,6 +92,21 @@ class ImportWorkload(_Transfer):
         return self.declared.goes_on
 
     @property
+    def spark_writes(self) -> str | None:
+        """Why Spark writes the files of an instance; None: the tasks that read the source may do that themselves."""
+        feed = self.entity
+        if self.declared.key:
+            return "rows are merged by key"
+        if feed.table_on(self.cluster):
+            return "the feed is a table"
+        if feed.format != "parquet":
+            return f"the format is {feed.format}"
+        if feed.partitions:
+            return f"the feed is partitioned by {', '.join(feed.partitions)}"
+        others = sorted(one for one in feed.options if one.lower() != "compression")
+        return f"the feed has the option {others[0]}" if others else None
+
+    @property
     def _has_period(self) -> bool:
         """Whether an instance is about the time up to the next one, which has to be over."""
         source = self.declared.source

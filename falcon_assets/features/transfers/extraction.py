@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any, Self
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as sf
 
+from falcon_assets.compute.spark.data.dataset import OutputData
 from falcon_assets.compute.spark.data.writing import metrics_of
 from falcon_assets.compute.spark.failures import SPARK_ERRORS, explain
 from falcon_assets.errors import DatasourceError, WorkflowError
 from falcon_assets.features.datasources.datasource_type import ReadPart, SourceColumn, SourceReading
 from falcon_assets.features.transfers.merging import merged, newest_of_each, quoted
+from falcon_assets.features.transfers.task_files import TaskOutput, fits, write_in_tasks
 from falcon_assets.model.transfer import Import
 from falcon_assets.planning.transfers import BEFORE, IMPORTED
 
@@ -32,11 +34,17 @@ class Extraction:
 
     Attributes:
         where: Names the source.
+        spark_writes: Whether Spark has to write the output, on ``cluster``.
+        written: What the tasks have written themselves; None: Spark writes it.
     """
 
     declared: Import
     reading: SourceReading
     where: str
+    output: OutputData
+    cluster: str
+    spark_writes: bool
+    written: TaskOutput | None = field(default=None, init=False)
     _held: DataFrame | None = field(default=None, init=False)
     _counted: Mapping[str, Any] = field(default_factory=dict, init=False)
     _observed: tuple[Observation, DataFrame] | None = field(default=None, init=False)
@@ -60,10 +68,13 @@ class Extraction:
                 self._held.unpersist()
 
     def frames(self, spark: SparkSession, inputs: Mapping[str, DataFrame]) -> Mapping[str, DataFrame]:
-        """The output; raises WorkflowError where it cannot be read."""
+        """The output, or none where the tasks write it themselves; raises WorkflowError where it cannot be read."""
         if spark.conf.get(_TIMES) == "INT96":  # in whose nanoseconds 9999-12-31 is a day of 1816
             spark.conf.set(_TIMES, "TIMESTAMP_MICROS")
         rows, key = read_parts(spark, self.reading), self.declared.key
+        if not self.spark_writes and fits(self.output, self.reading.columns, spark.conf.getAll):
+            self.written = write_in_tasks(rows, self.reading, self.output, self.cluster, self._taken_column)
+            return {}
         if BEFORE in inputs:  # changes are looked at twice, and may be others at the second time
             self._held = rows = rows.persist()
             try:
@@ -79,8 +90,10 @@ class Extraction:
             rows = newest_of_each(rows, key, self._column)
         return {IMPORTED: merged(inputs[BEFORE], rows, key) if BEFORE in inputs else rows}
 
-    def found(self, written: int) -> tuple[int, str | None]:
+    def found(self, written: int | None) -> tuple[int | None, str | None]:
         """After the output was written: how many rows were read, and the newest value; ``written`` rows were."""
+        if self.written is not None:
+            return self.written.rows, self.written.newest
         counted = metrics_of(*self._observed) if self._observed else self._counted
         return counted.get("rows", written), counted.get("newest")
 
@@ -88,10 +101,14 @@ class Extraction:
     def _column(self) -> str | None:
         return self.declared.incremental.column if self.declared.incremental else None
 
+    @property
+    def _taken_column(self) -> str | None:
+        return self._column if self._column in [one.name for one in self.reading.columns] else None
+
     def _figures(self) -> Iterator[Column]:
         yield sf.count(sf.lit(1)).alias("rows")
-        if self._column in [one.name for one in self.reading.columns]:
-            yield sf.max(sf.col(quoted(self._column or ""))).cast("string").alias("newest")
+        if self._taken_column is not None:
+            yield sf.max(sf.col(quoted(self._taken_column))).cast("string").alias("newest")
 
 
 def read_parts(spark: SparkSession, reading: SourceReading) -> DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -10,7 +10,13 @@ from falcon_assets.compute.engines.computing.session import compute_in_session
 from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask
 from falcon_assets.errors import DatasourceError
 from falcon_assets.features.datasources.access import Access, access_to
-from falcon_assets.features.datasources.datasource_type import ReadRequest, datasource_types
+from falcon_assets.features.datasources.datasource_type import (
+    ReadPart,
+    ReadRequest,
+    SourceColumn,
+    SourceReading,
+    datasource_types,
+)
 from falcon_assets.features.transfers.extraction import Extraction
 from falcon_assets.features.transfers.records import Transferred
 from falcon_assets.features.transfers.source_columns import require_known_columns
@@ -42,13 +48,18 @@ class Importing:
         known, declared = self.known(task.nominal), self.workload.declared
         request = self._request(task, known)
         there = datasource_types()[self.datasource.type]
-        with there.open_reading(self._access, request) as reading:
+        with there.open_reading(self._access, request) as opened:
+            reading = self._left(task, opened, known)
             if there.declares_columns:
                 require_known_columns(reading.columns, known.columns, declared, self._where)
             before = task.inputs if request.low is not None else ()  # else there is all in what is read
-            with Extraction(declared, reading, self._where) as extraction:
+            (output,), by_spark = task.outputs, self.workload.spark_writes is not None
+            with Extraction(declared, reading, self._where, output, task.cluster.name, by_spark) as extraction:
                 result = compute_in_session(replace(task, inputs=before), extraction.frames)
-                rows, newest = extraction.found(result.records[IMPORTED])
+                rows, newest = extraction.found(result.records.get(IMPORTED))
+            if written := extraction.written:
+                captured = replace(result.captured, writes=(*result.captured.writes, written.captured))
+                result = replace(result, records={IMPORTED: written.rows}, captured=captured)
         told = Transferred(
             self.workload.name,
             self.workload.cluster,
@@ -65,6 +76,12 @@ class Importing:
             source_columns=tuple((one.name, one.spark_type) for one in reading.columns),
         )
         return replace(result, facts=(told,))
+
+    def _left(self, task: WorkflowTask, reading: SourceReading, known: ChangesRead) -> SourceReading:
+        """What of it no later instance holds already."""
+        declared = self.workload.declared
+        is_left = not (known.nothing_left and declared.goes_on) or declared.key or self._is_read_anew(task)
+        return reading if is_left else _NothingLeft(reading.columns)
 
     @property
     def _access(self) -> Access:
@@ -95,3 +112,14 @@ class Importing:
         if asked not in (None, "full"):
             raise DatasourceError(f"{_EXTRACT} is {asked!r}, and can be full only: the instance has all of the source")
         return asked is not None
+
+
+@dataclass(frozen=True)
+class _NothingLeft:
+    """A reading without rows, as :class:`.SourceReading` says."""
+
+    columns: Sequence[SourceColumn]
+    parts: Sequence[ReadPart] = ()
+    low: None = None
+    high: None = None
+    behind: None = None

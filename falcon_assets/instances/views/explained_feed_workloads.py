@@ -18,7 +18,7 @@ from falcon_assets.planning.compactions import COMPACTED
 from falcon_assets.planning.input_windows import input_instances
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.replication import contributions, replication_options
-from falcon_assets.planning.transfers import EXPORTED, IMPORTED, ExportWorkload
+from falcon_assets.planning.transfers import EXPORTED, IMPORTED, ExportWorkload, ImportWorkload
 from falcon_assets.planning.workloads import ReplicationWorkload, Workload, feed_of_workload
 from falcon_assets.storage.feed_store import store_of
 from falcon_assets.storage.kinds.kind_of import kind_of
@@ -94,7 +94,11 @@ def explain_transfer(
         for one in found.inputs
         for instances in [input_instances(one, found.timeline, instance, found.timezone)]
     ]
-    return Explanation(found.name, found.cluster, instance, tuple(before), outputs, _said(data))
+    said = _said(data)
+    assert isinstance(found, ImportWorkload)
+    if found.declared.source.path is None:
+        said["written by"] = f"Spark, as {why}" if (why := found.spark_writes) else "the tasks that read"
+    return Explanation(found.name, found.cluster, instance, tuple(before), outputs, said)
 
 
 Found = TypeVar("Found", bound=Workload)

@@ -1,4 +1,4 @@
-"""A task that reads a source needs as much memory for many rows as for a fifth of them."""
+"""A task that reads a source and writes its files needs as much memory for many rows as for a fifth of them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from falcon_assets.compute.spark.data.dataset import OutputData
 from falcon_assets.features.datasources.access import Access
 from falcon_assets.features.datasources.datasource_type import ReadPart, datasource_types
 from falcon_assets.features.transfers.extraction import read_parts
+from falcon_assets.features.transfers.task_files import fits, write_in_tasks
 from falcon_assets.model.datasource import DatasourceThrottle
+from tests.builders import make_feed
 from tests.features.transfers.source import access_of, asked
 
 pytestmark = pytest.mark.soak
@@ -77,6 +80,8 @@ def peak_mb(spark: SparkSession, access: Access, folder: Path, text: str, rows: 
     with datasource_types()[access.type].open_reading(access, asked(1, **declared)) as reading:
         (part,) = reading.parts
         measured = replace(reading, parts=[Measured(part, folder.with_suffix(".peak"))])  # type: ignore[type-var]
-        read_parts(spark, measured).write.parquet(str(folder))
+        data = OutputData("target", make_feed(format="parquet"), folder.as_uri())
+        assert fits(data, reading.columns, spark.conf.getAll)
+        write_in_tasks(read_parts(spark, measured), measured, data, "primary")
     assert pq.read_table(folder, columns=["id"]).num_rows == rows
     return int(folder.with_suffix(".peak").read_text()) / 1000

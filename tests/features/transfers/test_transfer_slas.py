@@ -87,6 +87,7 @@ def test_explain_says_what_an_import_reads_and_makes(world: ImportWorld) -> None
     assert said.outputs == (ExplainedOutput("target", "orders", hour(1), f"{folder}/2013-01-01-01"),)
     assert said.properties["source.table"] == "public.orders"
     assert said.properties["merge.upsert.key"] == "id"
+    assert said.properties["written by"] == "Spark, as rows are merged by key"
 
 
 def test_explain_says_what_an_export_reads_and_where_it_goes(world: ImportWorld) -> None:

@@ -22,6 +22,7 @@ def compute_in_session(
 ) -> WorkflowResult:
     """Reads the inputs, computes the outputs by ``compute``, and writes them; raises WorkflowError.
 
+    An output that ``compute`` does not return it has written itself, and nothing is known of it here.
     Safe to call from several threads for one cluster: every call has temporary views and settings of its own.
     """
     session = task.executor.session()
@@ -31,7 +32,8 @@ def compute_in_session(
         inputs = {name: one for data in task.inputs for name, one in read_with_members(child, data).items()}
         with capturing(child) as captured, exits_refused(), _named_input(task):
             frames = compute(child, inputs)
-            records = {data.name: write_output(frames[data.name], data) for data in task.outputs}
+            written = [data for data in task.outputs if data.name in frames]
+            records = {data.name: write_output(frames[data.name], data) for data in written}
             found = captured()
     return WorkflowResult(records, application_id(session), found)
 

@@ -117,7 +117,10 @@ class TopicPart:
         import pyarrow as pa  # noqa: PLC0415 - only workers need it
         from confluent_kafka import TopicPartition  # noqa: PLC0415 - of an extra
 
-        schema = pa.schema([(name, _arrow_types()[name]) for name in self.columns])
+        from falcon_assets.features.datasources.arrow_types import arrow_type  # noqa: PLC0415 - it imports Arrow
+
+        types = {one.name: arrow_type(one.arrives_as) for one in _COLUMNS}
+        schema = pa.schema([(name, types[name]) for name in self.columns])
         with _consumer(self.access) as consumer:
             consumer.assign([TopicPartition(self.topic, self.partition, self.first)])
             at_end, heard = False, time.monotonic()
@@ -151,20 +154,6 @@ def _row(message: Any) -> dict[str, Any]:
         "offset": message.offset(),
         "timestamp": milliseconds * 1000 if kind else None,
         "headers": headers,
-    }
-
-
-def _arrow_types() -> Mapping[str, pa.DataType]:
-    import pyarrow as pa  # noqa: PLC0415 - only workers need it
-
-    header = pa.struct([("key", pa.string()), ("value", pa.binary())])
-    return {
-        "key": pa.binary(),
-        "value": pa.binary(),
-        "partition": pa.int32(),
-        "offset": pa.int64(),
-        "timestamp": pa.timestamp("us", "UTC"),
-        "headers": pa.list_(header),
     }
 
 

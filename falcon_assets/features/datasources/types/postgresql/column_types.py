@@ -44,12 +44,9 @@ def spark_type(source_type: str, dimensions: int = 1) -> str:
 
 
 def source_column(name: str, source_type: str, dimensions: int = 1) -> SourceColumn:
-    """Returns how a column travels: bytes as PostgreSQL's hexadecimal text, all else as it is in the feed."""
-    spark = spark_type(source_type, dimensions)
-    if not spark.endswith("binary" + ">" * spark.count("<")):
-        return SourceColumn(name, source_type, spark, spark)
-    quoted = f"`{name.replace('`', '``')}`"
-    return SourceColumn(name, source_type, spark, spark.replace("binary", "string"), _bytes(quoted, spark.count("<")))
+    """Returns how a column travels: as it is in the feed."""
+    kind = spark_type(source_type, dimensions)
+    return SourceColumn(name, source_type, kind, kind)
 
 
 def is_array(source_type: str) -> bool:
@@ -59,11 +56,3 @@ def is_array(source_type: str) -> bool:
 
 def _nested(element: str, dimensions: int) -> str:
     return "array<" * dimensions + element + ">" * dimensions
-
-
-def _bytes(value: str, depth: int) -> str:
-    r"""Spark SQL for the bytes of ``\x00ff``, or of arrays of such."""
-    if depth == 0:
-        return f"unhex(substring({value}, 3))"
-    element = f"x{depth}"
-    return f"transform({value}, {element} -> {_bytes(element, depth - 1)})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from binascii import unhexlify
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -109,13 +110,18 @@ class CopiedRows:
             )
         except pa.ArrowInvalid as error:
             raise self._told(error) from None
-        values = [
-            self._arrays(one, column) if is_array(one.source_type) else column
-            for one, column in zip(self.columns, found.columns, strict=True)
-        ]
+        values = [self._values(*one) for one in zip(self.columns, found.columns, strict=True)]
         return pa.table(values, [one.name for one in self.columns])
 
+    def _values(self, column: SourceColumn, found: pa.ChunkedArray) -> pa.ChunkedArray:
+        if is_array(column.source_type):
+            found = self._arrays(column, found)
+        if not column.arrives_as.rstrip(">").endswith("binary"):
+            return found
+        return pa.chunked_array([_bytes(one) for one in found.chunks], arrow_type(column.arrives_as))
+
     def _arrays(self, column: SourceColumn, texts: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Those of bytes are of texts still."""
         if not len(texts):
             return pa.chunked_array([], arrow_type(column.arrives_as))
         of_texts = re.sub(r"(?<=<)[^<>]+(?=>)", "string", column.arrives_as)
@@ -158,6 +164,19 @@ class CopiedRows:
     def _error(self, column: SourceColumn, rest: str) -> DatasourceError:
         where = f"{self.dataset} of {self.access.name}"
         return DatasourceError(f"{where}: column {column.name} ({column.source_type}) has {rest}")
+
+
+def _bytes(texts: pa.Array) -> pa.Array:
+    r"""The bytes of ``\x00ff``, also of those in lists."""
+    if pa.types.is_list(texts.type):
+        return pa.ListArray.from_arrays(texts.offsets, _bytes(texts.values), mask=texts.is_null())
+    if not len(texts):
+        return pa.array([], pa.binary())
+    valid, offsets, digits = pc.binary_replace_slice(texts, 0, 2, b"").buffers()
+    ends = pa.Array.from_buffers(pa.int32(), len(texts) + 1, [None, offsets])
+    content = pa.py_buffer(unhexlify(digits.slice(0, ends[-1].as_py())))
+    halves = pc.divide(ends, pa.scalar(2, pa.int32()))
+    return pa.Array.from_buffers(pa.binary(), len(texts), [valid, halves.buffers()[1], content])
 
 
 class _Blocks:
