@@ -7,11 +7,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import pytest
 from pyspark.sql import SparkSession
 
+from falcon_assets.compute.engines.computing.task import WorkflowResult
 from falcon_assets.features.datasources.access import Access
 from falcon_assets.features.quality.operations import AcceptInstance
 from falcon_assets.features.transfers.extraction import read_parts
@@ -146,3 +148,16 @@ def test_it_runs_wherever_workflows_run(world: ImportWorld, any_cluster: Cluster
     result = process.workflow.compute(sandbox.task(process.workflow, outputs=(sandbox.output("target"),)))
     assert result.records == {"target": 100_000}
     assert len(sandbox.rows("target")) == 100_000
+    of_spark = {"spark.sql.parquet.writeLegacyFormat": "false"}  # a setting that is about files
+    task = sandbox.task(process.workflow, outputs=(sandbox.output("other"),), settings=of_spark)
+    other = process.workflow.compute(task)
+    assert {len([*(tmp_path / "out" / name).glob("*.parquet")]) for name in ("target", "other")} == {4}
+    assert sandbox.rows("other") == sandbox.rows("target")
+    assert known(result) == known(other), "lineage is the same, whoever writes"
+
+
+def known(result: WorkflowResult) -> tuple[Any, ...]:
+    """What is known of what was written, but for the place."""
+    found = result.captured
+    writes = [(one.each, one.rows_from, one.are_rows_opaque, one.is_append, one.source) for one in found.writes]
+    return writes, found.reads, found.unknown, found.problem
