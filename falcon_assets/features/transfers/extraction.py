@@ -67,14 +67,14 @@ class Extraction:
             with suppress(*SPARK_ERRORS, OSError):  # the JVM may have died, and its memory with it
                 self._held.unpersist()
 
-    def frames(self, spark: SparkSession, inputs: Mapping[str, DataFrame]) -> Mapping[str, DataFrame]:
-        """The output, or none where the tasks write it themselves; raises WorkflowError where it cannot be read."""
+    def frames(self, spark: SparkSession, inputs: Mapping[str, DataFrame]) -> Mapping[str, DataFrame | None]:
+        """The output, or None where the tasks have written it; raises WorkflowError where it cannot be read."""
         if spark.conf.get(_TIMES) == "INT96":  # in whose nanoseconds 9999-12-31 is a day of 1816
             spark.conf.set(_TIMES, "TIMESTAMP_MICROS")
         rows, key = read_parts(spark, self.reading), self.declared.key
         if not self.spark_writes and fits(self.output, self.reading.columns, spark.conf.getAll):
             self.written = write_in_tasks(rows, self.reading, self.output, self.cluster, self._taken_column)
-            return {}
+            return {IMPORTED: None}
         if BEFORE in inputs:  # changes are looked at twice, and may be others at the second time
             self._held = rows = rows.persist()
             try:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 GROUP_BYTES, FILE_BYTES = 64 << 20, 1 << 30
 """A row group has so many bytes in memory, and a file so many on disk, and as many more as came at once."""
+_SAMPLE = 10_000
 _ASIDE = "_temporary"
 """As Hadoop names it: readers and publication ignore it."""
 _CODECS = {
@@ -182,6 +183,7 @@ class _PartFiles:
     _attempt: str = field(default_factory=lambda: str(uuid4()), init=False)
     _held: list[pa.RecordBatch] = field(default_factory=list, init=False)
     _held_bytes: int = field(default=0, init=False)
+    _repeated: list[str] | None = field(default=None, init=False)
     _writer: pq.ParquetWriter | None = field(default=None, init=False)
 
     def __enter__(self) -> Self:
@@ -214,6 +216,7 @@ class _PartFiles:
                 store_schema=False,
                 store_decimal_as_integer=True,
                 write_page_index=True,
+                use_dictionary=self._repeated or False,
             )
             self._writer.add_key_value_metadata(task.said)
         return self._writer
@@ -227,6 +230,8 @@ class _PartFiles:
         self._held, self._held_bytes = [], 0
         if self.task.column is not None:
             self.newest = pc.max(pa.array([self.newest, pc.max(group[self.task.column])], self.task.newest_type))
+        if self._repeated is None:
+            self._repeated = [name for name in schema.names if _is_repeated(group[name])]
         self.open().write_table(group, group.num_rows)
         self.rows += group.num_rows
         if (self.task.aside / self.files[-1]).stat().st_size >= FILE_BYTES:
@@ -236,3 +241,12 @@ class _PartFiles:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
+
+
+def _is_repeated(values: pa.ChunkedArray) -> bool:
+    """Whether a dictionary pays, by the first values: where most differ, it takes half of the time, and is dropped."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+    import pyarrow.compute as pc  # noqa: PLC0415 - as above
+
+    first = values.slice(0, _SAMPLE)
+    return not pa.types.is_nested(values.type) and 2 * pc.count_distinct(first).as_py() < len(first)

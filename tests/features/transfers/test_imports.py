@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -149,10 +150,14 @@ def test_it_runs_wherever_workflows_run(world: ImportWorld, any_cluster: Cluster
     assert result.records == {"target": 100_000}
     assert len(sandbox.rows("target")) == 100_000
     of_spark = {"spark.sql.parquet.writeLegacyFormat": "false"}  # a setting that is about files
-    task = sandbox.task(process.workflow, outputs=(sandbox.output("other"),), settings=of_spark)
+    beside = Sandbox(tmp_path / "beside", any_cluster)
+    task = beside.task(process.workflow, outputs=(beside.output("target"),), settings=of_spark)
     other = process.workflow.compute(task)
-    assert {len([*(tmp_path / "out" / name).glob("*.parquet")]) for name in ("target", "other")} == {4}
-    assert sandbox.rows("other") == sandbox.rows("target")
+    files = [[*(one / "out" / "target").glob("*.parquet")] for one in (tmp_path, tmp_path / "beside")]
+    assert [len(found) for found in files] == [3, 3]
+    writers = {pq.read_metadata(found[0]).created_by.partition(" ")[0] for found in files}
+    assert writers == {"parquet-cpp-arrow", "parquet-mr"}
+    assert beside.rows("target") == sandbox.rows("target")
     assert known(result) == known(other), "lineage is the same, whoever writes"
 
 

@@ -18,11 +18,11 @@ from falcon_assets.errors import WorkflowError
 
 
 def compute_in_session(
-    task: WorkflowTask, compute: Callable[[SparkSession, Mapping[str, DataFrame]], Mapping[str, DataFrame]]
+    task: WorkflowTask, compute: Callable[[SparkSession, Mapping[str, DataFrame]], Mapping[str, DataFrame | None]]
 ) -> WorkflowResult:
     """Reads the inputs, computes the outputs by ``compute``, and writes them; raises WorkflowError.
 
-    An output that ``compute`` does not return it has written itself, and nothing is known of it here.
+    An output that is None has been written by ``compute`` itself, and its records are not known here.
     Safe to call from several threads for one cluster: every call has temporary views and settings of its own.
     """
     session = task.executor.session()
@@ -32,8 +32,8 @@ def compute_in_session(
         inputs = {name: one for data in task.inputs for name, one in read_with_members(child, data).items()}
         with capturing(child) as captured, exits_refused(), _named_input(task):
             frames = compute(child, inputs)
-            written = [data for data in task.outputs if data.name in frames]
-            records = {data.name: write_output(frames[data.name], data) for data in written}
+            told = [(frames[data.name], data) for data in task.outputs]
+            records = {data.name: write_output(frame, data) for frame, data in told if frame is not None}
             found = captured()
     return WorkflowResult(records, application_id(session), found)
 
