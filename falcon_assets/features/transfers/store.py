@@ -74,7 +74,10 @@ def why_outdated(connection: Connection, workload: Workload, fact: Record) -> st
     if not is_about or not isinstance(fact, Transferred) or fact.high_watermark is None:
         return None
     known = changes_read(connection, fact.process, fact.cluster, fact.nominal)
-    if known.low == fact.low_watermark and known.upto in (None, fact.high_watermark) and not known.nothing_left:
+    if known.low not in (None, fact.low_watermark):
+        which = "an earlier"
+    elif known.nothing_left or known.upto not in (None, fact.high_watermark):
+        which = "a later"
+    else:
         return None
-    which = "an earlier" if known.low != fact.low_watermark else "a later"
     return f"{which} instance has read these changes since, and they would be there twice"
