@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -10,13 +10,7 @@ from falcon_assets.compute.engines.computing.session import compute_in_session
 from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask
 from falcon_assets.errors import DatasourceError
 from falcon_assets.features.datasources.access import Access, access_to
-from falcon_assets.features.datasources.datasource_type import (
-    ReadPart,
-    ReadRequest,
-    SourceColumn,
-    SourceReading,
-    datasource_types,
-)
+from falcon_assets.features.datasources.datasource_type import ReadRequest, datasource_types
 from falcon_assets.features.transfers.extraction import Extraction
 from falcon_assets.features.transfers.records import Transferred
 from falcon_assets.features.transfers.source_columns import require_known_columns
@@ -48,8 +42,7 @@ class Importing:
         known, declared = self.known(task.nominal), self.workload.declared
         request = self._request(task, known)
         there = datasource_types()[self.datasource.type]
-        with there.open_reading(self._access, request) as opened:
-            reading = self._left(task, opened, known)
+        with there.open_reading(self._access, request) as reading:
             if there.declares_columns:
                 require_known_columns(reading.columns, known.columns, declared, self._where)
             before = task.inputs if request.low is not None else ()  # else there is all in what is read
@@ -76,12 +69,6 @@ class Importing:
             source_columns=tuple((one.name, one.spark_type) for one in reading.columns),
         )
         return replace(result, facts=(told,))
-
-    def _left(self, task: WorkflowTask, reading: SourceReading, known: ChangesRead) -> SourceReading:
-        """What of it no later instance holds already."""
-        declared = self.workload.declared
-        is_left = not (known.nothing_left and declared.goes_on) or declared.key or self._is_read_anew(task)
-        return reading if is_left else _NothingLeft(reading.columns)
 
     @property
     def _access(self) -> Access:
@@ -112,14 +99,3 @@ class Importing:
         if asked not in (None, "full"):
             raise DatasourceError(f"{_EXTRACT} is {asked!r}, and can be full only: the instance has all of the source")
         return asked is not None
-
-
-@dataclass(frozen=True)
-class _NothingLeft:
-    """A reading without rows, as :class:`.SourceReading` says."""
-
-    columns: Sequence[SourceColumn]
-    parts: Sequence[ReadPart] = ()
-    low: None = None
-    high: None = None
-    behind: None = None

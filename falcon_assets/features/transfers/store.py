@@ -36,14 +36,12 @@ class ChangesRead:
     Attributes:
         low: The high watermark of the newest earlier instance; None: there is none, it is read from the beginning.
         upto: Where the next instance that was imported went on; None: there is none, so it is free.
-        nothing_left: Whether that one has read from the beginning.
         columns: Name and type of those of the newest instance that was imported; empty: there is none.
     """
 
     low: str | None = None
     upto: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
-    nothing_left: bool = False
 
 
 def changes_read(connection: Connection, process: str, cluster: str, nominal: datetime) -> ChangesRead:
@@ -59,10 +57,7 @@ def changes_read(connection: Connection, process: str, cluster: str, nominal: da
             (table.source_columns, own, table.nominal.desc()),
         )
     )
-    following = connection.execute(after).first()
-    upto = following[0] if following else None
-    columns = connection.scalar(last) or {}
-    return ChangesRead(connection.scalar(before), upto, columns, following is not None and upto is None)
+    return ChangesRead(connection.scalar(before), connection.scalar(after), connection.scalar(last) or {})
 
 
 def why_outdated(connection: Connection, workload: Workload, fact: Record) -> str | None:
@@ -71,12 +66,12 @@ def why_outdated(connection: Connection, workload: Workload, fact: Record) -> st
     Those that are merged by key are in no other instance, as the next one waits for them.
     """
     is_about = isinstance(workload, ImportWorkload) and workload.goes_on and not workload.declared.key
-    if not is_about or not isinstance(fact, Transferred) or fact.high_watermark is None:
+    if not is_about or not isinstance(fact, Transferred):
         return None
     known = changes_read(connection, fact.process, fact.cluster, fact.nominal)
     if known.low not in (None, fact.low_watermark):
         which = "an earlier"
-    elif known.nothing_left or known.upto not in (None, fact.high_watermark):
+    elif known.upto not in (None, fact.high_watermark):
         which = "a later"
     else:
         return None
