@@ -73,6 +73,13 @@ CORPUS = {
     "cte with the name of an input": "WITH orders AS (SELECT k, v FROM orders WHERE v > 50) SELECT * FROM orders",
     "union": "SELECT k FROM orders UNION SELECT k FROM customers",
     "union all": "SELECT k, v FROM orders UNION ALL SELECT k, w FROM customers",
+    "except": "SELECT k FROM orders EXCEPT SELECT k FROM customers",
+    "except all": "SELECT k FROM orders EXCEPT ALL SELECT k FROM customers",
+    "intersect": "SELECT k FROM orders INTERSECT SELECT k FROM customers",
+    "intersect all": "SELECT k FROM orders INTERSECT ALL SELECT k FROM customers",
+    "lateral": "SELECT o.k, x.top FROM orders o, LATERAL (SELECT o.v * 2 AS top) x",
+    "distinct in order": "SELECT DISTINCT k, v FROM orders ORDER BY v DESC, k",
+    "parameter inside": "SELECT count(*) AS n FROM (SELECT k FROM orders WHERE at > :nominal_time) x",
     "union of counts": "SELECT 'o' AS what, count(*) AS n FROM orders UNION ALL SELECT 'c', count(*) FROM customers",
     "union in an aggregate": (
         "SELECT k, count(*) AS n FROM (SELECT k FROM orders UNION ALL SELECT k FROM customers) x GROUP BY k"
