@@ -143,13 +143,21 @@ def _check(words: list[str], *, complete: bool = True) -> None:
         return
     command, rest = falcon, words[1:]
     context = click.Context(command, info_name="falcon")
-    while rest and isinstance(command, click.Group) and not rest[0].startswith("-"):
+    while isinstance(command, click.Group) and (rest := _after_options(command, rest)) and rest[0][0] not in "-.":
         name, command, rest = command.resolve_command(context, rest)
         context = click.Context(command, info_name=name, parent=context)
     known = {name for parameter in command.get_params(context) for name in parameter.opts}
     assert {word.partition("=")[0] for word in rest if word.startswith("-")} <= known
     if complete:
         command.make_context(context.info_name, list(rest), parent=context.parent, resilient_parsing=False)
+
+
+def _after_options(group: click.Group, words: list[str]) -> list[str]:
+    """What follows the options of a group that have a value, where anything does."""
+    options = {name for one in group.params if isinstance(one, click.Option) and not one.is_flag for name in one.opts}
+    while len(words) > 2 and words[0] in options:
+        words = words[2:]
+    return words
 
 
 def test_the_readme_is_short() -> None:

@@ -30,7 +30,7 @@ def needed() -> Iterator[Needed]:
         for node in ast.parse(file.read_text()).body:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dagster"):
                 for alias in node.names:
-                    yield Needed(node.module or "", alias.name, file.stem, _reason(lines, node.lineno - 1))
+                    yield Needed(node.module or "", alias.name, file.stem, _reason(lines, alias.lineno - 1))
 
 
 def _reason(lines: list[str], line: int) -> str:
