@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import multiprocessing
+import socket
 import sys
 import tempfile
 import time
@@ -61,9 +62,8 @@ def _feed(name: str, *numbers: int) -> dict[str, object]:
     }
 
 
-def serve(port: int, entities: int) -> None:
+def serve(port: int, listed_colos: int, entities: int) -> None:
     """All colos, which are told apart by their paths."""
-    lists = dict[str, str]()
 
     def listed(number: int) -> str:
         found = [Entity(Cluster.model_validate(_cluster(number)))]
@@ -71,10 +71,10 @@ def serve(port: int, entities: int) -> None:
         found += [Entity(Feed.model_validate(one)) for one in feeds]
         return dumped(ListEntities, Page(tuple(found), len(found), None)) or ""
 
+    lists = [listed(number) for number in range(listed_colos)]
+
     async def show(request: Request) -> Response:
-        number = request.path_params["number"]
-        text = lists.get(number) or lists.setdefault(number, listed(int(number)))
-        return Response(text, media_type=AS_RESULT)
+        return Response(lists[int(request.path_params["number"])], media_type=AS_RESULT)
 
     async def apply(request: Request) -> Response:
         await asyncio.sleep(ANSWER_SECONDS)
@@ -90,6 +90,11 @@ def serve(port: int, entities: int) -> None:
     uvicorn.run(Starlette(routes=routes), host="127.0.0.1", port=port, log_level="error")
 
 
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 def seconds(work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
@@ -98,8 +103,10 @@ def seconds(work: Callable[[], object]) -> float:
 
 def main(changed: int, listed: int, entities: int) -> None:
     port = 18471
-    colos = multiprocessing.Process(target=serve, args=(port, entities), daemon=True)
+    colos = multiprocessing.Process(target=serve, args=(port, listed, entities), daemon=True)
     colos.start()
+    while not _listens(port):
+        time.sleep(0.1)
     with tempfile.TemporaryDirectory() as folder:
         url = f"http://127.0.0.1:{port}"
         declared = [{"name": f"colo-{one}", "url": f"{url}/{one}", "timeout": 25} for one in range(listed)]
@@ -112,7 +119,7 @@ def main(changed: int, listed: int, entities: int) -> None:
 
             def ask(asked: Operation) -> object:
                 with served.opened() as installation:
-                    return data_of(perform_for(installation, WHO, "rest", asked))
+                    return data_of(perform_for(installation, WHO, "rest", asked, only_data=True))
 
             feed = ApplyEntities(definitions=yaml.safe_dump(_feed("raw", *range(changed))))
             direct = Server(f"{url}/0", None)

@@ -266,10 +266,16 @@ class ListAudit(ListOperation):
 
 
 def perform_for(
-    installation: Installation, principal: Principal, way: Way, asked: Operation, colos: tuple[str, ...] = ()
+    installation: Installation,
+    principal: Principal,
+    way: Way,
+    asked: Operation,
+    colos: tuple[str, ...] = (),
+    *,
+    only_data: bool = False,
 ) -> Any:
     """Runs what ``principal`` requests over the network; raises as it, and DeniedError."""
-    with requests_from(way, principal=principal, colos=colos):
+    with requests_from(way, principal=principal, colos=colos, only_data=only_data):
         if not asked.of_owners and not principal.has(asked.role):
             with audited(installation, asked.command, PlainRequest(), changes=False):
                 require_role(principal, asked.command, asked.role)

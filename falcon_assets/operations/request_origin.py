@@ -21,6 +21,7 @@ class RequestOrigin(NamedTuple):
         principal: Who came over the network, as the front knows them: the operating system is not asked. None: they
             did not.
         colos: Where it is to be done, of those of a front of several; empty: where it belongs.
+        only_data: Whether nothing but the data of the result is looked at.
     """
 
     way: Way = "api"
@@ -28,6 +29,7 @@ class RequestOrigin(NamedTuple):
     actor: str | None = None
     principal: Principal | None = None
     colos: tuple[str, ...] = ()
+    only_data: bool = False
 
     @property
     def takes_files(self) -> bool:
@@ -46,9 +48,11 @@ def requests_from(
     actor: str | None = None,
     principal: Principal | None = None,
     colos: tuple[str, ...] = (),
+    *,
+    only_data: bool = False,
 ) -> Iterator[None]:
     """Sets the origin of requests in this context."""
-    token = ORIGIN.set(RequestOrigin(way, refusal, actor, principal, colos))
+    token = ORIGIN.set(RequestOrigin(way, refusal, actor, principal, colos, only_data))
     try:
         yield
     finally:

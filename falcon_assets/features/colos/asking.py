@@ -34,7 +34,8 @@ class Performer(Protocol):
     Raises ColoAwayError, UnansweredError, UnknownEntityError, and other errors of falcon: the colo refuses.
     """
 
-    def __call__(self, colo: Colo, principal: Principal | None, asked: Operation) -> Any: ...
+    def __call__(self, colo: Colo, principal: Principal | None, asked: Operation, *, only_data: bool = False) -> Any:
+        """``only_data``: what it returns has but the data of the result, which is read faster."""
 
 
 @dataclass

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from falcon_assets.features.entities.listing import Entity
+from falcon_assets.features.entities.questions import ListEntities
 from falcon_assets.instances.operations.questions import InstanceList
 from falcon_assets.instances.operations.selection import CommandResult
 from falcon_assets.instances.views.query import FeedInstanceInfo, InstanceInfo, InstancePage, InstanceQuery
-from falcon_assets.operations.operation import Operation
+from falcon_assets.operations.operation import Operation, Result
 from falcon_assets.operations.paging import ListOperation, Page, select
 
 
@@ -72,6 +73,38 @@ def _page(asked: Operation, pages: Sequence[Page[Any]]) -> Page[Any]:
     total = sum(page.total for page in pages)
     end = asked.offset + asked.limit if asked.limit else len(items)
     return Page(tuple(items.values())[asked.offset : end], total, end if end < total and asked.limit else None)
+
+
+@dataclass(frozen=True)
+class MergedData(Result):
+    """A list whose items are data already."""
+
+    data: dict[str, Any]
+
+    def as_data(self) -> dict[str, Any]:
+        return self.data
+
+
+def merged_data(asked: ListEntities, pages: Sequence[Mapping[str, Any]]) -> MergedData:
+    """As :func:`merged`, of data of whole lists: reading thousands of definitions as such takes ten times as long."""
+    items: dict[Any, Mapping[str, Any]] = {}
+    for one in (item for page in pages for item in page["items"]):
+        items.setdefault((one["kind"], one["name"]), one)
+    found = [*items.values()]
+    if asked.sort:
+        field = asked.sort.removeprefix("-")
+        found.sort(key=lambda one: _values(one, field), reverse=asked.sort.startswith("-"))
+    end = len(found) if asked.limit is None else asked.offset + asked.limit
+    following = end if end < len(found) else None
+    return MergedData({"items": found[asked.offset : end], "total": len(found), "next": following})
+
+
+def _values(one: Mapping[str, Any], field: str) -> list[str]:
+    """What an entity is sorted by."""
+    found = one.get(field, one.get(f"{field}s"))
+    if isinstance(found, Mapping):
+        return [text for name, value in found.items() for text in (name, f"{name}={value}")]
+    return [found] if isinstance(found, str) else list(found or ())
 
 
 def _can_select(asked: ListOperation) -> bool:

@@ -20,10 +20,11 @@ from falcon_assets.features.colos.asking import AskedColos
 from falcon_assets.features.colos.changing import ColoChanges
 from falcon_assets.features.colos.declaration import Colo
 from falcon_assets.features.colos.making_up import CHANGES, MakingUp
-from falcon_assets.features.colos.merging import asked_of_each, merged
+from falcon_assets.features.colos.merging import asked_of_each, merged, merged_data
 from falcon_assets.features.colos.operations import ColoState, ColoStates, ShowColos
 from falcon_assets.features.colos.rules import Wanted
 from falcon_assets.features.entities.operations import ChangeDefinitions, ChangeNamed
+from falcon_assets.features.entities.questions import ListEntities
 from falcon_assets.model.access import Role
 from falcon_assets.operations.acting import acting
 from falcon_assets.operations.installation import Installation
@@ -84,7 +85,9 @@ class Prism:
         Raises ColoAwayError and UnansweredError where none answers, and what they say where all refuse.
         """
         who, each = acting(installation.settings), asked_of_each(asked) if len(colos) > 1 else asked
-        work = {one: partial(self.asked.perform, self.asked.colos[one], who, each) for one in colos}
+        only_data = ORIGIN.get().only_data and isinstance(asked, ListEntities) and len(colos) > 1
+        ask = partial(self.asked.perform, only_data=only_data)
+        work = {one: partial(ask, self.asked.colos[one], who, each) for one in colos}
         found = self.asked.each(work)
         refused = {one: got for one, got in found.items() if isinstance(got, FalconError)}
         answered = {one: got for one, got in found.items() if one not in refused}
@@ -93,6 +96,8 @@ class Prism:
             raise (said or [*refused.values()])[0]
         unknown = UnknownEntityError | UnknownInstanceError | MissingDefinitionsError
         installation.unanswered.update({one: str(got) for one, got in refused.items() if not isinstance(got, unknown)})
+        if only_data and isinstance(asked, ListEntities):
+            return merged_data(asked, [one.as_data() for one in answered.values()])
         return merged(asked, answered) if len(colos) > 1 else answered[colos[0]]
 
     def _chosen(self, asked: Operation) -> list[str]:

@@ -83,10 +83,10 @@ class ColosOverRest:
             return Look(found, seconds, None)
         return Look(found, seconds, round(theirs - (began + seconds / 2), 1))
 
-    def __call__(self, colo: Colo, principal: Principal | None, asked: Operation) -> Any:
+    def __call__(self, colo: Colo, principal: Principal | None, asked: Operation, *, only_data: bool = False) -> Any:
         server = replace(self._server(colo), headers=headers_for(principal) if principal else {})
         try:
-            return server.perform(asked, as_json=False)
+            return server.perform(asked, as_json=only_data)
         except RemoteError as error:
             raise _meaning(error) from None
 

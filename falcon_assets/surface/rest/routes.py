@@ -109,12 +109,14 @@ def _performed(
 ) -> GivenAnswer:
     colos = tuple(name for one in request.query_params.getlist(COLO) for name in one.split(",") if name)
 
+    is_plain = AS_RESULT not in request.headers.get("accept", "")
+
     def perform() -> GivenAnswer:
         try:
             if isinstance(asked, ShowEntity) and "yaml" in request.headers.get("accept", ""):
                 text = _definition(installation, who, asked, colos)
                 return GivenAnswer(200, {"Content-Type": "application/yaml"}, text)
-            answer = _answer(request, asked, perform_for(installation, who, "rest", asked, colos))
+            answer = _answer(request, asked, perform_for(installation, who, "rest", asked, colos, only_data=is_plain))
             return replace(answer, headers={**answer.headers, **_unanswered(installation)})
         except FalconError as error:
             found = problem(error)

@@ -44,7 +44,7 @@ class ModelColos:
     trees: dict[str, dict[str, str]] = field(default_factory=lambda: {one: {} for one in NAMES})
     failing: dict[str, str] = field(default_factory=dict)
 
-    def __call__(self, colo: Colo, principal: Principal | None, asked: Operation) -> Any:
+    def __call__(self, colo: Colo, principal: Principal | None, asked: Operation, *, only_data: bool = False) -> Any:
         how = self.failing.get(colo.name, "")
         if how == "away":
             raise ColoAwayError("away")

@@ -65,6 +65,24 @@ def test_only_admins_and_superusers_make_tokens(fronts: Fronts) -> None:
         assert as_admin(front.installation, CreateToken(name="ci", dry_run=True)).token == ""
 
 
+def test_a_front_of_several_colos_asks_for_others(fronts: Fronts) -> None:
+    named = {"Falcon-User": "ann", "Falcon-Groups": "staff,a%20b", "Falcon-Role": "editor"}
+    with fronts(proxy_users=["prism"]) as front:
+        prism = bearer(as_admin(front.installation, CreateToken(name="prism", as_role="viewer")).token)
+        other = bearer(as_admin(front.installation, CreateToken(name="ci", as_role="admin")).token)
+        assert front.get(headers=prism).json() == ["prism", [], "VIEWER", "token"]
+        assert front.get(headers={**named, **prism}).json() == ["ann", ["a b", "staff"], "EDITOR", "front prism"]
+        high = {**named, "Falcon-User": "bob", "Falcon-Role": "admin"}  # no more than the role that bob has here
+        assert front.get(headers={**high, **prism}).json() == ["bob", ["a b", "staff"], "VIEWER", "front prism"]
+        assert front.get(headers={**named, "Falcon-User": "eve", "Falcon-Groups": "", **prism}).status_code == 403
+        for role in ("emperor", ""):
+            assert front.get(headers={**named, "Falcon-Role": role, **prism}).status_code == 401
+        refused = front.get(headers={**named, **other})
+        assert refused.status_code == 401
+        assert "ci may not ask for others: name it under proxy_users" in refused.json()["detail"]
+        assert front.get(headers=named).status_code == 401
+
+
 def test_a_header_of_a_listed_proxy_names_the_user(fronts: Fronts) -> None:
     with fronts(proxies=HERE, proxy={}) as front:
         named = {"X-Forwarded-User": "ann", "X-Forwarded-Groups": "staff, ops"}
