@@ -87,10 +87,10 @@ class Prism:
         who, each = acting(installation.settings), asked_of_each(asked) if len(colos) > 1 else asked
         only_data = ORIGIN.get().only_data and isinstance(asked, ListEntities) and len(colos) > 1
         ask = partial(self.asked.perform, only_data=only_data)
-        work = {one: partial(ask, self.asked.colos[one], who, each) for one in colos}
+        work: dict[str, Callable[[], Any]] = {one: partial(ask, self.asked.colos[one], who, each) for one in colos}
         found = self.asked.each(work)
         refused = {one: got for one, got in found.items() if isinstance(got, FalconError)}
-        answered = {one: got for one, got in found.items() if one not in refused}
+        answered: dict[str, Any] = {one: got for one, got in found.items() if one not in refused}
         if not answered:
             said = [got for got in refused.values() if not isinstance(got, UnknownEntityError | UnknownInstanceError)]
             raise (said or [*refused.values()])[0]
