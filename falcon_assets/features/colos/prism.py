@@ -85,7 +85,7 @@ class Prism:
         Raises ColoAwayError and UnansweredError where none answers, and what they say where all refuse.
         """
         who, each = acting(installation.settings), asked_of_each(asked) if len(colos) > 1 else asked
-        only_data = ORIGIN.get().only_data and isinstance(asked, ListEntities) and len(colos) > 1
+        only_data = ORIGIN.get().only_data and (len(colos) == 1 or isinstance(asked, ListEntities))
         ask = partial(self.asked.perform, only_data=only_data)
         work: dict[str, Callable[[], Any]] = {one: partial(ask, self.asked.colos[one], who, each) for one in colos}
         found = self.asked.each(work)
@@ -96,9 +96,11 @@ class Prism:
             raise (said or [*refused.values()])[0]
         unknown = UnknownEntityError | UnknownInstanceError | MissingDefinitionsError
         installation.unanswered.update({one: str(got) for one, got in refused.items() if not isinstance(got, unknown)})
+        if len(colos) == 1:
+            return answered[colos[0]]
         if only_data and isinstance(asked, ListEntities):
             return merged_data(asked, [one.as_data() for one in answered.values()])
-        return merged(asked, answered) if len(colos) > 1 else answered[colos[0]]
+        return merged(asked, answered)
 
     def _chosen(self, asked: Operation) -> list[str]:
         """Raises UsageError for a colo that there is not."""

@@ -18,6 +18,7 @@ from falcon_assets.features.entities.questions import ListEntities
 from falcon_assets.model.access import Principal, Role
 from falcon_assets.operations.installation import open_installation
 from falcon_assets.surface.cli.main import falcon
+from falcon_assets.surface.rest.endpoints import adapter_of
 from tests.builders import feed_yaml, on
 from tests.features.colos.worlds import World, lakes, said, world
 from tests.features.logins.certificates import Authority
@@ -32,6 +33,7 @@ def filled(world: World) -> Iterator[World]:
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("FALCON_TOKEN", "ann")
         world.clean()
+        adapter_of(ListEntities)  # made once for all, which takes longer than a time-out on a busy machine
         both = (on("east-lake", type="source"), on("west-lake", type="target"))
         feeds = feed_yaml("raw", *both) + feed_yaml("a", on("east-lake")) + feed_yaml("b", on("west-lake"))
         assert world.post("submit", lakes("east", "west") + feeds).status_code == 200
