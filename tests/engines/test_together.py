@@ -106,6 +106,8 @@ CORPUS = {
     ),
     "interval": "SELECT k, at + INTERVAL 1 DAY AS next, day + 1 AS after, datediff(day, '2013-01-01') AS d FROM orders",
     "nominal time": "SELECT :nominal_time AS at, k, count(*) AS n FROM orders GROUP BY k",
+    "nominal time of no groups": "SELECT :nominal_time AS at, k, count(*) AS n FROM orders WHERE v < 0 GROUP BY k",
+    "nominal time of some groups": "SELECT :nominal_time AS at, k, count(*) AS n FROM orders WHERE v < 3 GROUP BY k",
     "nominal time of nothing": "SELECT :nominal_time AS at, count(*) AS n FROM orders WHERE v < 0",
     "nominal time in a filter": "SELECT k, v FROM orders WHERE at >= :nominal_time - INTERVAL 30 MINUTES",
     "property": "SELECT k, v, :label AS label FROM orders WHERE v > CAST(:least AS INT)",

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -26,6 +27,7 @@ from pyspark.sql.types import (
     MapType,
     NumericType,
     StringType,
+    StructField,
     StructType,
     TimestampType,
 )
@@ -217,10 +219,10 @@ def _no_null(kind: DataType) -> Column:
     empty: dict[type[DataType], Any] = {
         BinaryType: b"",
         BooleanType: False,
-        DateType: "1970-01-01",
+        DateType: date(1970, 1, 1),
         NumericType: 0,
         StringType: "",
-        TimestampType: "1970-01-01 00:00:00",
+        TimestampType: datetime(1970, 1, 1, tzinfo=UTC),
     }
     if isinstance(kind, ArrayType):
         return sf.array().cast(kind)
@@ -274,8 +276,7 @@ def _handed_over(frame: DataFrame, tasks: Sequence[WorkflowTask], place: str, ex
     folders = [written / f"{KEY}={number}" for number in range(len(tasks))]
     if empty := [folder for folder in folders if not folder.exists()]:
         nothing = f"{place}/{KEY}=none"
-        columns = [name for name in frame.columns if name not in (KEY, *output.partitions)]
-        writer = frame.limit(0).select(*(f"`{name}`" for name in columns)).write.format(output.feed.format)
+        writer = _no_rows(frame, example.schema).write.format(output.feed.format)
         writer.options(**output.feed.options).option(NO_MARKER, "false").save(nothing)
         for folder in empty:
             shutil.copytree(_local(nothing), folder)
@@ -287,6 +288,13 @@ def _handed_over(frame: DataFrame, tasks: Sequence[WorkflowTask], place: str, ex
     records = [sum(_rows_in(file, output.feed.format) for file in _files(folder)) for folder in folders]
     _move({folder: _local(task.outputs[0].url) for folder, task in zip(folders, tasks, strict=True)})
     return records
+
+
+def _no_rows(frame: DataFrame, schema: pa.Schema) -> DataFrame:
+    """A frame with the columns in the file of the example, and their nulls, which Spark loses where it drops all rows."""
+    kinds = {one.name: one.dataType for one in frame.schema.fields}
+    fields = [StructField(one.name, kinds[one.name], one.nullable) for one in schema if one.name in kinds]
+    return frame.sparkSession.createDataFrame([], StructType(fields))
 
 
 def _move(places: Mapping[Path, Path]) -> None:
