@@ -291,7 +291,7 @@ def _handed_over(frame: DataFrame, tasks: Sequence[WorkflowTask], place: str, ex
 
 
 def _no_rows(frame: DataFrame, schema: pa.Schema) -> DataFrame:
-    """A frame with the columns in the file of the example, and their nulls, which Spark loses where it drops all rows."""
+    """The columns of the example's file and their nulls, which Spark loses where it drops all rows."""
     kinds = {one.name: one.dataType for one in frame.schema.fields}
     fields = [StructField(one.name, kinds[one.name], one.nullable) for one in schema if one.name in kinds]
     return frame.sparkSession.createDataFrame([], StructType(fields))
