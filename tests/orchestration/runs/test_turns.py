@@ -87,7 +87,7 @@ class Engine:
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     found = Engine()
-    monkeypatch.setattr(instance_run, "run_workflow", found.run)
+    monkeypatch.setattr(instance_run, "compute_with_others", found.run)
     return found
 
 

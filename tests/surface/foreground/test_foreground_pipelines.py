@@ -79,7 +79,7 @@ def test_the_reader_waits_for_all_that_can_be_made(
             (folder / "part").write_text("1")
         return WorkflowResult(dict.fromkeys((one.name for one in task.outputs), 1), "")
 
-    monkeypatch.setattr(instance_run, "run_workflow", compute)
+    monkeypatch.setattr(instance_run, "compute_with_others", compute)
     at = replace(settings, clock=Clock(origin=parse_instant("2013-01-01T22:30Z")))
     store = load_entities(root)
     display = Display(*[lambda *told: None] * 5)
