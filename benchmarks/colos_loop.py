@@ -65,16 +65,20 @@ def _feed(name: str, *numbers: int) -> dict[str, object]:
 def serve(port: int, listed_colos: int, entities: int) -> None:
     """All colos, which are told apart by their paths."""
 
-    def listed(number: int) -> str:
+    def listed(number: int) -> dict[bool, str]:
+        """Whole, and as data only."""
         found = [Entity(Cluster.model_validate(_cluster(number)))]
         feeds = (_feed(f"feed-{number}-{one}", number) for one in range(entities - 1))
         found += [Entity(Feed.model_validate(one)) for one in feeds]
-        return dumped(ListEntities, Page(tuple(found), len(found), None)) or ""
+        page = Page(tuple(found), len(found), None)
+        return {True: dumped(ListEntities, page) or "", False: json.dumps(data_of(page))}
 
     lists = [listed(number) for number in range(listed_colos)]
 
     async def show(request: Request) -> Response:
-        return Response(lists[int(request.path_params["number"])], media_type=AS_RESULT)
+        is_whole = AS_RESULT in request.headers["accept"]
+        text = lists[int(request.path_params["number"])][is_whole]
+        return Response(text, media_type=AS_RESULT if is_whole else "application/json")
 
     async def apply(request: Request) -> Response:
         await asyncio.sleep(ANSWER_SECONDS)
