@@ -15,7 +15,6 @@ from falcon_assets.features.colos import store
 from falcon_assets.features.colos.asking import AskedColos, ColoAwayError, UnansweredError
 from falcon_assets.features.colos.rules import GivenEntity, Send, Wanted, Word, chain, given_up, in_order, row_after
 from falcon_assets.features.entities import operations
-from falcon_assets.features.entities.listing import Entity
 from falcon_assets.features.entities.operations import ChangeDefinitions, ChangeNamed
 from falcon_assets.features.entities.questions import ListEntities, ShowEntityStatus
 from falcon_assets.features.entities.results import ColoAnswer
@@ -61,9 +60,10 @@ class MakingUp:
                 with self._engine().begin() as connection:
                     store.adopt(connection, colo, [_adopted(colo, one) for one in got])
 
-    def _entities(self, colo: str) -> Sequence[Entity]:
+    def _entities(self, colo: str) -> Sequence[Mapping[str, Any]]:
         try:
-            found: Sequence[Entity] = self.asked.perform(self.asked.colos[colo], None, ListEntities()).items
+            answer = self.asked.perform(self.asked.colos[colo], None, ListEntities(), only_data=True)
+            found: Sequence[Mapping[str, Any]] = answer.as_data()["items"]
         except (UnknownEntityError, MissingDefinitionsError):  # nothing is on its clusters yet
             return ()
         return found
@@ -146,9 +146,10 @@ def operation_of(send: Send, reason: str, *, dry_run: bool = False) -> ChangeDef
     return WORDS[send.word](**made, **({"kind": send.kind} if send.kind else {}))
 
 
-def _adopted(colo: str, one: Entity) -> Wanted:
-    place = one.declared.colo if isinstance(one.declared, Cluster) else ""
-    return Wanted(colo, one.kind, one.name, version=1, present=True, place=place)
+def _adopted(colo: str, one: Mapping[str, Any]) -> Wanted:
+    usual = Cluster.model_fields["colo"].default
+    place = one["definition"].get("colo", usual) if one["kind"] == "cluster" else ""
+    return Wanted(colo, one["kind"], one["name"], version=1, present=True, place=place)
 
 
 def _principal(data: Mapping[str, Any]) -> Principal | None:
