@@ -83,6 +83,8 @@ class Pair:
             return cursor.fetchall()
 
     def keys(self) -> list[int]:
+        if not self.rows("SELECT FROM pg_tables WHERE tablename = 'run_tags'"):
+            return []  # nobody has begun yet
         return sorted(int(key) for (key,) in self.rows("SELECT value FROM run_tags WHERE key = 'dagster/run_key'"))
 
     def active(self) -> Machine:
