@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from falcon_assets.catalog.references import value_of
-from falcon_assets.catalog.settings_files import read_settings_file
+from falcon_assets.catalog.settings_files import FrontAddress, read_settings_file
 from falcon_assets.errors import SettingsError
 from falcon_assets.model.base import Declaration, NonEmpty
 from falcon_assets.model.reference import EnvironmentValue, FileValue
@@ -32,7 +31,7 @@ class Colo(Declaration):
 
     name: NonEmpty
     """As `colo` of its clusters."""
-    url: NonEmpty
+    url: FrontAddress
     """The address of its front, with its path prefix: https://falcon.east.example.com."""
     timeout: float = Field(10, gt=0, le=25)
     """Seconds that a request to it may take."""
@@ -42,14 +41,6 @@ class Colo(Declaration):
     """The certificate that is shown."""
     authorities: NonEmpty | None = None
     """PEM file with the authorities of its own certificate; default: those of this machine."""
-
-    @field_validator("url")
-    @classmethod
-    def _whole(cls, text: str) -> str:
-        split = urlsplit(text)
-        if split.scheme not in ("http", "https") or not split.hostname or split.username or split.query:
-            raise ValueError("must be an http or https URL without user and query, such as https://falcon.example.com")
-        return text.rstrip("/")
 
     @model_validator(mode="after")
     def _safe(self) -> Colo:

@@ -7,12 +7,11 @@ from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Literal
-from urllib.parse import SplitResult, urlsplit
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from falcon_assets.base.installed import is_installed
-from falcon_assets.catalog.settings_files import read_settings_file
+from falcon_assets.catalog.settings_files import FrontAddress, parts_of_url, read_settings_file
 from falcon_assets.errors import SettingsError
 from falcon_assets.features.logins.identity import Identity
 from falcon_assets.features.logins.ways.certificates import CertificatesWay
@@ -65,7 +64,7 @@ class SessionTimes(Declaration):
 class LoginsDeclaration(Declaration):
     """Who may log in, how, and what they may do."""
 
-    url: NonEmpty
+    url: FrontAddress
     """The address of the front, as browsers see it, with its path prefix: https://falcon.example.com."""
     roles: tuple[Grant, ...] = Field(min_length=1)
     """Who has which role. Whoever has none is refused."""
@@ -87,14 +86,6 @@ class LoginsDeclaration(Declaration):
     sessions: SessionTimes = SessionTimes()
     """How long people stay logged in."""
 
-    @field_validator("url")
-    @classmethod
-    def _whole(cls, text: str) -> str:
-        split = _split(text)
-        if split.scheme not in ("http", "https") or not split.hostname or split.username or split.query:
-            raise ValueError("must be an http or https URL without user and query, such as https://falcon.example.com")
-        return text.rstrip("/")
-
     @model_validator(mode="after")
     def _proxied(self) -> LoginsDeclaration:
         if self.proxy and not self.proxies:
@@ -104,7 +95,7 @@ class LoginsDeclaration(Declaration):
     @property
     def origin(self) -> str:
         """Scheme, host and port, as browsers say them."""
-        split = _split(self.url)
+        split = parts_of_url(self.url)
         usual = {"http": 80, "https": 443}[split.scheme]
         host = f"[{split.hostname}]" if ":" in (split.hostname or "") else split.hostname
         return f"{split.scheme}://{host}" + (f":{split.port}" if split.port not in (None, usual) else "")
@@ -112,7 +103,7 @@ class LoginsDeclaration(Declaration):
     @property
     def prefix(self) -> str:
         """The path of the front, without a slash at the end."""
-        return _split(self.url).path
+        return parts_of_url(self.url).path
 
     @property
     def is_secure(self) -> bool:
@@ -131,13 +122,6 @@ class LoginsDeclaration(Declaration):
         """None: nothing gives the user a role."""
         roles = [Role[one.role.upper()] for one in self.roles if one.is_for(who, colo)]
         return Principal(who.name, who.groups, role=max(roles), way=who.way) if roles else None
-
-
-def _split(url: str) -> SplitResult:
-    """Raises ValueError with a port that is none."""
-    split = urlsplit(url)
-    assert split.port != 0, "port 0"
-    return split
 
 
 def read_logins(path: Path) -> LoginsDeclaration:
