@@ -217,9 +217,10 @@ def _as_data(who: Principal) -> dict[str, object]:
 
 def _refusal(answers: Sequence[ColoAnswer], results: Sequence[OperationResult | FalconError]) -> FalconError:
     """As the colo said it, where it is the only one."""
-    refused = [one for one in results if isinstance(one, FalconError) and not isinstance(one, ColoAwayError)]
+    failures = [one for one in results if isinstance(one, FalconError)]
+    refused = [one for one in failures if not isinstance(one, ColoAwayError)]
     if len(answers) == 1:
-        return refused[0]
+        return next(iter(refused), failures[0])
     statuses = {getattr(one, "status", _CONFLICT) for one in refused}
     return RefusedByColosError(
         [one for one in answers if one.is_missing], statuses.pop() if len(statuses) == 1 else _CONFLICT

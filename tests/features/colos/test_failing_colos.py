@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 from sqlalchemy import delete, select
 
@@ -103,6 +103,7 @@ OPERATIONS = {"submit": SubmitEntities, "apply": ApplyEntities, "update": Update
 
 
 @given(steps=STEPS)
+@example(steps=[("submit", "a", {"east"}, "one", {}), ("submit", "a", {"east"}, "one", {"east": "away"})])
 @examples(100, suppress=[HealthCheck.function_scoped_fixture])
 def test_what_the_front_answers_is_what_happens(opened: Installation, steps: list[Any]) -> None:
     engine = tables_engine(str(opened.settings.database_url))
