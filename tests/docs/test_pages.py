@@ -105,7 +105,7 @@ def test_a_code_location_per_colo(project: Path, then: dict[str, str], tmp_path:
     def on_free_ports(text: str) -> str:
         return re.sub("|".join(ports), lambda match: ports[match[0]], text)
 
-    workspace, servers, check = _by_kind([block for block in page(DEPLOYMENT) if block.language != "sh"])
+    workspace, servers, check = _by_kind([block for block in page(DEPLOYMENT) if block.language in ("yaml", "bash")])
     own = {**then, "DAGSTER_HOME": str(project)}
     with running(tmp_path / "servers.log", "bash", "-c", on_free_ports(servers.text) + "wait", cwd=project, env=own):
         for port in ports.values():

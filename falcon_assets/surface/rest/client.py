@@ -109,8 +109,7 @@ class Server:
         try:
             answer = self.session.request(method, f"{self.url}{PREFIX}{path}", **how)
         except (requests.RequestException, OSError) as error:  # OSError: a file of TLS is not there
-            why = printable(str(error))[:_SHOWN]
-            refused = RemoteError(f"{self.url} cannot be reached: {why}")
+            refused = RemoteError(f"{self.url} cannot be reached: {_why(error)}")
             refused.was_sent = not _is_unsent(error)
             raise refused from None
         if answer.is_redirect:
@@ -130,9 +129,20 @@ class Server:
         return request
 
 
+def _reason(error: Exception) -> object:
+    """What requests has wrapped; None: nothing."""
+    return getattr(error.args[0], "reason", None) if error.args else None
+
+
+def _why(error: Exception) -> str:
+    """Without the pools and connections that the libraries name first."""
+    text = str(_reason(error) or error)
+    return printable(text.partition("): ")[2] or text)[:_SHOWN]
+
+
 def _is_unsent(error: Exception) -> bool:
     """Whether there was no connection, so that the server knows nothing of it."""
-    reason = getattr(error.args[0], "reason", None) if error.args else None
+    reason = _reason(error)
     never = (NewConnectionError, ConnectTimeoutError, SSLError)
     return (
         not isinstance(error, requests.RequestException)
