@@ -23,23 +23,23 @@ ENVIRON = {"LAKE_KEY": KEY, "LAKE_SECRET": SECRET}
 
 
 @contextmanager
-def s3_server(folder: Path) -> Iterator[str]:
+def s3_server(folder: Path, host: str = "127.0.0.1") -> Iterator[str]:
     """The URL of a server that starts empty."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind((host, 0))
         port = probe.getsockname()[1]
     with (folder / "s3.log").open("wb") as log:
-        command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+        command = [sys.executable, "-m", "moto.server", "-H", host, "-p", str(port)]
         server = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
     try:
 
         def listens() -> bool:
             assert server.poll() is None, (folder / "s3.log").read_text()
             with socket.socket() as asking:
-                return asking.connect_ex(("127.0.0.1", port)) == 0
+                return asking.connect_ex((host, port)) == 0
 
         wait_until(listens, what="the S3 server")
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://{host}:{port}"
     finally:
         server.kill()
         server.wait()

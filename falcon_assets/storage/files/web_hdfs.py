@@ -9,16 +9,21 @@ from __future__ import annotations
 import errno
 import io
 import os
+import socket
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import requests
 from fsspec.implementations.webhdfs import WebHDFS
 
 PATIENCE = (5.0, 30.0)
 """Seconds for a node to be reached, and to answer: one that collects its garbage is silent for a while."""
+_WRITING_PATIENCE = (5.0, 150.0)
+"""Of a datanode that writes: it needs a minute to give up another one that should have a copy and is silent."""
 _TRIES = 2
+_DATANODES = 3
+"""How many are tried, of which HDFS usually has a copy on each."""
 _ERRNOS = {
     "FileNotFoundException": errno.ENOENT,
     "FileAlreadyExistsException": errno.EEXIST,
@@ -198,21 +203,36 @@ class WebHdfsFileSystem(WebHDFS):  # type: ignore[misc]  # which has no types
     def _data_call(
         self, op: str, method: str, path: str, data: Any = None, stream: bool = False, **asked: Any
     ) -> requests.Response:
-        redirect = self._call(op, method, path, **asked)
-        location = redirect.headers.get("Location")
-        if location is None:
-            if data is None:
-                return redirect
-            raise OSError(errno.EIO, "the namenode names no datanode to write to", path)
-        headers = {"Content-Type": "application/octet-stream"}
-        try:
-            answer: requests.Response = self.session.request(
-                method, self._apply_proxy(location), data=data, headers=headers, timeout=PATIENCE, stream=stream
-            )
-        except requests.RequestException as error:
-            raise _silent(location, error, "datanode") from None
-        _require_done(answer, path)
-        return answer
+        silent: OSError | None = None
+        without: set[str] = set()
+        for _ in range(_DATANODES):
+            try:
+                redirect = self._call(op, method, path, **asked, **_excluding(without))
+            except OSError:
+                if silent:
+                    raise silent from None  # there is no other datanode
+                raise
+            location = redirect.headers.get("Location")
+            if location is None:
+                if data is None:
+                    return redirect
+                raise OSError(errno.EIO, "the namenode names no datanode to write to", path)
+            headers = {"Content-Type": "application/octet-stream"}
+            timeout = PATIENCE if data is None else _WRITING_PATIENCE
+            try:
+                answer: requests.Response = self.session.request(
+                    method, self._apply_proxy(location), data=data, headers=headers, timeout=timeout, stream=stream
+                )
+            except requests.RequestException as error:
+                silent = _silent(location, error, "datanode")
+                if not _is_repeatable(method, error):
+                    raise silent from None
+                without |= _addresses_of(location)
+                continue
+            _require_done(answer, path)
+            return answer
+        assert silent is not None
+        raise silent
 
     def _call(self, op: str, method: str = "get", path: str = "/", **asked: Any) -> requests.Response:
         try:
@@ -232,9 +252,8 @@ class WebHdfsFileSystem(WebHDFS):  # type: ignore[misc]  # which has no types
                     )
                 except requests.RequestException as error:
                     silent = _silent(address, error, "namenode")
-                    is_safe = method == "get" or isinstance(error, requests.ConnectTimeout)
-                    if not is_safe and not _is_refused(error):
-                        raise silent from None  # it may have been done
+                    if not _is_repeatable(method, error):
+                        raise silent from None
                     continue
                 name, _ = _exception(answer)
                 if name in _ELSEWHERE and (attempt + 1 < _TRIES or address != self._addresses[-1]):
@@ -274,6 +293,24 @@ def _entry(status: Mapping[str, Any], name: str) -> dict[str, Any]:
         "ino": status.get("fileId"),  # another one when it is written anew, also within one millisecond
         "generation": f"{status['modificationTime']}-{status.get('fileId')}",
     }
+
+
+def _excluding(without: set[str]) -> dict[str, str]:
+    """What the namenode must be told to name none of these datanodes, which it knows by their IP addresses."""
+    return {"excludedatanodes": ",".join(sorted(without))} if without else {}
+
+
+def _addresses_of(location: str) -> set[str]:
+    host = str(urlsplit(location).hostname)
+    try:
+        return {str(found[4][0]) for found in socket.getaddrinfo(host, None)}
+    except OSError:
+        return {host}
+
+
+def _is_repeatable(method: str, error: requests.RequestException) -> bool:
+    """Whether what was asked has certainly not been done, or may be done twice."""
+    return method == "get" or isinstance(error, requests.ConnectTimeout) or _is_refused(error)
 
 
 def _is_refused(error: requests.RequestException) -> bool:
