@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
@@ -56,14 +57,24 @@ def place(installation: Installation, instance: datetime = HOUR) -> FeedInstance
     return find_feed_instance(installation.entities, installation.settings, "totals", instance, None)
 
 
-def publish(installation: Installation, text: str, instance: datetime = HOUR, *, killed: bool = False) -> str:
+def publish(
+    installation: Installation,
+    text: str,
+    instance: datetime = HOUR,
+    *,
+    killed: bool = False,
+    write: Callable[[Path], None] | None = None,
+) -> str:
     """As a run of ``add-up`` does, which may be killed before it records what it has published; the version."""
     found = place(installation, instance)
     target = output_target(found.feed, instance, found.path)
     with found.storage.publish("add-up", {"out": target}) as publication:
         folder = Path(publication.staging("out"))
         folder.mkdir(parents=True)
-        (folder / "part-0").write_text(text)
+        if write is None:
+            (folder / "part-0").write_text(text)
+        else:
+            write(folder)
         done = publication.commit("out")
     if not killed:
         store, now = found.storage.store, installation.settings.now()

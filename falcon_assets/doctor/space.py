@@ -10,10 +10,15 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import fsspec
+
 from falcon_assets.base.home import NEEDED_BYTES
 from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, ok, problem, warning
 from falcon_assets.errors import SettingsError
+from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.store_url import is_mounted, store_url
+from falcon_assets.planning.eviction import Space
+from falcon_assets.storage.files.files_on import files_on
 
 SCARCE_BYTES = 4 * NEEDED_BYTES
 
@@ -48,7 +53,7 @@ def judge_openness(home: Path, mode: int, *, runs_as_other: bool) -> Diagnosis:
 
 
 def check_space(context: CheckContext) -> Iterator[Diagnosis]:
-    """Whether the disks in use have free space."""
+    """Whether the disks in use have free space, and are no fuller than the max_usage of their clusters."""
     disks: defaultdict[int, list[tuple[str, Path]]] = defaultdict(list)
     for name, place in _places(context):
         there = _nearest(place)
@@ -58,6 +63,25 @@ def check_space(context: CheckContext) -> Iterator[Diagnosis]:
         names = list(dict.fromkeys(name for name, _ in places))
         files = found.f_favail if found.f_files else None
         yield judge_space(names, found.f_bavail * found.f_frsize, files)
+    yield from _usage(context)
+
+
+def _usage(context: CheckContext) -> Iterator[Diagnosis]:
+    files, home, store = files_on(fsspec.filesystem("file")), context.settings.home, context.entities_if_sound()
+    for cluster in store.clusters.values() if store else ():
+        limit = cluster.interfaces.write.max_percent
+        space = files.space(str(_nearest(_folder(cluster, home)))) if limit else None
+        if limit and space:
+            yield judge_usage(cluster.name, space, limit)
+
+
+def judge_usage(cluster: str, space: Space, limit: int) -> Diagnosis:
+    """Judges how full the disk of a cluster is; ``limit`` in percent."""
+    what = f"the disk of cluster {cluster!r} is {space.percent}% full"
+    if not space.excess(limit):
+        return ok(f"{what}, {limit}% are allowed (max_usage)")
+    plan = f"falcon retention plan --cluster {cluster}"
+    return warning(f"{what}, more than {limit}% (max_usage)", f"see with {plan} what goes; else free some space")
 
 
 def _places(context: CheckContext) -> Iterator[tuple[str, Path]]:
@@ -66,16 +90,17 @@ def _places(context: CheckContext) -> Iterator[tuple[str, Path]]:
     store = context.entities_if_sound()
     for cluster in store.clusters.values() if store else ():
         if is_mounted(cluster.interfaces.write.endpoint):
-            yield (
-                f"cluster {cluster.name!r}",
-                Path(store_url(cluster.interfaces.write.endpoint, home)[len("file://") :]),
-            )
+            yield f"cluster {cluster.name!r}", _folder(cluster, home)
     try:
         database = context.database()
     except SettingsError:
         return
     if database is not None and database.data is not None:
         yield "PostgreSQL", database.data
+
+
+def _folder(cluster: Cluster, home: Path) -> Path:
+    return Path(store_url(cluster.interfaces.write.endpoint, home)[len("file://") :])
 
 
 def _nearest(path: Path) -> Path:

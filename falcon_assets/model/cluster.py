@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictInt, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, StrictBool, StrictInt, StringConstraints, model_validator
 
 from falcon_assets.base.texts import without_credentials
 from falcon_assets.errors import ExpressionError
@@ -50,6 +50,19 @@ class StorageInterface(Declaration):
     """Any fsspec URL (``file://``, ``s3://``, ``abfs://``, ``gs://``, ``hdfs://``), or a path below ``FALCON_HOME``."""
 
 
+class WriteInterface(StorageInterface):
+    """The file system that data is written to, by URL."""
+
+    max_usage: Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]?%$")] | None = None
+    """How full its disk may be, such as ``85%``: where it is fuller, kept versions, archives and outputs that are kept
+    aside go, the oldest first. Omitted: they go by age and number only."""
+
+    @property
+    def max_percent(self) -> int | None:
+        """``max_usage`` as a number."""
+        return None if self.max_usage is None else int(self.max_usage[:-1])
+
+
 class RegistryInterface(Declaration):
     """A catalog of tables, by URL."""
 
@@ -87,7 +100,7 @@ class Interfaces(Declaration):
 
     model_config = ConfigDict(json_schema_extra=lambda schema: schema["required"].remove("execute"))
 
-    write: StorageInterface
+    write: WriteInterface
     """Where its data lives and is written."""
     readonly: StorageInterface | None = None
     """Where replication reads from; ``write`` when omitted."""

@@ -90,6 +90,9 @@ class Retention(Declaration):
     archive_cluster: EntityName | None = None
     """The cluster that ``archive_to`` lies on, or whose ``storage_options`` open its URL; omitted: the cluster archived
     from, and the ``storage_options`` of its ``locations``."""
+    archive_limit: Frequency | None = None
+    """Age, counted from the nominal time, after which an archived instance is removed, too; longer than ``limit``.
+    Omitted: it stays, unless its disk gets fuller than ``max_usage``."""
     keep_last: Annotated[int, Field(ge=1, strict=True)] | None = None
     """The newest n instances that are there stay, however old they are."""
     minimum_age: Frequency | None = None
@@ -103,6 +106,10 @@ class Retention(Declaration):
             raise ValueError("archive_to is required with action: archive, and allowed only there")
         if self.archive_cluster is not None and self.action != "archive":
             raise ValueError("archive_cluster is allowed with action: archive only")
+        if self.archive_limit is not None and self.action != "archive":
+            raise ValueError("archive_limit is allowed with action: archive only")
+        if self.archive_limit is not None and self.archive_limit.length <= self.limit.length:
+            raise ValueError(f"archive_limit, {self.archive_limit}, must be longer than limit, {self.limit}")
         return self
 
 

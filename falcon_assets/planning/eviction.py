@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from heapq import nlargest
 from operator import itemgetter
-from typing import Literal, NamedTuple
+from types import MappingProxyType
+from typing import Literal, NamedTuple, TypeVar
 
 from falcon_assets.model.feed import Feed, Retention, VersionRetention
 from falcon_assets.model.frequency import Frequency, TimeUnit
@@ -176,6 +177,42 @@ def _kept_by(at: Keeping, nominal: datetime, landed: datetime | None) -> Reason 
     return next((reason for rule in KEEPS if (reason := rule.find(at, nominal, landed))), None)
 
 
+class Space(NamedTuple):
+    """Bytes of a file system; what is reserved for its administrator is in neither."""
+
+    used: int
+    free: int
+
+    @property
+    def percent(self) -> int:
+        """Rounded up, as ``df`` does."""
+        total = self.used + self.free
+        return -(-100 * self.used // total) if total else 0
+
+    def excess(self, max_percent: int) -> int:
+        """Returns how much has to go until it is no fuller than that."""
+        return max(-((max_percent * (self.used + self.free) - 100 * self.used) // 100), 0)
+
+
+One = TypeVar("One")
+
+
+def first_to_go(
+    candidates: Iterable[One], excess: int, since: Callable[[One], datetime], size: Callable[[One], int]
+) -> list[One]:
+    """Returns the oldest of the candidates, no more than needed, that have ``excess`` bytes together, else all.
+
+    ``size`` measures, and is asked of those only that go; ``since`` when did one stop to be the present data.
+    """
+    going = list[One]()
+    for one in sorted(candidates, key=since):
+        if excess <= 0:
+            break
+        excess -= size(one)
+        going.append(one)
+    return going
+
+
 _LAST = datetime.max.replace(tzinfo=UTC)
 
 
@@ -193,6 +230,9 @@ class VersionVerdict(NamedTuple):
     goes: bool
     reason: str
     kept_by: Reason | None = None
+    bytes: int = 0
+    """As recorded; 0: not recorded."""
+    protected_by: Reason | None = None
 
 
 def plan_versions(
@@ -203,6 +243,7 @@ def plan_versions(
     replaced: Mapping[tuple[datetime, str], datetime],
     evicted: Collection[datetime],
     protected: Mapping[tuple[datetime, str], Reason],
+    sizes: Mapping[tuple[datetime, str], int] = MappingProxyType({}),
 ) -> list[VersionVerdict]:
     """By instance, the last replaced first; those of killed runs, not in ``replaced``, count as replaced just now."""
     oldest = before(now, rule.for_, zone) if rule and rule.for_ else None
@@ -225,7 +266,8 @@ def plan_versions(
         kept_by = protected.get(key) if goes else None
         if kept_by:
             goes, reason = False, str(kept_by)
-        verdicts.append(VersionVerdict(there[key], at, goes, reason, kept_by))
+        known = sizes.get(key, 0), protected.get(key)
+        verdicts.append(VersionVerdict(there[key], at, goes, reason, kept_by, *known))
     lost = (StoredVersion(*key, "", "") for key in sorted(replaced.keys() - there.keys()))
     verdicts += (VersionVerdict(one, replaced[one[:2]], True, "it is not there any more") for one in lost)
     return verdicts

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from falcon_assets.base.texts import recorded
 from falcon_assets.history.events.event_log import Fact
 from falcon_assets.history.events.feed_instances import (
+    FeedArchiveExpired,
     FeedInstanceAvailable,
     FeedInstanceEvicted,
     FeedVersionEvicted,
@@ -80,7 +81,11 @@ FACTS: st.SearchStrategy[Fact] = st.one_of(
         archived_to=MAYBE_TEXT,
         archive_cluster=MAYBE_TEXT,
     ),
-    st.builds(FeedVersionEvicted, NAME, NAME, INSTANT, TEXT, TIME, WORDS),
+    st.builds(FeedVersionEvicted, NAME, NAME, INSTANT, TEXT, TIME, WORDS, st.none() | SIZE),
+    st.builds(
+        FeedArchiveExpired,
+        *(NAME, NAME, INSTANT, TEXT, TIME, st.none() | SIZE, WORDS, MAYBE_TEXT, MAYBE_TEXT),
+    ),
     st.builds(PushRefused, NAME, NAME, TEXT, COUNT, WORDS),
     st.builds(
         InstanceChanged,

@@ -21,6 +21,7 @@ from falcon_assets.model.expression import Call
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.process import Process
+from falcon_assets.model.store_url import is_mounted
 from falcon_assets.model.template import parse_template, value_of
 from falcon_assets.planning.replication import PRESERVED_BETWEEN, common_timeline, option_problems, replication_options
 from falcon_assets.planning.retries import timeout_of, timeout_text
@@ -148,7 +149,7 @@ def _value(partition: str, cluster: Cluster) -> str | None:
 
 
 def check_retention(definitions: Definitions) -> Iterator[Problem]:
-    """Limits below the late-arrival cut-off, bad archives, idle lifecycles, late inputs whose feed has no cut-off."""
+    """Limits below the late-arrival cut-off, bad archives, idle lifecycles and late inputs, disks that say nothing."""
     for feed in definitions.feeds.values():
         late = feed.entity.late_arrival
         for index, entry in enumerate(feed.entity.clusters):
@@ -159,6 +160,11 @@ def check_retention(definitions: Definitions) -> Iterator[Problem]:
         yield from _unknown_archives(definitions, feed)
         yield from _archives_within(definitions, feed)
         yield from _nothing_to_retain(feed)
+    for cluster in definitions.clusters.values():
+        written = cluster.entity.interfaces.write
+        if written.max_usage and not is_mounted(written.endpoint):
+            message = "only file:// and paths below FALCON_HOME say how full their disk is: remove max_usage"
+            yield cluster.problem(("interfaces", "write", "max_usage"), message)
     for process in definitions.processes.values():
         yield from _inputs_that_are_never_late(definitions, process)
 

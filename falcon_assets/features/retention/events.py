@@ -7,9 +7,11 @@ from datetime import datetime
 
 import dagster as dg
 
+from falcon_assets.features.retention.archives import ArchiveVerdict
 from falcon_assets.features.retention.store import Eviction
 from falcon_assets.history.events.event_log import observation
 from falcon_assets.history.events.feed_instances import (
+    FeedArchiveExpired,
     FeedInstanceEvicted,
     FeedVersionEvicted,
     InstancesKept,
@@ -52,10 +54,18 @@ class EvictionEvents:
 
     def version(self, feed: str, one: VersionVerdict, at: datetime) -> dg.AssetObservation:
         kept = one.kept
-        gone = FeedVersionEvicted(self._cluster, feed, kept.nominal, kept.version, at, one.reason)
+        gone = FeedVersionEvicted(self._cluster, feed, kept.nominal, kept.version, at, one.reason, one.bytes or None)
         said = f"version {kept.version} of {feed} {format_instant(kept.nominal)} was removed: {one.reason}"
         partition = self._partition(feed, self._cluster, kept.nominal)
         return observation(names.asset_key(self._cluster, feed), partition, gone, description=said)
+
+    def archive(self, one: ArchiveVerdict, version: str | None, at: datetime) -> dg.AssetObservation:
+        was, place = one.archived, one.archived.verdict.archive_place or ""
+        key = (was.cluster, was.feed, was.instance)
+        gone = FeedArchiveExpired(*key, place, at, was.bytes, one.reason, was.archive_cluster, version)
+        said = f"{was.feed} {format_instant(was.instance)} was removed from its archive {place}: {one.reason}"
+        partition = self._partition(was.feed, was.cluster, was.instance)
+        return observation(names.asset_key(was.cluster, was.feed), partition, gone, description=said)
 
     def kept(self, feed: str, kept_by: Sequence[tuple[datetime, Reason]], at: datetime) -> dg.AssetObservation:
         shown = tuple(KeptInstance(nominal, str(reason), reason.as_data()) for nominal, reason in kept_by[:_SHOWN])

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
 from pydantic import Field
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import UnknownEntityError
 from falcon_assets.features.retention.plan import FeedPlan, plan_retention
+from falcon_assets.features.retention.room import Disk
 from falcon_assets.instances.runs.dead_runs import unfinished_runs
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
@@ -33,18 +37,35 @@ class PlanRetention(Operation):
         runs = unfinished_runs(installation.ledger.instance)
         # Never committed: what is new to the ledger stays so.
         with installation.ledger.engine.connect() as connection:
-            return [
-                plan
-                for there, feeds in wanted
-                for plan in plan_retention(
-                    connection,
-                    entities,
-                    StoresOf(there, settings.home, settings.environ, roots_of(settings)),
-                    feeds,
-                    now,
-                    runs,
-                )
-            ]
+
+            def planned(there: Cluster, feeds: Sequence[Feed], *, only_kept: bool = False) -> Iterator[FeedPlan]:
+                stores = StoresOf(there, settings.home, settings.environ, roots_of(settings))
+                return plan_retention(connection, entities, stores, feeds, now, runs, only_kept=only_kept)
+
+            plans = [plan for there, feeds in wanted for plan in planned(there, feeds)]
+            disks = [Disk(entities, one, settings) for one in entities.clusters.values()]
+            for disk in (one for one in disks if one.excess()):
+                kept = [
+                    plan
+                    for name, feeds in disk.feeds().items()
+                    for plan in planned(entities.cluster(name), feeds, only_kept=True)
+                ]
+                plans = [_with(plan, disk.with_room(kept).plans) for plan in plans]
+            return plans
+
+
+def _with(plan: FeedPlan, kept: Sequence[FeedPlan]) -> FeedPlan:
+    """The plan, with what goes as there is to be more room."""
+    found = next(
+        (one for one in kept if (one.feed.name, one.cluster.name) == (plan.feed.name, plan.cluster.name)), None
+    )
+    if found is None:
+        return plan
+    gone = {(one.kept.nominal, one.kept.version): one for one in found.versions if one.goes}
+    versions = tuple(gone.get((one.kept.nominal, one.kept.version), one) for one in plan.versions)
+    archives = {one.archived.instance: one for one in plan.archives}
+    archives |= {one.archived.instance: one for one in found.archives if one.goes}
+    return replace(plan, versions=versions, archives=tuple(one for _, one in sorted(archives.items())))
 
 
 def _wanted(entities: EntityStore, feed: str | None, cluster: str | None) -> list[tuple[Cluster, list[Feed]]]:

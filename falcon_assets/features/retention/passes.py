@@ -14,6 +14,7 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.status import Status, statuses
 from falcon_assets.errors import FalconError, RootAwayError
 from falcon_assets.features.retention import store as evictions
+from falcon_assets.features.retention.archives import ArchiveVerdict, expire
 from falcon_assets.features.retention.copies import abandon_copies, remove_copies
 from falcon_assets.features.retention.events import EvictionEvents
 from falcon_assets.features.retention.plan import FeedPlan, RetentionPlanner, RetentionStores, is_in_table
@@ -47,6 +48,8 @@ class PassResult:
         bytes: Measured at the decision.
         copies: Instances that never arrived, and whose staged data was removed.
         versions: Removed versions that had been replaced.
+        archives: Instances removed from their archives.
+        held: Removed outputs that were kept aside.
     """
 
     instances: int
@@ -54,6 +57,8 @@ class PassResult:
     problems: tuple[str, ...]
     copies: int = 0
     versions: int = 0
+    archives: int = 0
+    held: int = 0
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ class RetentionPass:
         feeds = [*self.feeds, *self._with_versions_left(ledger)]
         planner = RetentionPlanner(ledger, self.store, self._stores.of_declared, feeds, self.settings.now)
         ours = {feed.name for feed in feeds}
-        with self._alone(ledger):
+        with alone(ledger, self.cluster.name):
             for name in [*(feed.name for feed in feeds), *self._left_behind(ledger)]:
                 try:
                     plan = planner.plan(name) if name in ours else None
@@ -88,7 +93,7 @@ class RetentionPass:
                             instances, size = instances + 1, size + one.bytes
                         else:
                             problems.append(f"{name} {format_instant(one.instance)}: {error}")
-                    for kind, what, error in self._others(ledger, plan, record) if plan else ():
+                    for kind, what, error in self.others(ledger, plan, record) if plan else ():
                         if error is None:
                             others[kind] += 1
                         else:
@@ -100,7 +105,8 @@ class RetentionPass:
         for files in self._stores.all():
             with suppress(RootAwayError):  # said of its feeds already
                 kind_of(files).purge(self.patience)
-        return PassResult(instances, size, tuple(problems), others["copy"], others["version"])
+        kinds = others["copy"], others["version"], others["archive"]
+        return PassResult(instances, size, tuple(problems), *kinds)
 
     def has_leftovers(self, ledger: Ledger) -> bool:
         """Returns whether work is left though no feed declares any: of a killed pass, or of versions once declared."""
@@ -158,7 +164,8 @@ class RetentionPass:
         for part in parts([*begun, *new], _AT_ONCE):
             yield from self._done(ledger, feed, part, record)
 
-    def _others(self, ledger: Ledger, plan: FeedPlan, record: Record) -> Iterator[tuple[str, str, FalconError | None]]:
+    def others(self, ledger: Ledger, plan: FeedPlan, record: Record) -> Iterator[tuple[str, str, FalconError | None]]:
+        """Removes what a plan lets go besides instances; gives of each its kind, what it is, and its error."""
         replications = self.store.replications_to(plan.feed.name, self.cluster.name)
         files = self._stores.of(plan.feed.name)
         for copy, error in remove_copies(ledger, replications, plan.feed, files, plan.copies):
@@ -166,6 +173,24 @@ class RetentionPass:
         for version, error in self._versions(plan, record):
             kept = version.kept
             yield "version", f"{format_instant(kept.nominal)} version {kept.version}", error
+        for archive, error in self._archives(ledger, plan, record):
+            yield "archive", f"{format_instant(archive.archived.instance)} in its archive", error
+
+    def _archives(
+        self, ledger: Ledger, plan: FeedPlan, record: Record
+    ) -> Iterator[tuple[ArchiveVerdict, FalconError | None]]:
+        """As :meth:`_versions`."""
+        files, feed = self._stores.of(plan.feed.name), plan.feed.name
+        for part in parts([one for one in plan.archives if one.goes], _AT_ONCE):
+            outcomes = list(expire(part, InstancePaths(plan.feed, self.cluster), partial(self._stores.archive, files)))
+            gone, at = [one for one, error in outcomes if error is None], self.settings.now()
+            with ledger.engine.connect() as connection:
+                versions = [evictions.version_in_archive(connection, one.archived) for one in gone]
+            if gone:
+                record([self._events.archive(*one, at) for one in zip(gone, versions, strict=True)])
+            with ledger.engine.begin() as connection:
+                evictions.expired(connection, self.cluster.name, feed, [one.archived.instance for one in gone], at)
+            yield from outcomes
 
     def _versions(self, plan: FeedPlan, record: Record) -> Iterator[tuple[VersionVerdict, FalconError | None]]:
         """Removes versions, then records it; after a kill in between they are planned again, as missing."""
@@ -232,19 +257,21 @@ class RetentionPass:
     def _events(self) -> EvictionEvents:
         return EvictionEvents(self.store.feeds, self.cluster.name, AssetPartitions(self.store))
 
-    @contextmanager
-    def _alone(self, ledger: Ledger) -> Iterator[None]:
-        name = f"falcon retention {self.cluster.name}"
-        with ledger.engine.connect() as connection:
-            # Asked for again and again: a statement that waits for a lock would keep a transaction open.
-            while not try_lock(connection, name):
-                connection.rollback()
-                time.sleep(_POLL_SECONDS)
-            connection.commit()
-            try:
-                yield
-            finally:
-                unlock(connection, name)
+
+@contextmanager
+def alone(ledger: Ledger, cluster: str) -> Iterator[None]:
+    """Waits until no other pass is over the cluster; who needs several asks for them by the order of their names."""
+    name = f"falcon retention {cluster}"
+    with ledger.engine.connect() as connection:
+        # Asked for again and again: a statement that waits for a lock would keep a transaction open.
+        while not try_lock(connection, name):
+            connection.rollback()
+            time.sleep(_POLL_SECONDS)
+        connection.commit()
+        try:
+            yield
+        finally:
+            unlock(connection, name)
 
 
 def _is_begun(files: ClusterStore, one: Eviction) -> bool:

@@ -17,9 +17,10 @@ from sqlalchemy import Connection
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.status import EntityStatus, statuses
 from falcon_assets.errors import FalconError, StorageError
+from falcon_assets.features.retention.archives import ArchiveVerdict, plan_archives
 from falcon_assets.features.retention.copies import CopyVerdict, plan_copies
 from falcon_assets.features.retention.pending_readers import PendingReaders
-from falcon_assets.features.retention.store import Eviction
+from falcon_assets.features.retention.store import Eviction, archived
 from falcon_assets.history import queries
 from falcon_assets.history.database import parts
 from falcon_assets.history.folding.kept_versions import KnownVersions, known_versions
@@ -121,6 +122,7 @@ class FeedPlan:
         problem: Why there are no verdicts; "" where there are.
         copies: Verdicts on staged data of instances that never arrived.
         versions: Verdicts on replaced versions that are kept.
+        archives: Verdicts on archived instances, where any may go.
     """
 
     feed: Feed
@@ -130,6 +132,7 @@ class FeedPlan:
     problem: str = ""
     copies: tuple[CopyVerdict, ...] = ()
     versions: tuple[VersionVerdict, ...] = ()
+    archives: tuple[ArchiveVerdict, ...] = ()
 
     @property
     def kept(self) -> list[tuple[datetime, Reason]]:
@@ -146,6 +149,7 @@ class FeedPlan:
             "instances": [_verdict(one, self) for one in self.verdicts],
             **({"unfinished_copies": list(map(_copy, self.copies))} if self.copies else {}),
             **({"versions": list(map(_version, self.versions))} if self.versions else {}),
+            **({"archives": list(map(_archive, self.archives))} if self.archives else {}),
             **({"problem": self.problem} if self.problem else {}),
         }
 
@@ -172,6 +176,18 @@ def _version(one: VersionVerdict) -> dict[str, Any]:
     }
 
 
+def _archive(one: ArchiveVerdict) -> dict[str, Any]:
+    return {
+        "instance": format_instant(one.archived.instance),
+        "action": "delete" if one.goes else "keep",
+        "reason": one.reason,
+        **({"kept_by": one.kept_by.as_data()} if one.kept_by else {}),
+        "archived_to": one.archived.verdict.archive_place,
+        "archive_cluster": one.archived.archive_cluster,
+        "archived_at": format_instant(one.archived.decided_at),
+    }
+
+
 def _verdict(one: Verdict, of: FeedPlan) -> dict[str, Any]:
     entry = of.feed.on(of.cluster.name)
     archive_cluster = entry.retention.archive_cluster if entry and entry.retention else None
@@ -187,7 +203,10 @@ def _verdict(one: Verdict, of: FeedPlan) -> dict[str, Any]:
 
 
 class RetentionSnapshot:
-    """The state of feeds by the up-to-date ledger at one moment; records new statuses. ``runs`` are unfinished."""
+    """The state of feeds by the up-to-date ledger at one moment; records new statuses. ``runs`` are unfinished.
+
+    With ``only_kept`` it is about kept versions and archives only, and lists no instances.
+    """
 
     def __init__(
         self,
@@ -197,7 +216,10 @@ class RetentionSnapshot:
         feeds: Sequence[Feed],
         now: datetime,
         runs: Sequence[dg.DagsterRun] = (),
+        *,
+        only_kept: bool = False,
     ) -> None:
+        self._only_kept = only_kept
         self.feeds = frozenset(feed.name for feed in feeds)
         self._cluster = cluster = stores.cluster
         self._now = now
@@ -210,7 +232,7 @@ class RetentionSnapshot:
             except FalconError as error:
                 self._problems[feed.name] = str(error)
         self._unreadable: dict[str | None, str] = {}
-        for root, files in {one.root: one for one in self._files.values()}.items():
+        for root, files in {} if only_kept else {one.root: one for one in self._files.values()}.items():
             try:
                 self._unfinished[root] = unfinished_copies(files)
             except StorageError as error:
@@ -228,6 +250,8 @@ class RetentionSnapshot:
         self._former = self._former_places(connection, feeds)
         self._landed = queries.seen(connection, cluster.name, young)
         self._versions = known_versions(connection, cluster.name, self.feeds)
+        limited = [one.name for one, retention in retained if only_kept or retention.archive_limit]
+        self._archived = archived(connection, cluster.name, limited) if limited else {}
         self._protected = defaultdict[str, ProtectedVersions](ProtectedVersions)
         asked = {"connection": connection, "cluster": cluster.name, "feeds": self.feeds, "store": store}
         for found in hooks().protected_versions(**asked):
@@ -244,7 +268,7 @@ class RetentionSnapshot:
         try:
             entry = feed.on(self._cluster.name)
             keeps = feed.versions is not None or feed.name in self._versions
-            only_versions = keeps and not (entry and entry.retention)
+            only_versions = self._only_kept or (keeps and not (entry and entry.retention))
             found = [] if only_versions else kind_of(files).stored(feed)
             paths, landed = InstancePaths(feed, self._cluster), self._landed.get(feed.name, {})
             protected = self._protected[feed.name]
@@ -252,13 +276,16 @@ class RetentionSnapshot:
             if former := self._former.get(feed.name):
                 needs.append(lambda nominal: holds_former(files, paths.data(nominal), former))
             verdicts = plan_eviction(paths, found, self._now, needs, landed.get)
-            copies = plan_copies(
-                self._unfinished[files.root], paths, found, self._now, partial(self._needs.of_copies, feed)
-            )
+            unfinished = self._unfinished.get(files.root, [])
+            copies = plan_copies(unfinished, paths, found, self._now, partial(self._needs.of_copies, feed))
             versions = self._plan_versions(feed, files, protected.versions)
         except FalconError as error:
             return FeedPlan(feed, self._cluster, status, (), str(error))
-        return FeedPlan(feed, self._cluster, status, tuple(verdicts), "", tuple(copies), tuple(versions))
+        limit = entry.retention.archive_limit if entry and entry.retention else None
+        there = self._archived.get(feed.name, ())
+        archives = plan_archives(there, limit, self._now, feed.timezone, protected.instances.get)
+        kept = tuple(copies), tuple(versions), tuple(archives)
+        return FeedPlan(feed, self._cluster, status, tuple(verdicts), "", *kept)
 
     def _former_places(self, connection: Connection, feeds: Sequence[Feed]) -> dict[str, Places]:
         """Feed -> places of its earlier definitions, which are never evicted."""
@@ -278,7 +305,7 @@ class RetentionSnapshot:
             return []
         kind_of(files).require_there()
         found = kind_of(files).kept_versions(feed.name)
-        known_so_far = (known.replaced, known.evicted, protected)
+        known_so_far = (known.replaced, known.evicted, protected, known.bytes)
         return plan_versions(found, feed.versions, self._now, feed.timezone, *known_so_far)
 
 
@@ -289,10 +316,13 @@ def plan_retention(
     feeds: Iterable[Feed],
     now: datetime,
     runs: Sequence[dg.DagsterRun] = (),
+    *,
+    only_kept: bool = False,
 ) -> Iterator[FeedPlan]:
     """Plans feeds lazily; a feed with a problem delays no other. Arguments as :class:`RetentionSnapshot`."""
     for part in parts(list(feeds), _FEEDS_PER_SNAPSHOT):
-        yield from map(RetentionSnapshot(connection, store, stores, part, now, runs).plan, part)
+        snapshot = RetentionSnapshot(connection, store, stores, part, now, runs, only_kept=only_kept)
+        yield from map(snapshot.plan, part)
 
 
 class RetentionPlanner:
@@ -305,8 +335,11 @@ class RetentionPlanner:
         stores: StoresOf,
         feeds: Sequence[Feed],
         clock: Callable[[], datetime],
+        *,
+        only_kept: bool = False,
     ) -> None:
         self._ledger, self._store, self._stores, self._clock = ledger, store, stores, clock
+        self._only_kept = only_kept
         self._feeds = {feed.name: feed for feed in feeds}
         self._snapshot: RetentionSnapshot | None = None
         self._until = 0.0
@@ -324,4 +357,5 @@ class RetentionPlanner:
         self._ledger.catch_up()
         now, runs = self._clock(), unfinished_runs(self._ledger.instance)
         with self._ledger.engine.begin() as connection:
-            return RetentionSnapshot(connection, self._store, self._stores, feeds, now, runs)
+            what = (connection, self._store, self._stores, feeds, now, runs)
+            return RetentionSnapshot(*what, only_kept=self._only_kept)

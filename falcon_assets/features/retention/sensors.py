@@ -13,6 +13,7 @@ from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.status import Status, statuses
 from falcon_assets.errors import count_of
 from falcon_assets.features.retention.passes import RetentionPass
+from falcon_assets.features.retention.room import Disk, RoomPass
 from falcon_assets.history.dagster_internals.events import record_in_step
 from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping import run_tags
@@ -29,6 +30,7 @@ from falcon_assets.planning.eviction import OFTEN, cadence, pass_times
 from falcon_assets.settings import Settings
 
 _INTERVAL_SECONDS = 30
+_LOOK_AT_DISKS = Frequency(15, TimeUnit.MINUTES)
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,10 @@ def retention_definitions(store: EntityStore, settings: Settings) -> RetentionDe
             job = retention_job(nothing, None)
             jobs.append(job)
             schedules.append(_leftovers_schedule(job, nothing))
+        if cluster.interfaces.write.max_usage:
+            room = RoomPass(Disk(store, cluster, settings))
+            jobs.append(job := room_job(room))
+            schedules.append(_room_schedule(job, room))
     return RetentionDefinitions(jobs, schedules, sensors)
 
 
@@ -163,6 +169,8 @@ def retention_job(retention: RetentionPass, every: Frequency | None) -> dg.JobDe
         if passed.versions:
             went = count_of(passed.versions, "version was", "versions were")
             context.log.info(f"{went} evicted that had been replaced")
+        if passed.archives:
+            context.log.info(f"{count_of(passed.archives, 'instance was', 'instances were')} removed from the archive")
         if passed.problems:
             raise dg.Failure("\n".join([f"{len(passed.problems)} could not be evicted:", *passed.problems]))
 
@@ -176,6 +184,57 @@ def retention_job(retention: RetentionPass, every: Frequency | None) -> dg.JobDe
         evict()
 
     return job
+
+
+def room_job(room: RoomPass) -> dg.JobDefinition:
+    """Builds the job that makes room on a disk: ``<cluster>__retention_max_usage``."""
+    cluster = room.disk.cluster
+    name, limit = op_name(cluster.name, "retention_max_usage"), cluster.interfaces.write.max_usage
+
+    @dg.op(name=f"{name}_make_room", description=f"Makes room on the disk of {cluster.name}", out=dg.Out(dg.Nothing))
+    def make_room(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
+        ledger = open_ledger(room.disk.settings, context.instance)
+        passed = room.run(ledger, record_in_step(context))
+        went = [
+            count_of(passed.versions, "kept version"),
+            count_of(passed.archives, "archived instance"),
+            count_of(passed.held, "output that was kept aside", "outputs that were kept aside"),
+        ]
+        context.log.info(f"removed {', '.join(went)}: {count_of(passed.bytes, 'byte')}")
+        if room.disk.excess():
+            context.log.warning(f"{room.disk.reason()}: nothing more is there that may go")
+        if passed.problems:
+            raise dg.Failure("\n".join([f"{len(passed.problems)} could not be removed:", *passed.problems]))
+
+    @dg.job(
+        name=name,
+        description=f"Makes room on the disk of {cluster.name} when it is fuller than {limit}",
+        tags=names.tags({"falcon/cluster": cluster.name}),
+        executor_def=dg.in_process_executor,
+    )
+    def job() -> None:
+        make_room()
+
+    return job
+
+
+def _room_schedule(job: dg.JobDefinition, room: RoomPass) -> dg.ScheduleDefinition:
+    """By the real clock, as disks get full by it; a tick asks the file system how full it is."""
+
+    @dg.schedule(
+        name=f"{job.name}_schedule",
+        job=job,
+        description=job.description,
+        cron_schedule=cron_for(_LOOK_AT_DISKS),
+        execution_timezone="UTC",
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+    )
+    def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
+        if room.disk.excess():
+            return dg.RunRequest(tags=run_tags.BY_ITSELF)
+        return dg.SkipReason(f"the disk is no fuller than {room.disk.cluster.interfaces.write.max_usage}")
+
+    return evaluate
 
 
 def _schedule(job: dg.JobDefinition, every: Frequency, clock: Clock) -> dg.ScheduleDefinition:

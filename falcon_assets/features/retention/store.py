@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +11,8 @@ from typing import Any
 from sqlalchemy import Connection, delete, select, update
 
 from falcon_assets.history.database import among, parts, upsert
-from falcon_assets.history.tables import EVICTIONS
+from falcon_assets.history.tables import DATA_VERSIONS, EVICTIONS
+from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.eviction import StoredInstance, StoredLocation, Verdict
 from falcon_assets.planning.reasons import RemovedByRetention
 
@@ -58,12 +60,42 @@ def decisions(
     """Returns the latest decision by (feed, cluster, nominal time)."""
     table, found = EVICTIONS.c, {}
     key = (table.feed, table.cluster, table.instance)
-    said = (table.action, table.reason, table.archive_root, table.archive_to)
+    said = (table.action, table.reason, table.archive_root, table.archive_to, table.expired_at)
     for part in parts(instances):
         for row in connection.execute(select(*key, *said).where(among(key, part))):
-            archive = row.archive_to and f"{row.archive_root or ''}{row.archive_to}"
-            found[row.feed, row.cluster, row.instance] = RemovedByRetention(row.action, row.reason, archive)
+            archive, why = row.archive_to and f"{row.archive_root or ''}{row.archive_to}", row.reason
+            if row.expired_at is not None:
+                why = f"{why}; it was in the archive {archive} until {format_instant(row.expired_at)}"
+                archive = None
+            found[row.feed, row.cluster, row.instance] = RemovedByRetention(row.action, why, archive)
     return found
+
+
+def archived(connection: Connection, cluster: str, feeds: Collection[str]) -> dict[str, list[Eviction]]:
+    """Returns the decisions by which instances of feeds are in an archive."""
+    table, found = EVICTIONS.c, defaultdict[str, list[Eviction]](list)
+    there = (table.action == "archive", table.done_at.is_not(None), table.expired_at.is_(None))
+    own = select(EVICTIONS).where(table.cluster == cluster, table.feed.in_(feeds), *there)
+    for row in connection.execute(own.order_by(table.feed, table.instance)):
+        found[row.feed].append(_eviction(row))
+    return found
+
+
+def expired(connection: Connection, cluster: str, feed: str, instances: Iterable[datetime], at: datetime) -> None:
+    """Records that instances are not in their archive any more."""
+    table = EVICTIONS.c
+    for part in parts(list(instances)):
+        own = (table.cluster == cluster, table.feed == feed, table.instance.in_(part), table.done_at.is_not(None))
+        connection.execute(update(EVICTIONS).values(expired_at=at).where(*own))
+
+
+def version_in_archive(connection: Connection, one: Eviction) -> str | None:
+    """Returns the version of an archived instance; None: nobody had seen it before."""
+    table = DATA_VERSIONS.c
+    own = (table.cluster == one.cluster, table.feed == one.feed, table.instance == one.instance)
+    there = (*own, table.archived_to == one.verdict.archive_place)
+    last = select(table.version).where(*there).order_by(table.ended_at.desc()).limit(1)
+    return connection.execute(last).scalar()
 
 
 def undone(connection: Connection, cluster: str, feeds: Collection[str]) -> list[Eviction]:
@@ -113,6 +145,7 @@ def _values(one: Eviction) -> dict[str, Any]:
         "run_id": one.run_id,
         "decided_at": one.decided_at,
         "done_at": None,
+        "expired_at": None,
     }
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from falcon_assets.history.events.columns import columns_in
 from falcon_assets.history.events.feed_instances import (
+    FeedArchiveExpired,
     FeedInstanceAvailable,
     FeedInstanceEvicted,
     FeedInstanceWithdrawn,
@@ -41,6 +42,7 @@ Fact: TypeAlias = Record | RunQueued | RunEnded
 
 _MATERIALIZED = (FeedInstanceAvailable, InstanceChanged)
 _OBSERVED = (
+    FeedArchiveExpired,
     FeedInstanceEvicted,
     FeedInstanceWithdrawn,
     FeedVersionEvicted,

@@ -114,6 +114,24 @@ class FeedVersionEvicted(Record):
     version_evicted: Text
     at: Annotated[Time, keys.AT]
     reason: Annotated[Words, keys.REASON] = ""
+    bytes: Annotated[Size, keys.BYTES] = None
+
+
+@dataclass(frozen=True)
+class FeedArchiveExpired(Record):
+    """Retention removed an instance from its archive; ``version``: which one it was, None: nobody had seen it."""
+
+    key = "archive_expired"
+
+    cluster: Annotated[Text, keys.CLUSTER]
+    feed: Annotated[Text, keys.ASSET]
+    instance: Annotated[Instant, keys.INSTANCE]
+    archive_expired: Text
+    at: Annotated[Time, keys.AT]
+    bytes: Annotated[Size, keys.BYTES] = None
+    reason: Annotated[Words, keys.REASON] = ""
+    archive_cluster: Text | None = None
+    version: Text | None = None
 
 
 @dataclass(frozen=True)

@@ -71,16 +71,20 @@ def store_kept(connection: Connection, rows: Mapping[_Instance, KeptRows]) -> No
 class KnownVersions:
     replaced: dict[tuple[datetime, str], datetime] = field(default_factory=dict)
     evicted: set[datetime] = field(default_factory=set)
+    bytes: dict[tuple[datetime, str], int] = field(default_factory=dict)
 
 
 def known_versions(connection: Connection, cluster: str, feeds: Collection[str]) -> dict[str, KnownVersions]:
-    there, found = FEED_INSTANCES.c, dict[str, KnownVersions]()
+    there, of, found = FEED_INSTANCES.c, DATA_VERSIONS.c, dict[str, KnownVersions]()
     same = and_(*(there[column.name] == column for column in _KEY))
-    asked = select(_TABLE.feed, _TABLE.instance, _TABLE.version, _TABLE.replaced_at, there.state)
+    that = and_(*(of[column.name] == column for column in (*_KEY, _TABLE.version)))
+    asked = select(_TABLE.feed, _TABLE.instance, _TABLE.version, _TABLE.replaced_at, there.state, of.bytes)
     own = (_TABLE.cluster == cluster, _TABLE.feed.in_(feeds))
-    for row in connection.execute(asked.outerjoin_from(KEPT_VERSIONS, FEED_INSTANCES, same).where(*own)):
+    joined = asked.outerjoin_from(KEPT_VERSIONS, FEED_INSTANCES, same).outerjoin(DATA_VERSIONS, that)
+    for row in connection.execute(joined.where(*own)):
         one = found.setdefault(row.feed, KnownVersions())
         one.replaced[row.instance, row.version] = row.replaced_at
+        one.bytes[row.instance, row.version] = row.bytes or 0
         if row.state == FeedState.EVICTED.value:
             one.evicted.add(row.instance)
     return found

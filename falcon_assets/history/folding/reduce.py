@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from falcon_assets.history.events.event_log import Logged
 from falcon_assets.history.events.feed_instances import (
+    FeedArchiveExpired,
     FeedInstanceAvailable,
     FeedInstanceEvicted,
     FeedInstanceWithdrawn,
@@ -39,6 +40,7 @@ from falcon_assets.model.event_kind import EventKind
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState
 
+_Gone: TypeAlias = FeedInstanceEvicted | FeedInstanceWithdrawn | FeedVersionEvicted | FeedArchiveExpired
 _FeedFact: TypeAlias = FeedInstanceAvailable | FeedInstanceEvicted | FeedInstanceWithdrawn
 _FAILING = (InstanceState.FAILED, InstanceState.TIMED_OUT)
 _TRANSITIONS = {
@@ -90,7 +92,7 @@ class Rows:
                 self._answered((fact.cluster, fact.feed, fact.partition), fact.push_event)
             elif isinstance(fact, RowsKept):
                 self._rows_kept(fact)
-            elif isinstance(fact, FeedInstanceEvicted | FeedInstanceWithdrawn | FeedVersionEvicted):
+            elif isinstance(fact, _Gone):
                 self._went(fact, event_id, run_id)
             elif isinstance(fact, InstanceChanged):
                 self._changed(fact, event_id, run_id)
@@ -185,15 +187,17 @@ class Rows:
         if last is not None and last <= pushed:  # what was pushed again meanwhile is checked again
             self.pushed[key] = None
 
-    def _went(
-        self, fact: FeedInstanceEvicted | FeedInstanceWithdrawn | FeedVersionEvicted, event_id: int, run_id: str | None
-    ) -> None:
+    def _went(self, fact: _Gone, event_id: int, run_id: str | None) -> None:
         key = (fact.cluster, fact.feed, fact.instance)
         row = self.feeds.get(key)
         if isinstance(fact, FeedInstanceEvicted):
             self._evicted(fact, event_id, run_id)
+        elif isinstance(fact, FeedArchiveExpired):
+            if self.versions.expired(fact) or not fact.version:
+                self.moved[EVICTED_BYTES, fact.feed, fact.cluster, "archived"] += fact.bytes or 0
         elif isinstance(fact, FeedVersionEvicted):
-            if key in self.kept:
+            if fact.version_evicted in self.kept.get(key, {}):  # else a pass that was killed has recorded it
+                self.moved[EVICTED_BYTES, fact.feed, fact.cluster, "version"] += fact.bytes or 0
                 rest = self.kept[key].items()
                 self.kept[key] = {version: one for version, one in rest if version != fact.version_evicted}
         elif row is not None and row.state is FeedState.AVAILABLE:

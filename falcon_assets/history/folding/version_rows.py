@@ -14,7 +14,7 @@ from sqlalchemy import Connection, and_, func, select
 from falcon_assets.history.database import rows_of, upsert
 from falcon_assets.history.events.data_version import PublishedVersion, Version
 from falcon_assets.history.events.event_log import Fact
-from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
+from falcon_assets.history.events.feed_instances import FeedArchiveExpired, FeedInstanceAvailable, FeedInstanceEvicted
 from falcon_assets.history.tables import DATA_VERSIONS, VERSION_COLUMNS, VERSION_EDGES
 from falcon_assets.planning.version_columns import OutputColumns, VersionStatus
 
@@ -105,6 +105,14 @@ class VersionRows:
         key = (fact.cluster, fact.feed, fact.instance, version)
         self.ended(key, VersionStatus.EVICTED, fact.at, run_id, fact.archived_to)
 
+    def expired(self, fact: FeedArchiveExpired) -> bool:
+        """Returns whether the version was in that archive until now."""
+        row = self.known.get((fact.cluster, fact.feed, fact.instance, fact.version or ""))
+        if row is None or row.archived_to != fact.archive_expired:
+            return False
+        self._put(replace(row, archived_to=None))
+        return True
+
     def ended(
         self, key: VersionKey, status: VersionStatus, at: datetime, run_id: str | None, archived_to: str | None = None
     ) -> None:
@@ -147,9 +155,12 @@ def load_versions(connection: Connection, facts: Iterable[Fact], present: Mappin
     """
     keys: set[VersionKey] = set()
     for one in facts:
-        if not isinstance(one, FeedInstanceAvailable | FeedInstanceEvicted):
+        if not isinstance(one, FeedInstanceAvailable | FeedInstanceEvicted | FeedArchiveExpired):
             continue
         place = (one.cluster, one.feed, one.instance)
+        if isinstance(one, FeedArchiveExpired):
+            keys.update([(*place, one.version)] if one.version else ())
+            continue
         if version := present.get(place):
             keys.add((*place, version))
         if isinstance(one, FeedInstanceAvailable):

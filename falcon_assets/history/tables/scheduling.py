@@ -53,6 +53,7 @@ EVICTIONS = Table(
     Column("run_id", Text, nullable=False, comment="the run that decided it"),
     Column("decided_at", INSTANT, nullable=False, comment="on the falcon clock"),
     Column("done_at", INSTANT, comment="on the falcon clock; null: not all of it has gone"),
+    Column("expired_at", INSTANT, comment="archive: when it went from there, on the falcon clock; null: it did not"),
 )
 """Decisions of retention, recorded before it deletes or moves anything."""
 Index("ix_evictions_open", EVICTIONS.c.cluster, EVICTIONS.c.feed, postgresql_where=text("done_at IS NULL"))

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from fsspec import AbstractFileSystem
 
+from falcon_assets.planning.eviction import Space
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.files.checksum import checksum
 
@@ -47,6 +48,10 @@ class FileAccess(ABC):
     @abstractmethod
     def is_empty(self, root: str) -> bool:
         """Whether a root that is there has no entries; false if asking is a request."""
+
+    def space(self, root: str) -> Space | None:
+        """Measures the file system of a root; None: it does not say how full it is."""
+        return None
 
     @abstractmethod
     def stamp(self, path: str) -> object | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from falcon_assets.base.durable import make_folders, sync, sync_tree
+from falcon_assets.planning.eviction import Space
 from falcon_assets.storage.files.entry import modified_at
 from falcon_assets.storage.files.file_access import FileAccess, is_side_file, mode_of
 from falcon_assets.storage.files.path_lock import path_lock
@@ -46,6 +47,10 @@ class LocalFiles(FileAccess):
     def is_empty(self, root: str) -> bool:
         with os.scandir(root) as entries:
             return next(entries, None) is None
+
+    def space(self, root: str) -> Space:
+        found = os.statvfs(root)
+        return Space((found.f_blocks - found.f_bfree) * found.f_frsize, found.f_bavail * found.f_frsize)
 
     def stamp(self, path: str) -> object | None:
         status = os.stat(path)  # noqa: PTH116 - a text

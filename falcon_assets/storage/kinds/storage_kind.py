@@ -202,3 +202,14 @@ class StorageKind(ABC):
 
     def is_purged(self) -> bool:
         return True
+
+    def kept_aside(self) -> list[tuple[datetime, str]]:
+        """Returns outputs that are kept aside, unpublished, and since when in real time; a full disk is freed by it."""
+        return []
+
+    def measure_aside(self, place: str) -> int:
+        """Returns the bytes of what is kept aside at a place."""
+        return 0
+
+    def discard_aside(self, place: str) -> None:  # noqa: B027 - where nothing is kept aside
+        """Takes away what is kept aside at a place; :meth:`purge` frees its space."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from functools import partial
 
 import click
 from rich.console import Console
 from rich.table import Table
 
+from falcon_assets.features.retention.archives import ArchiveVerdict
 from falcon_assets.features.retention.operations import PlanRetention
 from falcon_assets.features.retention.plan import FeedPlan
 from falcon_assets.model.instant import format_instant
@@ -50,15 +52,17 @@ def _show_plans(plans: Sequence[FeedPlan], cluster: str | None) -> None:
 
 def _show(one: FeedPlan, console: Console) -> None:
     """A table of neighbours with the same fate, for people: a hundred thousand lines help nobody."""
-    if not (one.verdicts or one.copies or one.versions):
+    if not (one.verdicts or one.copies or one.versions or one.archives):
         console.print(_title(one))
         return
     table = Table(title=_title(one), title_justify="left")
     for column in ("action", "instances", "from", "to"):
         table.add_column(column, no_wrap=True)
     table.add_column("reason", overflow="fold")
-    copies, versions = [copy.verdict for copy in one.copies], list(map(_as_verdict, one.versions))
-    for verdicts, what in ((one.verdicts, ""), (copies, " copy"), (versions, " version")):
+    copies = [copy.verdict for copy in one.copies]
+    versions = [_as_verdict(kept.kept.nominal, kept) for kept in one.versions]
+    archives = [_as_verdict(there.archived.instance, there) for there in one.archives]
+    for verdicts, what in ((one.verdicts, ""), (copies, " copy"), (versions, " version"), (archives, " archive")):
         for alike in _runs(verdicts):
             first, last = alike[0], alike[-1]
             action = f"[{_COLORS[first.action]}]{first.action}[/]{what}"
@@ -67,8 +71,8 @@ def _show(one: FeedPlan, console: Console) -> None:
     console.print(table)
 
 
-def _as_verdict(one: VersionVerdict) -> Verdict:
-    return Verdict(StoredInstance(one.kept.nominal, ()), "delete" if one.goes else "keep", one.reason)
+def _as_verdict(nominal: datetime, one: VersionVerdict | ArchiveVerdict) -> Verdict:
+    return Verdict(StoredInstance(nominal, ()), "delete" if one.goes else "keep", one.reason)
 
 
 def _title(one: FeedPlan) -> str:
@@ -76,7 +80,9 @@ def _title(one: FeedPlan) -> str:
     status = one.status.status.value
     said = "" if status == "RUNNING" else f"; the feed is {status}, so nothing goes by itself"
     what = (
-        f"{going} of {len(one.verdicts)} would go" if one.verdicts or one.copies or one.versions else "nothing is there"
+        f"{going} of {len(one.verdicts)} would go"
+        if one.verdicts or one.copies or one.versions or one.archives
+        else "nothing is there"
     )
     return f"{one.feed.name} on {one.cluster.name}: {what}{said}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import shutil
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 
 from falcon_assets.errors import StorageError
@@ -122,6 +122,20 @@ class RenamingStorage(FileStorage):
 
     def is_purged(self) -> bool:
         return evicted(self.store).is_empty
+
+    def kept_aside(self) -> list[tuple[datetime, str]]:
+        with driver_explained(self.store.cluster.name, "list what is kept aside"):
+            return held_aside(self.store).since()
+
+    def measure_aside(self, place: str) -> int:
+        with driver_explained(self.store.cluster.name, f"measure {place}"):
+            return int(self.store.fs.du(place))
+
+    def discard_aside(self, place: str) -> None:
+        with driver_explained(self.store.cluster.name, f"remove {place}"), suppress(FileNotFoundError):
+            area = evicted(self.store)
+            area.make()
+            area.take_folder(place)  # needs no space
 
     @property
     def _has_locks(self) -> bool:

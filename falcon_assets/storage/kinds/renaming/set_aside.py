@@ -16,6 +16,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 from falcon_assets.storage.cluster_store import ClusterStore
@@ -63,6 +64,10 @@ class SetAside:
                 for place in places:
                     self._files.discard(place)
                 self._fs.rmdir(entry) if is_folder else self._fs.rm_file(entry)
+
+    def since(self) -> list[tuple[datetime, str]]:
+        """Returns what is here, by path, and since when."""
+        return [(at, str(entry["name"])) for entry in self._entries() if (at := modified_at(entry))]
 
     @property
     def is_empty(self) -> bool:
