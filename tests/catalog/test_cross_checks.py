@@ -139,6 +139,15 @@ CASES = {
             "instances would share a path without ${MONTH}, ${HOUR}"
         ],
     ),
+    "a_disk_that_does_not_say_how_full_it_is": (
+        "clusters.yaml",
+        "endpoint: data/backup",
+        "endpoint: hdfs://namenode/backup, max_usage: 85%",
+        [
+            "clusters.yaml:9: interfaces.write.max_usage: only file:// and paths below FALCON_HOME say how full their "
+            "disk is: remove max_usage"
+        ],
+    ),
     "archive_coarser_than_the_frequency": (
         "feeds.yaml",
         "{limit: days(90)}",

@@ -38,7 +38,7 @@ CASES = {
         "{limit: days(90), zzz: 1}",
         [
             "feeds.yaml:12: clusters[0].retention.zzz: unknown key 'zzz'; legal here: limit, action, archive_to, "
-            "archive_cluster, keep_last, minimum_age, future",
+            "archive_cluster, archive_limit, keep_last, minimum_age, future",
         ],
     ),
     "archive_cluster_without_archive": (
@@ -46,6 +46,18 @@ CASES = {
         "{limit: days(90)}",
         "{limit: days(90), archive_cluster: backup}",
         ["feeds.yaml:12: clusters[0].retention: archive_cluster is allowed with action: archive only"],
+    ),
+    "archive_limit_without_archive": (
+        "feeds.yaml",
+        "{limit: days(90)}",
+        "{limit: days(90), archive_limit: days(99)}",
+        ["feeds.yaml:12: clusters[0].retention: archive_limit is allowed with action: archive only"],
+    ),
+    "archive_limit_below_limit": (
+        "feeds.yaml",
+        "{limit: days(90)}",
+        "{limit: days(90), action: archive, archive_to: '/a/${YEAR}-${MONTH}-${DAY}-${HOUR}', archive_limit: days(90)}",
+        ["feeds.yaml:12: clusters[0].retention: archive_limit, days(90), must be longer than limit, days(90)"],
     ),
     "keep_last_of_none": (
         "feeds.yaml",

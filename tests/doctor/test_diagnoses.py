@@ -16,11 +16,12 @@ from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, Severity, la
 from falcon_assets.doctor.environment import check_secrets, check_variables, judge_secrets, judge_variables
 from falcon_assets.doctor.machine import judge_encoding, judge_files, judge_spark_home
 from falcon_assets.doctor.runs import judge_queue, judge_run
-from falcon_assets.doctor.space import judge_openness, judge_space
+from falcon_assets.doctor.space import judge_openness, judge_space, judge_usage
 from falcon_assets.doctor.webserver import judge_jobs
 from falcon_assets.history.dagster_internals.daemon import DaemonHealth
 from falcon_assets.history.platform.active_daemon import Daemon
 from falcon_assets.planning.clock import Clock
+from falcon_assets.planning.eviction import Space
 from falcon_assets.settings import load_settings
 
 NOW = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
@@ -38,6 +39,9 @@ FACTS = DagsterFacts([DaemonHealth("QUEUED_RUN_COORDINATOR", NOW)], [], 0, None,
         (judge_space(["a"], 1 << 30, 5), "warning", "the disk of a has 1024 MiB free only"),
         (judge_space(["a"], 1 << 40, 0), "problem", "the disk of a has room for no more files"),
         (judge_space(["a"], 1 << 40, 1), "ok", "the disk of a has 1024 GiB free"),
+        (judge_usage("a", Space(85, 15), 85), "ok", "the disk of cluster 'a' is 85% full, 85% are allowed (max_usage)"),
+        (judge_usage("a", Space(851, 149), 85), "warning",
+         "the disk of cluster 'a' is 86% full, more than 85% (max_usage)"),
         (judge_openness(Path("/h"), 0o40770, runs_as_other=False), "ok", "nobody but its owner and group can enter /h"),
         (judge_openness(Path("/h"), 0o40755, runs_as_other=True), "warning",
          "every user of this machine can enter /h, where data of clusters may lie"),

@@ -10,7 +10,7 @@ import pytest
 
 from falcon_assets.history.events.data_version import Version
 from falcon_assets.history.events.event_log import Fact, Logged
-from falcon_assets.history.events.feed_instances import FeedInstanceAvailable, FeedInstanceEvicted
+from falcon_assets.history.events.feed_instances import FeedArchiveExpired, FeedInstanceAvailable, FeedInstanceEvicted
 from falcon_assets.history.events.inputs import Consumption
 from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.folding.reduce import Rows
@@ -114,6 +114,18 @@ def test_what_was_evicted_stays_and_may_come_back(archived: str | None) -> None:
     assert rows.versions.known[key("v1")] == evicted
     rows.apply([Logged(5, raw("v1", 5))])
     assert rows.versions.known[key("v1")] == Version(*key("v1"), at(5), number=1, event_id=5, status=S.AVAILABLE)
+
+
+def test_what_went_from_its_archive_is_nowhere() -> None:
+    gone = FeedInstanceEvicted("primary", "raw", T, "archive", at(2), archived_to="/archive")
+    expired = FeedArchiveExpired("primary", "raw", T, "/archive", at(3), 7, "too old", None, "v1")
+    other = replace(expired, archive_expired="/another")
+    rows = rows_after(raw("v1", 1), (gone, "r"), (other, "again"))
+    assert rows.versions.known[key("v1")].archived_to == "/archive"
+    rows.apply([Logged(4, expired), Logged(5, expired)])
+    assert rows.versions.known[key("v1")].archived_to is None
+    assert rows.versions.known[key("v1")].status is S.EVICTED
+    assert rows.moved["evicted_bytes", "raw", "primary", "archived"] == 7  # said twice by a pass that was killed
 
 
 def test_what_nobody_had_seen_before_it_was_evicted_has_no_version() -> None:

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import UnknownEntityError
+from falcon_assets.features.retention.disks import Disk
 from falcon_assets.features.retention.plan import FeedPlan, plan_retention
-from falcon_assets.features.retention.room import Disk
 from falcon_assets.instances.runs.dead_runs import unfinished_runs
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed

@@ -12,8 +12,8 @@ import dagster as dg
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.status import Status, statuses
 from falcon_assets.errors import count_of
+from falcon_assets.features.retention.disks import Disk, RoomPass
 from falcon_assets.features.retention.passes import RetentionPass
-from falcon_assets.features.retention.room import Disk, RoomPass
 from falcon_assets.history.dagster_internals.events import record_in_step
 from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping import run_tags

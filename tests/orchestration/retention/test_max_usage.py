@@ -17,10 +17,10 @@ from sqlalchemy import select
 
 from falcon_assets.features.lineage.lifecycle_operations import set_lifecycle
 from falcon_assets.features.lineage.subject import VersionQuery
+from falcon_assets.features.retention.disks import Disk, RoomPass
 from falcon_assets.features.retention.operations import PlanRetention
 from falcon_assets.features.retention.passes import PassResult, RetentionPass
 from falcon_assets.features.retention.plan import FeedPlan
-from falcon_assets.features.retention.room import Disk, RoomPass
 from falcon_assets.features.retention.store import decisions
 from falcon_assets.history.tables import DATA_VERSIONS, TOTALS
 from falcon_assets.operations.audit import PlainRequest
