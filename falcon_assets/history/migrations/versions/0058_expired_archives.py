@@ -11,7 +11,8 @@ down_revision = "0057"
 
 def upgrade() -> None:
     """Adds the column."""
-    op.add_column("evictions", sa.Column("expired_at", sa.DateTime(timezone=True)), schema="falcon")
+    said = "archive: when it went from there, on the falcon clock; null: it did not"
+    op.add_column("evictions", sa.Column("expired_at", sa.DateTime(timezone=True), comment=said), schema="falcon")
 
 
 def downgrade() -> None:
