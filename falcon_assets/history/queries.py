@@ -7,13 +7,16 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from sqlalchemy import (
+    ARRAY,
     Column,
     Connection,
     Integer,
     TableClause,
+    Text,
     and_,
     exists,
     func,
+    literal,
     or_,
     select,
     text,
@@ -169,10 +172,17 @@ def in_flight_without_run(
     return {(process, cluster): sorted(nominals) for process, cluster, nominals in connection.execute(statement)}
 
 
-def progress(connection: Connection, cluster: str) -> dict[tuple[str, str], datetime]:
-    """Returns (process, its timeline) -> the instance before which all are settled, as recorded by coordinators."""
+def progress(
+    connection: Connection, cluster: str, processes: Collection[str] | None = None
+) -> dict[tuple[str, str], datetime]:
+    """Returns (process, its timeline) -> the instance before which all are settled, as recorded by coordinators.
+
+    ``processes`` None: of all on the cluster.
+    """
     table = PROGRESS.c
     statement = select(table.process, table.timeline, table.first_open).where(table.cluster == cluster)
+    if processes is not None:
+        statement = statement.where(table.process == func.any(literal(list(processes), ARRAY(Text))))
     return {(process, timeline): first_open for process, timeline, first_open in connection.execute(statement)}
 
 

@@ -41,7 +41,7 @@ def reruns_on(
     Readers of late reruns wait already although their own reruns are not requested yet: the late-arrival sensor ticks
     less often than coordinators do.
     """
-    clusters = _with_sources(store.sources, cluster)
+    clusters = with_sources(store.sources, cluster)
     watched = [key for key in late_inputs(store.late_workloads) if key[0] in clusters]
     # In this order: a rerun that ends in between is alive in the one, or has left its readers stale in the other.
     found = reruns.requested(connection, clusters)
@@ -63,7 +63,7 @@ def reruns_on(
     return ClusterReruns(requests, records, pending_reruns(asked, store.workload, late_readers))
 
 
-def _with_sources(sources: Mapping[str, Collection[str]], cluster: str) -> set[str]:
+def with_sources(sources: Mapping[str, Collection[str]], cluster: str) -> set[str]:
     """The cluster, and all clusters from which data reaches it, directly or not."""
     found, new = set[str](), {cluster}
     while new:

@@ -24,6 +24,7 @@ from falcon_assets.instances.rules.producers import no_producers
 from falcon_assets.instances.rules.queues import Admission
 from falcon_assets.instances.rules.readiness import Readiness
 from falcon_assets.instances.rules.situation import Decision, Situation, no_source
+from falcon_assets.instances.rules.standing import WHOLE_BUDGET
 from falcon_assets.instances.store.consumed import last_used
 from falcon_assets.instances.store.foreign_sources import ForeignSource, foreign_source
 from falcon_assets.instances.store.newest_instances import newest_written
@@ -46,7 +47,7 @@ _NOTHING = InstanceSet()
 _NEVER_LOOKED = Looks()
 _REMEMBERED = timedelta(days=400)
 """Instances that waited longer count from their own time."""
-_WRITTEN_AFTER = timedelta(minutes=1)
+WRITTEN_AFTER = timedelta(minutes=1)
 """A look is not recorded again for this long: there are thousands of workloads, and pauses are longer."""
 
 
@@ -80,10 +81,11 @@ class ClusterSnapshot:
         """
         self._connection, self._cluster, self._status, self._now, self._until = connection, cluster, status, now, until
         self._horizon = min(now, until or now)
-        self._progress = queries.progress(connection, cluster)
         workloads = [one.workload for one in members]
+        names = [one.name for one in workloads]
+        self._progress = queries.progress(connection, cluster, names)
         self._producers = producers
-        self._looked = looks_at(connection, cluster)
+        self._looked = looks_at(connection, cluster, names)
         self._ended: dict[str, Mapping[datetime, tuple[datetime, InstanceState]]] = {}
         self._collected: dict[str, Mapping[str, datetime]] = {}
         self._sources: dict[str, ForeignSource | None] = {}
@@ -140,7 +142,7 @@ class ClusterSnapshot:
             records=records,
             slots_in_use=self._slots(workload, records),
             available={one.feed: self._available.get((reads_on, one.feed), _NOTHING) for one in workload.inputs},
-            budget=min(budget, 100) if budget > 0 else 0,
+            budget=max(min(budget, WHOLE_BUDGET), 0),
             requests=self._reruns.requests.get(name, {}),
             pending_reruns=self._reruns.pending.get(reads_on) or PendingReruns(),
             last_used=self._last_used.get(name, {}),
@@ -194,7 +196,7 @@ class ClusterSnapshot:
         known = self._looked.get(name, _NEVER_LOOKED)
         if known.last is None or looks.woke != known.woke:
             return True
-        return not timedelta() <= self._now - known.last < _WRITTEN_AFTER
+        return not timedelta() <= self._now - known.last < WRITTEN_AFTER
 
     def _collected_on(self, cluster: str, feed: str) -> datetime | None:
         return self._last_collected(cluster).get(feed)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import TypeAlias
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.status import statuses
@@ -25,13 +26,15 @@ from falcon_assets.instances.coordination.producer_situations import ProducerSit
 from falcon_assets.instances.coordination.queues import Queues
 from falcon_assets.instances.rules.coordination import decide
 from falcon_assets.instances.rules.readiness import Readiness
-from falcon_assets.instances.rules.situation import Decision
+from falcon_assets.instances.rules.situation import Decision, Situation
 from falcon_assets.instances.runs.dead_runs import DeadRuns, free_instances_of_deleted_runs, unfinished_runs
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, Launch
 from falcon_assets.planning.rollups import leaf_spans
 from falcon_assets.planning.workloads import Workload
 from falcon_assets.settings import Settings
+
+Keep: TypeAlias = Callable[[Situation, Decision, Sequence[Situation]], None]
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,8 @@ class Coordinator:
     foreground: bool = False
     dead_runs: DeadRuns = field(init=False, repr=False)
     _members: dict[str, list[Readiness]] = field(default_factory=dict, init=False)
-    _refused: dict[tuple[str, str], str] = field(default_factory=dict, init=False)
+    refused: dict[tuple[str, str], str] = field(default_factory=dict, init=False)
+    """Workloads that are never decided on, and why."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "dead_runs", DeadRuns(self.workloads, self.foreground))
@@ -72,7 +76,7 @@ class Coordinator:
             try:
                 _ = workload.partitions
             except FalconError as error:
-                self._refused[workload.name, workload.cluster] = str(error)
+                self.refused[workload.name, workload.cluster] = str(error)
             else:
                 self._members.setdefault(workload.cluster, []).append(Readiness(workload))
 
@@ -96,23 +100,34 @@ class Coordinator:
         until: datetime | None = None,
         budget: int = 1000,
         without: Collection[str] = (),
+        only: Collection[Name] | None = None,
+        keep: Keep = lambda situation, decision, producers: None,
     ) -> Outlook:
         """Decides on everything that is due, records what timed out or is skipped, and returns the runs to start.
 
         Brings the ledger up to date first. No instance after ``until`` is due, and at most ``budget`` are admitted. The
         caller must hold the pipeline's lock, and start the runs before it decides again.
+
+        ``only`` has the workloads to decide on, None: all. ``keep`` is told each decision, with the situations of the
+        producers that it depends on.
         """
         ledger.catch_up()
         now = self.settings.now()
+        concerned = {
+            cluster: [one for one in members if only is None or (one.workload.name, cluster) in only]
+            for cluster, members in self._members.items()
+            if cluster not in without
+        }
         unfinished = unfinished_runs(ledger.instance)
         queues = Queues(self.settings.queues, self.store, [(one.job_name, one.tags) for one in unfinished])
         runs: list[PlannedRun] = []
         decisions: dict[tuple[str, str], Decision] = {}
-        problems = dict(self._refused)
+        problems = dict(self.refused)
         with ledger.engine.begin() as connection:
-            status = statuses(connection, [one.entity for one in self.workloads], now)
-        for cluster, members in self._members.items():
-            if cluster in without:
+            entities = [one.workload.entity for members in concerned.values() for one in members]
+            status = statuses(connection, entities if only is not None else [one.entity for one in self.workloads], now)
+        for cluster, members in concerned.items():
+            if not members:
                 continue
             with ledger.engine.begin() as connection:
                 reruns = reruns_on(connection, self.store, cluster, [one.workload.name for one in members], now)
@@ -125,6 +140,7 @@ class Coordinator:
                 for member in members:
                     workload = member.workload
                     key = (workload.name, cluster)
+                    producers.asked.clear()
                     try:
                         room = (queues.admission(workload), executors.choice(workload))
                         situation = snapshot.situation(member, budget, *room)
@@ -137,6 +153,7 @@ class Coordinator:
                         problems[key] = str(error)
                         continue
                     decisions[key] = decision
+                    keep(situation, decision, [*producers.asked.values()])
                     runs += planned
                     queues.admit(workload, decision.launches)
                     executors.admit(workload, {one.run_key: (one.launch.executor, one.launch.slots) for one in planned})

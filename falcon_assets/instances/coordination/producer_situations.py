@@ -30,6 +30,8 @@ class ProducerSituations:
     unfinished: Collection[dg.DagsterRun]
     now: datetime
     until: datetime | None = None
+    asked: dict[Name, Situation] = field(default_factory=dict, init=False)
+    """Those that were returned, by name and cluster; whoever wants to know what a decision depends on clears it."""
     _known: dict[tuple[str, str], Situation | None] = field(default_factory=dict, init=False)
     _found: dict[Name, Sequence[Situation]] = field(default_factory=dict, init=False)
     _snapshots: dict[tuple[str, str], tuple[ClusterSnapshot, Readiness]] = field(default_factory=dict, init=False)
@@ -44,6 +46,7 @@ class ProducerSituations:
         if (cluster, feed) not in self._found:
             found = (self._situation(one) for one in self.store.writers(feed, cluster))
             self._found[cluster, feed] = [one for one in found if one is not None]
+        self.asked.update(((one.workload.name, one.workload.cluster), one) for one in self._found[cluster, feed])
         return self._found[cluster, feed]
 
     def _situation(self, workload: Workload) -> Situation | None:

@@ -7,11 +7,13 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from falcon_assets.errors import count_of
+from falcon_assets.history.queries import Name
 from falcon_assets.instances.coordination.coordinator import Outlook
 from falcon_assets.instances.rules.situation import Decision
-from falcon_assets.instances.rules.waiting import InRun
+from falcon_assets.instances.rules.standing import Waits
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.instance_record import Launch
@@ -20,21 +22,15 @@ _SHOWN = 5
 _LOGGED = 20
 
 
-def nothing_started(outlook: Outlook) -> str:
+def nothing_started(standing: Mapping[Name, Waits], problems: Mapping[Name, str]) -> str:
     """One line per workload: how many instances wait, and for what the first does."""
-    waiting = {key: list(decision.waiting.items()) for key, decision in outlook.decisions.items()}
-    running = sum(isinstance(reason, InRun) for instances in waiting.values() for _, reason in instances)
-    waiting = {key: [one for one in instances if not isinstance(one[1], InRun)] for key, instances in waiting.items()}
-    waiting = {key: instances for key, instances in waiting.items() if instances}
-    further = {key: decision.further for key, decision in outlook.decisions.items()}
-    total = sum(map(len, waiting.values())) + sum(further.values())
-    in_runs = count_of(running, "instance is in a run", "instances are in runs")
+    waiting = {key: (*one.first, one.waiting) for key, one in standing.items() if one.first}
+    total = sum(one.waiting for one in standing.values())
+    in_runs = count_of(sum(one.in_runs for one in standing.values()), "instance is in a run", "instances are in runs")
     lines = [f"nothing is ready; {in_runs}, {count_of(total, 'waits', 'wait')}"]
-    lines += [f"{name} on {cluster}: {why}" for (name, cluster), why in list(outlook.problems.items())[:_SHOWN]]
-    for (name, cluster), instances in list(waiting.items())[:_SHOWN]:
-        nominal, reason = instances[0]
-        others = len(instances) - 1 + further[name, cluster]
-        more = f", and {count_of(others, 'more waits', 'more wait')}" if others else ""
+    lines += [f"{name} on {cluster}: {why}" for (name, cluster), why in list(problems.items())[:_SHOWN]]
+    for (name, cluster), (nominal, reason, number) in list(waiting.items())[:_SHOWN]:
+        more = f", and {count_of(number - 1, 'more waits', 'more wait')}" if number > 1 else ""
         lines.append(f"{name} on {cluster} {format_instant(nominal)} {reason}{more}")
     if len(waiting) > _SHOWN:
         more = count_of(len(waiting) - _SHOWN, "more process", "more processes")
@@ -63,22 +59,24 @@ def further_wait(others: int, name: str, cluster: str) -> str:
 class WaitingNews:
     """Logs waiting instances only when something changed: a tick every five seconds would repeat them all day."""
 
-    _before: set[str] = field(default_factory=set)
+    _before: dict[Name, set[str]] = field(default_factory=dict)
 
-    def news(self, decisions: Mapping[tuple[str, str], Decision]) -> list[str]:
-        lines = list(_waiting(decisions))
-        new = [line for line in lines if line not in self._before]
-        self._before = set(lines)
+    def news(self, decisions: Mapping[Name, Decision]) -> list[str]:
+        """The lines that the last decision on the same workload did not have."""
+        new = []
+        for key, decision in decisions.items():
+            lines = list(_waiting(*key, decision))
+            new += [line for line in lines if line not in self._before.get(key, ())]
+            self._before[key] = set(lines)
         return new
 
 
-def _waiting(decisions: Mapping[tuple[str, str], Decision]) -> Iterator[str]:
-    for (name, cluster), decision in decisions.items():
-        for nominal, reason in list(decision.waiting.items())[:_LOGGED]:
-            yield f"{name} on {cluster} {format_instant(nominal)} {reason}"
-        others = max(len(decision.waiting) - _LOGGED, 0) + decision.further
-        if others:
-            yield further_wait(others, name, cluster)
+def _waiting(name: str, cluster: str, decision: Decision) -> Iterator[str]:
+    for nominal, reason in islice(decision.waiting.items(), _LOGGED):
+        yield f"{name} on {cluster} {format_instant(nominal)} {reason}"
+    others = max(len(decision.waiting) - _LOGGED, 0) + decision.further
+    if others:
+        yield further_wait(others, name, cluster)
 
 
 def _times(launch: Launch) -> str:

@@ -265,6 +265,8 @@ class _Decider:
             self._lacks(nominal, reason)
         else:
             self.backlog.waiting[nominal] = reason
+            if isinstance(reason, OptionalInputPending):
+                self.alarms.add(reason.until(at, nominal, at.records.get(nominal)))
 
     def wake_at(self) -> datetime | None:
         at = self.at

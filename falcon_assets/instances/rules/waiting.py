@@ -126,11 +126,14 @@ class OptionalInputPending(Waiting, says="waits for {input}, which is optional a
     @classmethod
     def find(cls, at: Situation, nominal: datetime, record: InstanceRecord | None) -> OptionalInputPending | None:
         lacking = None if nominal in at.requests else being_made(at, nominal)
-        # As long as for what it requires, from when somebody looked again: no longer.
-        woke = at.looks.woke or nominal
-        if lacking is None or max(gives_up(at, nominal, record), gives_up_at(woke, at.workload)) <= at.now:
+        if lacking is None or cls.until(at, nominal, record) <= at.now:
             return None
         return cls(lacking)
+
+    @staticmethod
+    def until(at: Situation, nominal: datetime, record: InstanceRecord | None) -> datetime:
+        """As long as for what it requires, from when somebody looked again: no longer."""
+        return max(gives_up(at, nominal, record), gives_up_at(at.looks.woke or nominal, at.workload))
 
 
 class InputInvalid(Waiting):
@@ -295,8 +298,10 @@ def _given_up_in_earnest(at: Situation, nominal: datetime, until: datetime) -> d
         if seen is not None and seen.failed_at is not None:
             return None  # nobody could see whether it is there
         since = settled_since(at, nominal, lacking)
+        if since is None:
+            return None
         collected = at.collected(lacking.feed)
-        if since is None or (at.looks.woke and collected and collected < at.looks.woke):
+        if at.looks.woke and collected and collected < at.looks.woke:
             return None
         if not is_set_back(since, at.now):
             until = max(until, gives_up_at(at.looks.first_since(since), at.workload))

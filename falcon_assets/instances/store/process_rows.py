@@ -7,10 +7,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import (
+    ARRAY,
     ColumnElement,
     Connection,
     Row,
     TableValuedAlias,
+    Text,
     and_,
     exists,
     func,
@@ -18,6 +20,7 @@ from sqlalchemy import (
     or_,
     select,
     tuple_,
+    update,
 )
 
 from falcon_assets.history.database import upsert
@@ -136,15 +139,26 @@ PROCESS_ROWS = _ProcessRows(
 _IN_VAIN = (InstanceState.FAILED, InstanceState.TIMED_OUT, InstanceState.KILLED, InstanceState.SKIPPED)
 
 
-def looks_at(connection: Connection, cluster: str) -> dict[str, Looks]:
+def looks_at(connection: Connection, cluster: str, processes: Collection[str]) -> dict[str, Looks]:
     table = LOOKS.c
-    statement = select(table.process, table.last, table.woke, table.slept).where(table.cluster == cluster)
+    own = (table.cluster == cluster, _is_among(processes))
+    statement = select(table.process, table.last, table.woke, table.slept).where(*own)
     return {row.process: Looks(row.last, row.woke, row.slept) for row in connection.execute(statement)}
 
 
 def set_looks(connection: Connection, cluster: str, looks: Mapping[str, Looks]) -> None:
     rows = [{"process": process, "cluster": cluster, **vars(one)} for process, one in looks.items()]
     upsert(connection, LOOKS, rows)
+
+
+def look_again(connection: Connection, cluster: str, processes: Collection[str], now: datetime) -> None:
+    """Notes another look at instances of processes that were looked at before, without a pause."""
+    own = (LOOKS.c.cluster == cluster, _is_among(processes), LOOKS.c.last < now)
+    connection.execute(update(LOOKS).where(*own).values(last=now))
+
+
+def _is_among(processes: Collection[str]) -> ColumnElement[bool]:
+    return LOOKS.c.process == func.any(literal(list(processes), ARRAY(Text)))
 
 
 def ended_since(

@@ -13,9 +13,11 @@ from falcon_assets.errors import count_of
 from falcon_assets.features.landing.circuit_breakers import Breakers
 from falcon_assets.features.landing.collector import Collection, Collector
 from falcon_assets.features.landing.old_instances import OldInstances
-from falcon_assets.history.platform.open_ledger import open_ledger
-from falcon_assets.instances.coordination.coordinator import Coordinator, pipelines
+from falcon_assets.history.platform.open_ledger import open_ledger, tables_engine
+from falcon_assets.history.platform.postgres import database_url
+from falcon_assets.instances.coordination.coordinator import Coordinator, Outlook, pipelines
 from falcon_assets.instances.coordination.pipeline_lock import pipelines_held
+from falcon_assets.instances.coordination.standing_decisions import StandingDecisions
 from falcon_assets.instances.coordination.ticks import INTERVAL_SECONDS, WaitingNews, done, nothing_started, rounds
 from falcon_assets.instances.outbox.delivery import Delivery
 from falcon_assets.instances.outbox.recording import EventRecording
@@ -99,7 +101,7 @@ def _coordinator(
     definitions: WatchedDefinitions,
     recording: DefinitionRecording,
 ) -> dg.SensorDefinition:
-    coordinator, waiting = Coordinator(store, settings, workloads), WaitingNews()
+    decisions, waiting = StandingDecisions(Coordinator(store, settings, workloads)), WaitingNews()
 
     @dg.sensor(
         name=op_name(pipeline, "coordinator"),
@@ -111,27 +113,29 @@ def _coordinator(
     def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
         if problem := definitions.problem():
             raise dg.Failure(_CANNOT_START.format(problem))
-        ledger = open_ledger(settings, context.instance)
-        recording.record(ledger)
+        outlook = Outlook((), {}, decisions.coordinator.refused)
         for _ in rounds(settings.clock):
+            if decisions.is_quiet(tables_engine(database_url(settings))):
+                continue
+            ledger = open_ledger(settings, context.instance)
+            recording.record(ledger)
             with pipelines_held(ledger, [pipeline]) as busy:
                 if busy:
                     return dg.SkipReason("falcon run is working on this pipeline")
-                outlook = coordinator.tick(ledger)
+                outlook = decisions.tick(ledger)
             for run_id in outlook.dead:
                 context.log.warning(f"the run {run_id} was ended: its worker is gone")
-            for line in done(outlook):
+            for line in (*done(outlook), *waiting.news(outlook.decisions)):
                 context.log.info(line)
             if outlook.runs:
                 break
         for (name, cluster), problem in outlook.problems.items():
             context.log.error(f"{name} on {cluster}: {problem}")
-        for line in waiting.news(outlook.decisions):
-            context.log.info(line)
         requests = [
             dg.RunRequest(run_key=run.run_key, job_name=run.job_name, tags=dict(run.tags)) for run in outlook.runs
         ]
-        return requests or dg.SkipReason(nothing_started(outlook))
+        waits = {key: one.waits for key, one in decisions.standing.items()}
+        return requests or dg.SkipReason(nothing_started(waits, outlook.problems))
 
     return evaluate
 

@@ -8,6 +8,7 @@ from falcon_assets.instances.coordination.coordinator import Outlook
 from falcon_assets.instances.coordination.ticks import WaitingNews, done, nothing_started
 from falcon_assets.instances.rules.readiness import MissingInput
 from falcon_assets.instances.rules.situation import Decision
+from falcon_assets.instances.rules.standing import Waits
 from falcon_assets.instances.rules.waiting import InputsMissing, InputsTimedOut, InRun, ProcessSuspended
 from falcon_assets.planning.reasons import Reason
 from tests.hours import hour
@@ -28,15 +29,19 @@ def decision(waiting: Mapping[int, Reason], timed_out: Mapping[int, Reason] | No
     )
 
 
-def outlook(*decisions: Decision, problems: Mapping[tuple[str, str], str] | None = None) -> Outlook:
-    return Outlook((), {(f"p{number}", "primary"): one for number, one in enumerate(decisions)}, problems or {})
+def outlook(*decisions: Decision) -> Outlook:
+    return Outlook((), {(f"p{number}", "primary"): one for number, one in enumerate(decisions)}, {})
+
+
+def standing(*decisions: Decision) -> dict[tuple[str, str], Waits]:
+    return {key: Waits.of(one) for key, one in outlook(*decisions).decisions.items()}
 
 
 def test_a_tick_that_starts_nothing_says_what_waits_for_what() -> None:
     waits = decision({0: InRun("abc"), 1: lacks(1), 2: lacks(2)})
     suspended = decision({3: ProcessSuspended()})
-    found = outlook(waits, decision({}), suspended, problems={("broken", "primary"): "no such feed"})
-    assert nothing_started(found).splitlines() == [
+    found = standing(waits, decision({}), suspended)
+    assert nothing_started(found, {("broken", "primary"): "no such feed"}).splitlines() == [
         "nothing is ready; 1 instance is in a run, 3 wait",
         "broken on primary: no such feed",
         "p0 on primary 2013-01-01T01:00Z waits for raw: raw 2013-01-01T01:00Z, and 1 more waits",
@@ -45,7 +50,7 @@ def test_a_tick_that_starts_nothing_says_what_waits_for_what() -> None:
 
 
 def test_many_processes_do_not_flood_a_tick() -> None:
-    said = nothing_started(outlook(*[decision({0: lacks(0)})] * 9)).splitlines()
+    said = nothing_started(standing(*[decision({0: lacks(0)})] * 9), {}).splitlines()
     assert len(said) == 7
     assert said[-1] == "... and instances of 4 more processes: see the log of earlier ticks"
 
