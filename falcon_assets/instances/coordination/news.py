@@ -38,7 +38,8 @@ class Mark(NamedTuple):
 
 
 def mark_of(connection: Connection) -> Mark:
-    return Mark._make(connection.execute(_MARK).one())
+    row = connection.execute(_MARK).one()
+    return Mark(row[0], row[1], row[2], row[3], row[4])
 
 
 def _digest(names: Sequence[ColumnElement[str]], numbers: Sequence[ColumnElement[Any]]) -> ScalarSelect[Any]:
