@@ -38,8 +38,8 @@ class Mark(NamedTuple):
 
 
 def mark_of(connection: Connection) -> Mark:
-    row = connection.execute(_MARK).one()
-    return Mark(row[0], row[1], row[2], row[3], row[4])
+    folded, newest, runs, status, asked = connection.execute(_MARK).one()
+    return Mark(folded, newest, runs, status, asked)
 
 
 def _digest(names: Sequence[ColumnElement[str]], numbers: Sequence[ColumnElement[Any]]) -> ScalarSelect[Any]:
@@ -52,7 +52,7 @@ def _microseconds(instant: ColumnElement[datetime]) -> ColumnElement[Any]:
     return func.extract("epoch", instant) * 1_000_000
 
 
-def _mark() -> Select[tuple[int, int, str, int, int]]:
+def _mark() -> Select[Any]:
     status, asked, run = ENTITY_STATUS.c, RERUNS.c, RUNS.c
     unfinished = select(func.coalesce(func.string_agg(run.run_id, aggregate_order_by(literal(","), run.run_id)), ""))
     return select(
