@@ -76,11 +76,18 @@ class Pair:
     database: str
 
     def rows(self, query: str) -> list[tuple[str, ...]]:
-        url = sqlalchemy.make_url(self.database)
-        _, how = sqlalchemy.create_engine(url).dialect.create_connect_args(url)
-        with psycopg2.connect(**how) as connection, connection.cursor() as cursor:
+        with self._connect() as connection, connection.cursor() as cursor:
             cursor.execute(query)
             return cursor.fetchall()
+
+    def write(self, statement: str) -> None:
+        with self._connect() as connection, connection.cursor() as cursor:
+            cursor.execute(statement)
+
+    def _connect(self) -> psycopg2.extensions.connection:
+        url = sqlalchemy.make_url(self.database)
+        _, how = sqlalchemy.create_engine(url).dialect.create_connect_args(url)
+        return psycopg2.connect(**how)
 
     def keys(self) -> list[int]:
         if not self.rows("SELECT FROM pg_tables WHERE tablename = 'run_tags'"):

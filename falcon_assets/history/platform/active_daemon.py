@@ -5,12 +5,14 @@ that is silent for longer, whatever happened to its process or machine, and the 
 term in the database, and ends what sessions of earlier terms there are, before it does anything. The sessions of a
 daemon's work carry its term, and each asks when it begins whether that is still the present one. So all that a former
 daemon has done was done before its successor began, and a former one that goes on, because it was stopped or cut off
-for a while, can neither record nor start anything any more: it ends when it notices.
+for a while, can neither record nor start anything any more: it ends when it notices. One
+whose tables a newer version has migrated ends, too, for a daemon of that version.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import sys
 import threading
@@ -26,7 +28,8 @@ from sqlalchemy import Connection, Engine, event, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import DBAPIError
 
-from falcon_assets.history.database import holders, try_lock, upgrade
+from falcon_assets.errors import SettingsError
+from falcon_assets.history.database import holders, require_known_revision, try_lock, upgrade
 from falcon_assets.history.platform.reconnecting import wait_in_python
 from falcon_assets.history.tables import DAEMON, SCHEMA
 
@@ -95,6 +98,7 @@ class ActiveDaemon:
         )
         self._session: Connection | None = None
         self.term = 0
+        self._is_outdated = False
         wait_in_python()
 
     def begin(self) -> None:
@@ -153,7 +157,7 @@ class ActiveDaemon:
         """Takes the lock again where the session was lost, as when PostgreSQL is restarted, and nobody had it since."""
         try:
             if self._session is not None:
-                self._session.exec_driver_sql("SELECT 1")
+                self._require_known_tables(self._session)
                 return
             session = self._connect()
             taken = try_lock(session, _LOCK)
@@ -165,6 +169,16 @@ class ActiveDaemon:
         except DBAPIError:
             self._drop()
             raise
+
+    def _require_known_tables(self, session: Connection) -> None:
+        """Ends this process in order, once, where a newer version, which is to be the active one, has migrated the tables."""
+        try:
+            require_known_revision(session)
+        except SettingsError as error:
+            if not self._is_outdated:
+                self._say(f"this daemon ends: {error}")
+                os.kill(os.getpid(), signal.SIGTERM)
+            self._is_outdated = True
 
     def require_term(self, cursor: Any) -> None:
         """Ends this process if another daemon has become the active one."""

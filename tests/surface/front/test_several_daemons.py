@@ -48,3 +48,17 @@ def test_the_other_one_takes_over_and_nothing_is_started_twice(pair: Pair) -> No
     keys = pair.keys()
     assert keys == list(range(1, len(keys) + 1)), "each number once"
     assert "Traceback" not in active.log + waiting.log
+
+
+@pytest.mark.soak
+def test_a_daemon_of_an_older_version_ends_for_one_of_the_version_that_has_migrated_the_tables(pair: Pair) -> None:
+    active = pair.active()
+    (before,) = pair.rows("SELECT version_num FROM falcon.alembic_version")
+    pair.write("UPDATE falcon.alembic_version SET version_num = '9999'")
+    pair.wait(lambda: active.says(r"this daemon ends: the tables of the ledger are of revision 9999"))
+    pair.wait(lambda: all(one.says(r"\| the tables of the ledger are of revision 9999") for one in pair.machines))
+    pair.write(f"UPDATE falcon.alembic_version SET version_num = '{before[0]}'")
+    pair.active()  # as soon as a daemon of the tables' version is started
+    keys = pair.keys()
+    assert keys == list(range(1, len(keys) + 1)), "each number once"
+    assert "Traceback" not in "".join(one.log for one in pair.machines)
