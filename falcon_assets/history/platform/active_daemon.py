@@ -5,8 +5,8 @@ that is silent for longer, whatever happened to its process or machine, and the 
 term in the database, and ends what sessions of earlier terms there are, before it does anything. The sessions of a
 daemon's work carry its term, and each asks when it begins whether that is still the present one. So all that a former
 daemon has done was done before its successor began, and a former one that goes on, because it was stopped or cut off
-for a while, can neither record nor start anything any more: it ends when it notices. One
-whose tables a newer version has migrated ends, too, for a daemon of that version.
+for a while, can neither record nor start anything any more: it ends when it notices. One whose tables a newer
+version has migrated ends, too, for a daemon of that version.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class ActiveDaemon:
             raise
 
     def _require_known_tables(self, session: Connection) -> None:
-        """Ends this process in order, once, where a newer version, which is to be the active one, has migrated the tables."""
+        """Ends this process in order, once, where a newer version has migrated the tables: it is to be active."""
         try:
             require_known_revision(session)
         except SettingsError as error:
