@@ -42,7 +42,10 @@ def loaded_code_locations(webserver: str, seconds: float) -> dict[str, str | Non
 def reload_code_locations(webserver: str | None) -> str:
     """Reloads the code locations with entities, and those that did not load; returns a sentence, also on failure."""
     if webserver is None:
-        return "Dagster was not asked to reload the code location: FALCON_WEBSERVER_URL is empty"
+        return (
+            "Dagster was not asked to reload the code location (FALCON_WEBSERVER_URL is empty); "
+            "code servers of falcon serve do it by themselves"
+        )
     later = "reload the code location in Dagster's UI, or restart it"
     try:
         with _asking():

@@ -207,7 +207,10 @@ def test_an_entity_comes_is_scheduled_changes_and_goes(
     monkeypatch.setenv("FALCON_WEBSERVER_URL", "")
     file = tmp_path / "new.yaml"
     file.write_text(NEW)
-    asked = "Dagster was not asked to reload the code location: FALCON_WEBSERVER_URL is empty\n"
+    asked = (
+        "Dagster was not asked to reload the code location (FALCON_WEBSERVER_URL is empty); "
+        "code servers of falcon serve do it by themselves\n"
+    )
 
     def told(*arguments: str) -> str:
         result = call(*arguments)

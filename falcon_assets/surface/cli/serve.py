@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -36,6 +37,7 @@ def serve(only: str | None, host: str, port: int, path_prefix: str, workspace: P
     """
     from falcon_assets.surface.front import programs  # noqa: PLC0415 - takes a while
 
+    os.environ.setdefault("FALCON_WEBSERVER_URL", "")  # its code servers reload changed definitions by themselves
     settings = load_settings()
     _require_sound(settings, host, path_prefix)
     served = programs.served(settings, workspace)
