@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -37,13 +36,12 @@ def serve(only: str | None, host: str, port: int, path_prefix: str, workspace: P
     """
     from falcon_assets.surface.front import programs  # noqa: PLC0415 - takes a while
 
-    os.environ.setdefault("FALCON_WEBSERVER_URL", "")  # its code servers reload changed definitions by themselves
     settings = load_settings()
     _require_sound(settings, host, path_prefix)
     served = programs.served(settings, workspace)
     environ = programs.environ_of_programs(settings, Path.cwd())
     if only == "front":
-        _serve_front(settings, host, port, path_prefix, served.workspace)
+        _serve_front(load_settings(environ), host, port, path_prefix, served.workspace)
         return
     from falcon_assets.surface.front.supervisor import Supervisor  # noqa: PLC0415 - as above
 
