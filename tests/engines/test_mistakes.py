@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from falcon_assets.compute.engines.computing.python_mistakes import python_mistakes
+from falcon_assets.compute.engines.computing.python_function import python_mistakes
 from falcon_assets.compute.engines.computing.sql_mistakes import sql_mistakes
 
 VIEWS, PARAMETERS = ("raw-flights", "weather"), ("nominal_time", "threshold")
@@ -90,7 +90,7 @@ def test_what_works(sql: str) -> None:
     ],
 )
 def test_python(source: str, mistakes: list[tuple[int, str]]) -> None:
-    assert [(one.line, one.message) for one in python_mistakes(source.encode())] == mistakes
+    assert [(one.line, one.message) for one in python_mistakes(source.encode(), "spark, inputs, instance")] == mistakes
 
 
 def test_what_only_the_parser_does_not_understand_is_a_doubt() -> None:

@@ -129,7 +129,7 @@ def _modules() -> list[Path]:
 def test_the_schema_has_its_keys(home: Path) -> None:
     schema = json.loads(falcon(home, "schema", "process").stdout)
     engine = schema["properties"]["workflow"]["discriminator"]["mapping"]
-    assert list(engine) == ["constant", "pyspark", "spark-sql", "spark-submit"]
+    assert list(engine) == ["constant", "pyspark", "python", "spark-sql", "spark-submit"]
     assert (
         schema["$defs"]["ConstantWorkflow"]["properties"]["text"]["description"]
         == "What is written; may hold `${...}`."

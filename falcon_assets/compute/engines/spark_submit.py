@@ -39,10 +39,10 @@ class SparkSubmitWorkflow(Workflow):
     def mistakes(
         self, root: Path, views: Collection[str], parameters: Collection[str]
     ) -> Iterator[tuple[str, Mistake]]:
-        from falcon_assets.compute.engines.computing.python_mistakes import python_mistakes
+        from falcon_assets.compute.engines.computing.python_function import python_mistakes
 
         if self.path.endswith(".py"):
-            for one in python_mistakes((root / self.path).read_bytes(), has_function=False):
+            for one in python_mistakes((root / self.path).read_bytes()):
                 yield self.path, one
 
     def compute(self, task: WorkflowTask) -> WorkflowResult:

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import orc
 
+from falcon_assets.compute.arrow.columns import as_schema, common_schema, with_instants
 from falcon_assets.errors import StorageError
-from falcon_assets.features.compaction.columns import as_schema, common_schema
 from falcon_assets.features.compaction.row_files import DataFile, RowFiles, RowWriter
 
 _BATCH_ROWS = 1 << 16
@@ -67,7 +67,7 @@ class ParquetFiles(ColumnFiles):
             raise StorageError(f"{name} has dates of the Julian calendar, as Spark 2 wrote them: write it again first")
         if found.metadata.num_row_groups and found.metadata.num_columns:
             self.codec = found.metadata.row_group(0).column(0).compression.lower()
-        schema = _with_instants(found)
+        schema = with_instants(found)
         return schema.with_metadata({_WRITTEN_BY: said[_WRITTEN_BY]} if _WRITTEN_BY in said else None)
 
     def _kept(self, schemas: Sequence[pa.Schema]) -> Mapping[bytes, bytes] | None:
@@ -76,7 +76,7 @@ class ParquetFiles(ColumnFiles):
 
     def _tables(self, opened: IO[bytes]) -> Iterator[pa.Table]:
         found = _parquet(opened)
-        schema = _with_instants(found)
+        schema = with_instants(found)
         for batch in found.iter_batches(_BATCH_ROWS, use_threads=False):
             table = pa.Table.from_batches([batch])
             yield table if table.schema.equals(schema) else table.cast(schema)
@@ -120,26 +120,6 @@ class _TableWriter:
 
 def _parquet(opened: IO[bytes]) -> pq.ParquetFile:
     return pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
-
-
-def _with_instants(file: pq.ParquetFile) -> pa.Schema:
-    """The columns, in which the timestamps of Spark's old kind (INT96) are the instants that they stand for."""
-    leaves = (file.schema.column(number) for number in range(len(file.schema)))
-    old = {one.path.split(".")[0] for one in leaves if one.physical_type == "INT96"}
-    schema = file.schema_arrow
-    return pa.schema([one.with_type(_instants(one.type)) if one.name in old else one for one in schema])
-
-
-def _instants(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp(kind.unit, "UTC")
-    if pa.types.is_struct(kind):
-        return pa.struct([one.with_type(_instants(one.type)) for one in kind])
-    if pa.types.is_list(kind):
-        return pa.list_(kind.value_field.with_type(_instants(kind.value_type)))
-    if pa.types.is_map(kind):
-        return pa.map_(_instants(kind.key_type), _instants(kind.item_type))
-    return kind
 
 
 @contextmanager

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from falcon_assets.compute.arrow.spark_types import arrow_type
 from falcon_assets.errors import DatasourceError
-from falcon_assets.features.datasources.arrow_types import arrow_type
 from falcon_assets.features.datasources.datasource_type import SourceColumn
 from falcon_assets.features.datasources.pace import Pace
 

@@ -115,7 +115,7 @@ def _written(frame: DataFrame, task: _PartWriting) -> tuple[Sequence[str], int, 
 def _task(frame: DataFrame, reading: SourceReading, data: OutputData, aside: Path, column: str | None) -> _PartWriting:
     import pyarrow as pa  # noqa: PLC0415 - every code location would import it
 
-    from falcon_assets.features.datasources.arrow_types import arrow_type  # noqa: PLC0415 - as above
+    from falcon_assets.compute.arrow.spark_types import arrow_type  # noqa: PLC0415 - as above
 
     said = {  # what Spark writes into its own files, and reads again
         "org.apache.spark.version": frame.sparkSession.version,

@@ -5,14 +5,17 @@ from __future__ import annotations
 import shutil
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from falcon_assets.base.texts import hidden, visible
+from falcon_assets.compute.arrow.reading import dataset_of
+from falcon_assets.compute.arrow.spark_types import spark_name
 from falcon_assets.compute.spark.data.dataset import InputData
 from falcon_assets.compute.spark.data.reading import read_input
 from falcon_assets.compute.spark.jvm import in_utc
@@ -80,7 +83,7 @@ class Trial:
     def compute(self) -> Tried:
         """Computes the instance; published data stays unchanged. Raises as :func:`.try_instance`."""
         runner, plan, started = self.runner, self.ready.plan, time.monotonic()
-        if not runner.executor.shares_folders:
+        if not runner.data(self.ready).executor.shares_folders:
             raise StorageError(
                 f"the Spark of cluster {runner.cluster.name!r} shares no folder with this machine, where its results "
                 "are shown from: try it where the execute endpoint is local[N], the server of falcon spark start, or a "
@@ -122,17 +125,31 @@ class Trial:
     def _shown(
         self, data: InstanceData, urls: Mapping[str, str], records: Mapping[str, int], used: Usage
     ) -> Iterator[TriedOutput]:
+        if not data.needs_spark:
+            for one in self.ready.plan.outputs:
+                table = dataset_of(InputData(one.name, one.feed, (urls[one.name],))).head(self.rows)
+                types = {field.name: spark_name(field.type) for field in table.schema}
+                values = zip(*(column.to_pylist() for column in table.columns), strict=True)
+                yield self._output(one, records[one.name], types, values, used)
+            return
         with in_utc(), isolated(self.runner.executor.session()) as spark:
             apply_settings(spark, data.settings, self.runner.process.name)
             for one in self.ready.plan.outputs:
-                known = used.columns.get(one.name)
-                lineage = {column.name: column for column in known.each} if known else {}
                 frame = self._read(spark, one, urls[one.name], records[one.name])
                 fields = [] if frame is None else frame.schema.fields
-                columns = tuple(TriedColumn(f.name, f.dataType.simpleString(), lineage.get(f.name)) for f in fields)
+                types = {field.name: field.dataType.simpleString() for field in fields}
                 found = [] if frame is None else frame.limit(self.rows).collect()
-                rows = tuple(tuple(None if value is None else _shown(value) for value in row) for row in found)
-                yield TriedOutput(one.name, one.feed.name, one.instance, records[one.name], columns, rows)
+                yield self._output(one, records[one.name], types, found, used)
+
+    @staticmethod
+    def _output(
+        one: OutputPlan, records: int, types: Mapping[str, str], found: Iterable[Iterable[Any]], used: Usage
+    ) -> TriedOutput:
+        known = used.columns.get(one.name)
+        lineage = {column.name: column for column in known.each} if known else {}
+        columns = tuple(TriedColumn(name, kind, lineage.get(name)) for name, kind in types.items())
+        rows = tuple(tuple(None if value is None else _shown(value) for value in row) for row in found)
+        return TriedOutput(one.name, one.feed.name, one.instance, records, columns, rows)
 
     def _read(self, spark: SparkSession, output: OutputPlan, url: str, records: int) -> DataFrame | None:
         feed = output.feed

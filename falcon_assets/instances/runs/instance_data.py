@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import TypeAlias
 
-from falcon_assets.compute.executor import Executor
+from falcon_assets.compute.executor import Executor, InProcessExecutor
 from falcon_assets.errors import StorageError
 from falcon_assets.instances.runs.spark_access import SparkAccess
 from falcon_assets.model.cluster import Cluster
@@ -84,6 +84,10 @@ class InstanceData:
     def settings(self) -> dict[str, str]:
         """Spark's settings for its own access to object stores; else empty."""
         return self._access.settings
+
+    @property
+    def needs_spark(self) -> bool:
+        return not isinstance(self.executor, InProcessExecutor)
 
     @cached_property
     def _access(self) -> SparkAccess:

@@ -1,4 +1,4 @@
-"""Loads and calls the function of a PySpark workflow."""
+"""Loads the function of a Python workflow, and calls that of a PySpark one."""
 
 from __future__ import annotations
 
@@ -28,22 +28,23 @@ _libs: dict[Path, int] = {}
 
 
 def load_function(
-    root: Path, path: str | None, function: str | None, libs: Sequence[Path] = ()
+    task: WorkflowTask, path: str | None, function: str | None, parameters: str
 ) -> tuple[Callable[..., Any], str]:
-    """Returns the function ``run`` of the file ``path`` below ``root``, or else ``function``; and its file.
+    """Returns the function ``run`` of the file ``path`` below the root, or else ``function``; and its file.
 
-    A file is loaded again when it has changed, and its imports prefer ``libs``; a ``package.module:name`` is imported.
-    Raises WorkflowError if that fails.
+    A file is loaded again when it has changed, and its imports prefer the workflow's ``lib``; a ``package.module:name``
+    is imported. Raises WorkflowError if that fails.
     """
+    libs = libs_of(task.entity_root, task.workflow.lib).python
     if path is not None:
-        where, name = str(root / path), "run"
-        module = _from_file(root / path, libs)
+        where, name = str(task.entity_root / path), "run"
+        module = _from_file(task.entity_root / path, libs)
     else:
         where, _, name = (function or "").partition(":")
         module = _from_package(where)
     found = getattr(module, name, None)
     if not callable(found):
-        raise WorkflowError(f"{where}: there is no function {name}(spark, inputs, instance) in it")
+        raise WorkflowError(f"{where}: there is no function {name}({parameters}) in it")
     return found, module.__file__ or where
 
 
@@ -121,8 +122,7 @@ def compute_python(
     Raises:
         WorkflowError: it cannot be loaded, it failed (with the line of its file), or it returned something else.
     """
-    libs = libs_of(task.entity_root, task.workflow.lib).python
-    function, file = load_function(task.entity_root, path, name, libs)
+    function, file = load_function(task, path, name, "spark, inputs, instance")
     try:
         returned = function(spark, dict(inputs), task.instance)
     except FalconError:
@@ -130,31 +130,35 @@ def compute_python(
     except (Exception, SystemExit) as error:  # exit() would end one thread of the run, which waits for it
         said = explain(error) if is_of_spark(error) else f"{type(error).__name__}: {error}"
         raise WorkflowError(f"{own_line(error, file)}: {said}") from error
-    return _by_output(returned, task, f"{file}: {function.__name__}()")
+    return by_output(returned, task, f"{file}: {function.__name__}()", "DataFrame", _is_frame)
 
 
-def _by_output(returned: object, task: WorkflowTask, where: str) -> dict[str, DataFrame]:
+def _is_frame(value: object) -> bool:
+    return isinstance(value, DataFrame)
+
+
+def by_output(
+    returned: object, task: WorkflowTask, where: str, kind: str, is_data: Callable[[object], bool]
+) -> dict[str, Any]:
+    """Returns what a function returned for each output; raises WorkflowError where it is not one ``kind`` for each."""
     names = [data.name for data in task.outputs]
     declared = ", ".join(names)
     if not names:
         if returned is None or (isinstance(returned, Mapping) and not returned):
             return {}
-        raise WorkflowError(f"{where} returned {_kind(returned)}, but the process has no outputs: return nothing")
-    if isinstance(returned, DataFrame):
+        said = f"a {kind}" if is_data(returned) else _kind(returned)
+        raise WorkflowError(f"{where} returned {said}, but the process has no outputs: return nothing")
+    if is_data(returned):
         if len(names) == 1:
             return {names[0]: returned}
-        raise WorkflowError(f"{where} returned one DataFrame for several outputs: return a dict with {declared}")
+        raise WorkflowError(f"{where} returned one {kind} for several outputs: return a dict with {declared}")
     if not isinstance(returned, Mapping):
         raise WorkflowError(
-            f"{where} returned {_kind(returned)}: return a DataFrame, or a dict of DataFrames with {declared}"
+            f"{where} returned {_kind(returned)}: return a {kind}, or a dict of {kind}s with {declared}"
         )
     wrong = [f"{name} is missing" for name in names if name not in returned]
     wrong += [f"{name} is not an output" for name in returned if name not in names]
-    wrong += [
-        f"{name} is {_kind(frame)}"
-        for name, frame in returned.items()
-        if name in names and not isinstance(frame, DataFrame)
-    ]
+    wrong += [f"{name} is {_kind(one)}" for name, one in returned.items() if name in names and not is_data(one)]
     if wrong:
         raise WorkflowError(
             f"{where} returned a dict that does not fit: {'; '.join(wrong)}; the outputs are {declared}"
@@ -163,6 +167,4 @@ def _by_output(returned: object, task: WorkflowTask, where: str) -> dict[str, Da
 
 
 def _kind(value: object) -> str:
-    if isinstance(value, DataFrame):
-        return "a DataFrame"
     return "nothing" if value is None else f"a value of type {type(value).__name__}"

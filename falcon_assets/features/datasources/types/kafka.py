@@ -117,7 +117,7 @@ class TopicPart:
         import pyarrow as pa  # noqa: PLC0415 - only workers need it
         from confluent_kafka import TopicPartition  # noqa: PLC0415 - of an extra
 
-        from falcon_assets.features.datasources.arrow_types import arrow_type  # noqa: PLC0415 - it imports Arrow
+        from falcon_assets.compute.arrow.spark_types import arrow_type  # noqa: PLC0415 - it imports Arrow
 
         types = {one.name: arrow_type(one.arrives_as) for one in _COLUMNS}
         schema = pa.schema([(name, types[name]) for name in self.columns])

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, json
 
+from falcon_assets.compute.arrow.spark_types import arrow_type
 from falcon_assets.errors import DatasourceError
 from falcon_assets.features.datasources.access import Access
-from falcon_assets.features.datasources.arrow_types import arrow_type
 from falcon_assets.features.datasources.datasource_type import SourceColumn
 from falcon_assets.features.datasources.pace import Pace
 from falcon_assets.features.datasources.types.postgresql.column_types import is_array

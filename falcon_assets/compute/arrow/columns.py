@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from falcon_assets.errors import StorageError
 
@@ -107,3 +108,23 @@ def as_schema(table: pa.Table, schema: pa.Schema, file: str) -> pa.Table:
         except pa.ArrowException as error:
             raise StorageError(f"column {field.name!r} of {file} does not fit into {field.type}: {error}") from None
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def with_instants(file: pq.ParquetFile) -> pa.Schema:
+    """The columns, in which the timestamps of Spark's old kind (INT96) are the instants that they stand for."""
+    leaves = (file.schema.column(number) for number in range(len(file.schema)))
+    old = {one.path.split(".")[0] for one in leaves if one.physical_type == "INT96"}
+    schema = file.schema_arrow
+    return pa.schema([one.with_type(_instants(one.type)) if one.name in old else one for one in schema])
+
+
+def _instants(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp(kind.unit, "UTC")
+    if pa.types.is_struct(kind):
+        return pa.struct([one.with_type(_instants(one.type)) for one in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_instants(kind.value_type)))
+    if pa.types.is_map(kind):
+        return pa.map_(_instants(kind.key_type), _instants(kind.item_type))
+    return kind
