@@ -18,7 +18,13 @@ from falcon_assets.catalog.checks.lifecycle import (
 from falcon_assets.catalog.checks.locations import check_files_or_table, check_partitions, check_storage_options
 from falcon_assets.catalog.checks.names import check_dagster_names, check_references, check_unique_names
 from falcon_assets.catalog.checks.paths import check_paths
-from falcon_assets.catalog.checks.processes import check_queues, check_spark_settings, check_variables, check_workflows
+from falcon_assets.catalog.checks.processes import (
+    check_places,
+    check_queues,
+    check_spark_settings,
+    check_variables,
+    check_workflows,
+)
 from falcon_assets.catalog.checks.windows import check_output_validity, check_windows
 from falcon_assets.catalog.declared import Definitions
 from falcon_assets.errors import Problem
@@ -49,6 +55,7 @@ CHECKS = (
     check_variables,
     check_spark_settings,
     check_workflows,
+    check_places,
     check_cycles,
     check_own_outputs,
 )

@@ -159,6 +159,17 @@ def _why_not(key: str, workflow: Workflow, cluster: str, *, is_server: bool) -> 
     return None
 
 
+def check_places(definitions: Definitions) -> Iterator[Problem]:
+    """Outputs in tables of processes whose engine writes files only."""
+    for process in definitions.processes.values():
+        engine = process.entity.workflow
+        for index, output in enumerate(process.entity.outputs if engine.spark == "none" else ()):
+            feed = definitions.feeds.get(output.feed)
+            if feed and any(feed.entity.table_on(one.name) for one in process.entity.clusters):
+                why = f"the engine {engine.engine} writes no tables: use an engine with Spark"
+                yield process.problem(("outputs", index, "feed"), why)
+
+
 def check_workflows(definitions: Definitions) -> Iterator[Problem]:
     """Missing workflow files, and files outside of the root."""
     root = definitions.root.resolve()

@@ -44,6 +44,11 @@ def _holding(definitions: Definitions, feed: Declared[Feed]) -> Iterator[Problem
         one.feed != feed.entity.name for process in definitions.processes.values() for one in process.entity.outputs
     ) and not any(one.import_ and one.import_.source.path is None for one in feed.entity.clusters):
         yield feed.warning(("on_error",), "nothing is held, as no process writes it: what lands is checked afterwards")
+    for process in definitions.processes.values():
+        workflow = process.entity.workflow
+        if workflow.spark == "none" and any(one.feed == feed.entity.name for one in process.entity.outputs):
+            why = f"checks run on Spark: runs of process {process.entity.name!r} start it, which its engine "
+            yield feed.warning(("on_error",), f"{why}{workflow.engine} does not need")
 
 
 def declared_row(feed: Feed) -> SparkType | None:
