@@ -66,7 +66,7 @@ BETWEEN_FEATURES = {
 INSIDE = PACKAGE / "history" / "dagster_internals"
 PARTS = {
     "catalog": ["yaml_files", ""],
-    "compute": ["executor", "spark", "engines", "spark_executor"],
+    "compute": ["executor", "spark", "arrow", "engines", "spark_executor"],
     "compute/engines": ["computing", ""],
     "compute/spark": ["", "jvm", "capture", "endpoints", "connect_server", "provisioned", "sessions", "data"],
     "history": [

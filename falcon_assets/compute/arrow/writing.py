@@ -145,7 +145,7 @@ class _Fit:
             yield path, kept.filter(pc.equal(of_rows, path))
 
 
-class _Rows(Protocol):
+class _OutputFile(Protocol):
     def write(self, rows: pa.Table) -> Any: ...
 
     def close(self) -> Any: ...
@@ -157,7 +157,7 @@ class _Writing:
     def __init__(self, data: OutputData, schema: pa.Schema, held: ExitStack) -> None:
         self.schema, self.records = schema, 0
         self._data, self._held = data, held
-        self._files: dict[str, _Rows] = {}
+        self._files: dict[str, _OutputFile] = {}
 
     def write(self, folder: str, rows: pa.Table) -> None:
         if folder not in self._files:
@@ -169,7 +169,7 @@ class _Writing:
             raise WorkflowError(f"{title_of(self._data)}: {error}") from error
         self.records += len(rows)
 
-    def _opened(self, folder: Path) -> _Rows:
+    def _opened(self, folder: Path) -> _OutputFile:
         feed = self._data.feed
         folder.mkdir(parents=True, exist_ok=True)
         try:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from falcon_assets.compute.engines.computing.python_function import PythonFunction
+from falcon_assets.compute.engines.computing.python_function import FunctionKeys
 from falcon_assets.model.workflow import Workflow
 
 if TYPE_CHECKING:
     from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask
 
 
-class PySparkWorkflow(PythonFunction, Workflow):
+class PySparkWorkflow(FunctionKeys, Workflow):
     """A Python function ``run(spark, inputs, instance)`` that returns one DataFrame or a dict by output name."""
 
     kinds: ClassVar[tuple[str, ...]] = ("pyspark",)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from falcon_assets.compute.engines.computing.python_function import PythonFunction
+from falcon_assets.compute.engines.computing.python_function import FunctionKeys
 from falcon_assets.model.workflow import Workflow
 
 if TYPE_CHECKING:
     from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask
 
 
-class PythonWorkflow(PythonFunction, Workflow):
+class PythonWorkflow(FunctionKeys, Workflow):
     """A Python function ``run(inputs, instance)`` in the process of the run: on Arrow data, or on files alone."""
 
     kinds: ClassVar[tuple[str, ...]] = ("python",)

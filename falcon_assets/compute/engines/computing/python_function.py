@@ -41,7 +41,7 @@ def _names(tree: ast.AST) -> Iterator[str]:
             yield node.asname or node.name
 
 
-class PythonFunction(Declaration):
+class FunctionKeys(Declaration):
     """The keys of engines that call a Python function; their own classes come before :class:`Workflow`.
 
     Attributes:
@@ -56,7 +56,7 @@ class PythonFunction(Declaration):
     """``package.module:name`` instead of ``path``."""
 
     @model_validator(mode="after")
-    def _one_of_both(self) -> PythonFunction:
+    def _one_of_both(self) -> FunctionKeys:
         if (self.path is None) == (self.function is None):
             raise ValueError("exactly one of path and function is required")
         return self
