@@ -141,6 +141,10 @@ class DefinitionStoreError(FalconError):
     """The folder of the entity definitions cannot be changed as asked."""
 
 
+class UnwritableDefinitionsError(DefinitionStoreError):
+    """The folder cannot be written now, as its disk is full or read-only: it may be tried again."""
+
+
 class EntityInUseError(FalconError):
     """An entity cannot go, because others need it."""
 

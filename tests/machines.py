@@ -37,7 +37,7 @@ class Machine:
 
     def slow(self, rate: str) -> None:
         """Whatever is sent to it comes at this rate, such as 16kbit."""
-        self._shape("add", "tbf", "rate", rate, "burst", "3000", "limit", "300000")
+        self._shape("add", "tbf", "rate", rate, "burst", "1600", "limit", "300000")
 
     def fast(self) -> None:
         self._shape("del")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 from fsspec.asyn import sync_wrapper
 from s3fs import S3FileSystem
 
+from tests.processes import free_port, listens
 from tests.waiting import wait_until
 
 KEY, SECRET = "AKIAF4LC0NTEST", "s3cr3t/of+the/lake"
@@ -23,22 +23,19 @@ ENVIRON = {"LAKE_KEY": KEY, "LAKE_SECRET": SECRET}
 
 
 @contextmanager
-def s3_server(folder: Path, host: str = "127.0.0.1") -> Iterator[str]:
-    """The URL of a server that starts empty."""
-    with socket.socket() as probe:
-        probe.bind((host, 0))
-        port = probe.getsockname()[1]
+def s3_server(folder: Path, host: str = "127.0.0.1", before: Sequence[str] = ()) -> Iterator[str]:
+    """The URL of a server that starts empty; ``before`` begins the command, for one on another machine."""
+    port = free_port()
     with (folder / "s3.log").open("wb") as log:
-        command = [sys.executable, "-m", "moto.server", "-H", host, "-p", str(port)]
+        command = [*before, sys.executable, "-m", "moto.server", "-H", host, "-p", str(port)]
         server = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
     try:
 
-        def listens() -> bool:
+        def answers() -> bool:
             assert server.poll() is None, (folder / "s3.log").read_text()
-            with socket.socket() as asking:
-                return asking.connect_ex((host, port)) == 0
+            return listens(port, host)
 
-        wait_until(listens, what="the S3 server")
+        wait_until(answers, what="the S3 server")
         yield f"http://{host}:{port}"
     finally:
         server.kill()

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from falcon_assets.base.durable import make_folders, sync
 from falcon_assets.base.file_locks import locked
 from falcon_assets.catalog.yaml_files.file_changes import AnyChange
-from falcon_assets.errors import DefinitionStoreError, LockedError
+from falcon_assets.errors import DefinitionStoreError, LockedError, UnwritableDefinitionsError
 
 T = TypeVar("T")
 FOLDER = ".falcon"
@@ -176,5 +176,5 @@ def _hash_of(path: Path) -> str | None:
     return digest.hexdigest()
 
 
-def _unwritable(root: Path, error: OSError) -> DefinitionStoreError:
-    return DefinitionStoreError(f"the definitions in {root} cannot be changed: {error.strerror or error}")
+def _unwritable(root: Path, error: OSError) -> UnwritableDefinitionsError:
+    return UnwritableDefinitionsError(f"the definitions in {root} cannot be changed: {error.strerror or error}")

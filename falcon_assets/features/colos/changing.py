@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlalchemy import Engine
 
@@ -22,6 +22,7 @@ from falcon_assets.features.colos import store
 from falcon_assets.features.colos.asking import ColoAwayError, UnansweredError
 from falcon_assets.features.colos.making_up import CHANGES, MakingUp, operation_of
 from falcon_assets.features.colos.rules import (
+    KIND_ORDER,
     GivenEntity,
     Journal,
     Plan,
@@ -29,6 +30,7 @@ from falcon_assets.features.colos.rules import (
     Wanted,
     Word,
     combined,
+    in_order,
     pending_rows,
     plan_definitions,
     plan_named,
@@ -43,10 +45,12 @@ from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.entity import Key
 from falcon_assets.operations.audit import Audit, audited
 from falcon_assets.operations.installation import Installation
-from falcon_assets.operations.operation import Change, Operation
+from falcon_assets.operations.operation import Change
 
 _CONFLICT = 409
-_LATER = "it is made up for when the colo answers"
+_LATER = "it is made up for when the colo takes it"
+_Made: TypeAlias = Sequence[OperationResult] | FalconError
+"""What a request has come to in a colo."""
 
 
 class RefusedByColosError(RefusedElsewhereError):
@@ -103,7 +107,7 @@ class ColoChanges:
     ) -> Plan:
         parts: list[Plan] = []
         if word == "delete":
-            for kind in dict.fromkeys(one.key[0] for one in given):
+            for kind in reversed([one for one in KIND_ORDER if one in {entity.key[0] for entity in given}]):
                 parts.append(plan_named(word, [one.key[1] for one in given if one.key[0] == kind], kind, journal))
         elif given:
             parts.append(plan_definitions(word, given, journal))
@@ -114,18 +118,33 @@ class ColoChanges:
     def _changed(
         self, plan: Plan, journal: Journal, asked: ChangeDefinitions | ChangeNamed, audit: Audit
     ) -> OperationResult:
-        wanted = {} if asked.dry_run else pending_rows(plan, journal, _as_data(audit.principal), asked.reason)
+        wanted = {} if asked.dry_run else {**pending_rows(plan, journal, _as_data(audit.principal), asked.reason)}
         before = {(one.colo, one.key): one for one in journal.rows}
         if wanted:
             with self._engine().begin() as connection:  # also if this process ends now, it will be done
                 store.write_rows(connection, wanted)
 
-        def work(colo: str, sends: Sequence[Send]) -> Callable[[], list[OperationResult | FalconError]]:
-            def run() -> list[OperationResult | FalconError]:
+        def work(colo: str, sends: Sequence[Send]) -> Callable[[], list[_Made]]:
+            behind = {
+                key for its, key in wanted if its == colo and (its, key) in before and before[its, key].is_pending
+            }
+
+            def perform(send: Send) -> Sequence[OperationResult]:
+                made = list[OperationResult]()
+                if behind & {*send.keys}:  # it lacks more than this
+                    rows = sorted((wanted[colo, key] for key in send.keys if (colo, key) in wanted), key=in_order)
+                    rows = [*self._making_up.without_former(colo, rows)]
+                    wanted.update({(colo, one.key): one for one in rows})
+                    made += self._making_up.bring_about(colo, rows)
+                if not behind & {*send.keys} or any((colo, key) not in wanted for key in send.keys):
+                    operation = operation_of(send, asked.reason, dry_run=asked.dry_run)
+                    made.append(self._asked.perform(self._asked.colos[colo], audit.principal, operation))
+                return made
+
+            def run() -> list[_Made]:
                 if not asked.dry_run:
                     self._making_up.make_up(colo, but={key for its, key in wanted if its == colo})
-                operations = [operation_of(one, asked.reason, dry_run=asked.dry_run) for one in sends]
-                return self._performed(colo, audit.principal, operations)
+                return _each(sends, perform)
 
             return run
 
@@ -153,22 +172,7 @@ class ColoChanges:
             raise _refusal(answers, [one for those in results.values() for one in those])
         return _merged(asked, audit, answers, [one for those in results.values() for one in those])
 
-    def _performed(
-        self, colo: str, principal: Principal, operations: Sequence[Operation]
-    ) -> list[OperationResult | FalconError]:
-        """The result of each; after a colo did not answer, it is not asked again."""
-        made: list[OperationResult | FalconError] = []
-        for one in operations:
-            if made and isinstance(made[-1], ColoAwayError | UnansweredError):
-                made.append(made[-1])
-                continue
-            try:
-                made.append(self._asked.perform(self._asked.colos[colo], principal, one))
-            except FalconError as error:
-                made.append(error)
-        return made
-
-    def _answer(self, colo: str, got: OperationResult | FalconError, *, is_kept: bool) -> ColoAnswer:
+    def _answer(self, colo: str, got: _Made, *, is_kept: bool) -> ColoAnswer:
         match got:
             case ColoAwayError() if is_kept:
                 return ColoAnswer(colo, "away", f"{got}: {_LATER}")
@@ -178,9 +182,23 @@ class ColoChanges:
                 return ColoAnswer(colo, "absent", str(got))
             case FalconError():
                 return ColoAnswer(colo, "refused", str(got))
-        if got.changed or got.dry_run:
-            return ColoAnswer(colo, "done", f"done; {got.reload}" if got.reload else "done")
+        if any(one.changed or one.dry_run for one in got):
+            return ColoAnswer(colo, "done", "; ".join(["done", *(one.reload for one in got if one.reload)]))
         return ColoAnswer(colo, "unchanged", "nothing to do")
+
+
+def _each(sends: Sequence[Send], perform: Callable[[Send], Sequence[OperationResult]]) -> list[_Made]:
+    """What each has come to; after a colo did not answer, it is not asked again."""
+    made: list[_Made] = []
+    for one in sends:
+        if made and isinstance(made[-1], ColoAwayError | UnansweredError):
+            made.append(made[-1])
+            continue
+        try:
+            made.append(perform(one))
+        except FalconError as error:
+            made.append(error)
+    return made
 
 
 def _given(asked: ChangeDefinitions | ChangeNamed) -> list[GivenEntity]:
@@ -215,7 +233,7 @@ def _as_data(who: Principal) -> dict[str, object]:
     return {"name": who.name, "role": who.role.name, "groups": sorted(who.groups)}
 
 
-def _refusal(answers: Sequence[ColoAnswer], results: Sequence[OperationResult | FalconError]) -> FalconError:
+def _refusal(answers: Sequence[ColoAnswer], results: Sequence[_Made]) -> FalconError:
     """As the colo said it, where it is the only one."""
     failures = [one for one in results if isinstance(one, FalconError)]
     refused = [one for one in failures if not isinstance(one, ColoAwayError)]
@@ -227,11 +245,9 @@ def _refusal(answers: Sequence[ColoAnswer], results: Sequence[OperationResult | 
     )
 
 
-def _merged(
-    asked: Change, audit: Audit, answers: Sequence[ColoAnswer], got: Sequence[OperationResult | FalconError]
-) -> OperationResult:
+def _merged(asked: Change, audit: Audit, answers: Sequence[ColoAnswer], got: Sequence[_Made]) -> OperationResult:
     """The results of colos as one: each entity once, with what was done where anything was."""
-    results = [one for one in got if isinstance(one, OperationResult)]
+    results = [one for those in got if not isinstance(those, FalconError) for one in those]
     entities: dict[Key, Any] = {}
     for one in (change for result in results for change in result.entities):
         if (one.kind, one.name) not in entities or entities[one.kind, one.name].action == "unchanged":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -17,7 +18,7 @@ from falcon_assets.features.colos.rules import GivenEntity, Send, Wanted, Word, 
 from falcon_assets.features.entities import operations
 from falcon_assets.features.entities.operations import ChangeDefinitions, ChangeNamed
 from falcon_assets.features.entities.questions import ListEntities, ShowEntityStatus
-from falcon_assets.features.entities.results import ColoAnswer
+from falcon_assets.features.entities.results import ColoAnswer, OperationResult
 from falcon_assets.model.access import Principal, Role
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.entity import Key
@@ -104,7 +105,8 @@ class MakingUp:
     def _try(self, colo: str, rows: Sequence[Wanted]) -> FalconError | None:
         """Returns why the colo refuses; raises where it does not answer."""
         try:
-            self._bring_about(colo, rows)
+            rows = self.without_former(colo, rows)
+            self.bring_about(colo, rows)
         except ColoAwayError as error:
             self._write(rows, ColoAnswer(colo, "away", str(error)))
             raise
@@ -116,21 +118,39 @@ class MakingUp:
         self._write(rows, ColoAnswer(colo, "done", ""))
         return None
 
-    def _bring_about(self, colo: str, rows: Sequence[Wanted]) -> None:
-        """What rows of one user want, which are all to be there, or all not."""
-        at, principal = self.asked.colos[colo], _principal(rows[0].principal)
+    def without_former(self, colo: str, rows: Sequence[Wanted]) -> Sequence[Wanted]:
+        """Deletes what the colo has of entities that were deleted since; the rows as they are then.
+
+        Raises as :meth:`bring_about`.
+        """
+        former = sorted((one for one in rows if one.is_anew), key=in_order, reverse=True)
+        for row in former:
+            send = Send("delete", (), (row.name,), row.kind)
+            self.asked.perform(self.asked.colos[colo], _principal(row.principal), operation_of(send, row.reason))
+        made = [replace(one, is_anew=False) for one in rows]
+        if former:
+            with self._engine().begin() as connection:
+                store.write_rows(connection, {(colo, one.key): one for one in made})
+        return made
+
+    def bring_about(self, colo: str, rows: Sequence[Wanted]) -> Sequence[OperationResult]:
+        """Has a colo do what rows of one user want, which are all to be there, or all not; raises as it."""
+        found, at, principal = list[OperationResult](), self.asked.colos[colo], _principal(rows[0].principal)
         reason = next((one.reason for one in rows if one.reason), "")
         texts = tuple(GivenEntity(one.key, one.definition) for one in rows if one.present and one.definition)
         if texts:
-            self.asked.perform(at, principal, operation_of(Send("apply", texts), reason))
+            found.append(self.asked.perform(at, principal, operation_of(Send("apply", texts), reason)))
         for row in rows:
             if not row.present:
-                self.asked.perform(at, principal, operation_of(Send("delete", (), (row.name,), row.kind), row.reason))
+                send = Send("delete", (), (row.name,), row.kind)
+                found.append(self.asked.perform(at, principal, operation_of(send, row.reason)))
             elif row.status:
                 kind: Any = row.kind
                 shown = self.asked.perform(at, principal, ShowEntityStatus(name=row.name, kind=kind))
                 for word in chain(shown.status, row.status):
-                    self.asked.perform(at, principal, operation_of(Send(word, (), (row.name,), row.kind), row.reason))
+                    send = Send(word, (), (row.name,), row.kind)
+                    found.append(self.asked.perform(at, principal, operation_of(send, row.reason)))
+        return found
 
     def _write(self, rows: Sequence[Wanted], answer: ColoAnswer) -> None:
         now = datetime.now(UTC)

@@ -20,6 +20,8 @@ STATUSES: Mapping[str, str] = {
     "resume": "RUNNING",
     "suspend": "SUSPENDED",
 }
+KIND_ORDER: Sequence[str] = [*KINDS]
+"""What others need comes before them."""
 _SCHEDULED = ("feed", "process")
 """The kinds of what is on clusters, and goes to their colos only; all else goes to all colos."""
 _CHAINS = {
@@ -53,6 +55,7 @@ class Wanted:
         place: The colo of a cluster; "" of others.
         definition: What is not there yet; None: nothing.
         status: The status that is not there yet; None: none.
+        is_anew: Whether the colo has one yet that was deleted since, with its status.
         is_pending: Whether anything is not there yet.
         problem: Why not, or why the colo refused the last change.
         doubt: When a request got no answer, which may be performed yet; real time.
@@ -67,6 +70,7 @@ class Wanted:
     place: str = ""
     definition: str | None = field(default=None, repr=False)
     status: str | None = None
+    is_anew: bool = False
     is_pending: bool = False
     problem: str = ""
     doubt: datetime | None = None
@@ -172,7 +176,12 @@ def plan_definitions(word: Word, given: Sequence[GivenEntity], journal: Journal)
         if word != "submit":
             for colo in sorted({*there} - {*places}):
                 add(colo, "delete", one, by_name=True)
-    return {colo: tuple(sends[colo].values()) for colo in journal.colos if colo in sends}
+    return {colo: tuple(sorted(sends[colo].values(), key=_deletes_last)) for colo in journal.colos if colo in sends}
+
+
+def _deletes_last(send: Send) -> int:
+    """Sorts requests to a colo: what others need is deleted after them."""
+    return -KIND_ORDER.index(send.kind) if send.word == "delete" and send.kind else -len(KIND_ORDER)
 
 
 def plan_named(word: Word, names: Sequence[str], kind: str | None, journal: Journal) -> Plan:
@@ -220,6 +229,7 @@ def pending_rows(
                 if send.word == "submit" and old and old.present and not old.is_pending:
                     continue
                 status = STATUSES.get(send.word) if key[0] in _SCHEDULED else None
+                was_deleted = bool(old and old.is_pending and (old.is_anew or not old.present))
                 made[colo, key] = Wanted(
                     colo,
                     *key,
@@ -228,6 +238,7 @@ def pending_rows(
                     place=new.colo if new else old.place if old else "",
                     definition=new.text if new else old.definition if old and send.word != "delete" else None,
                     status=status or (old.status if old and send.word != "delete" else None),
+                    is_anew=was_deleted and send.word != "delete",
                     is_pending=True,
                     doubt=old.doubt if old else None,
                     principal=principal,
@@ -246,7 +257,7 @@ def row_after(before: Wanted | None, asked: Wanted, answer: ColoAnswer, now: dat
         case "done" | "unchanged":
             if asked.doubt and now - asked.doubt < DOUBT:
                 return replace(asked, problem="it is asked once more, as a request got no answer")
-            made = replace(asked, definition=None, status=None, is_pending=False, problem="", doubt=None)
+            made = replace(_settled(asked), problem="")
             return made if asked.present else None
         case "absent":
             return None
@@ -260,12 +271,16 @@ def row_after(before: Wanted | None, asked: Wanted, answer: ColoAnswer, now: dat
 
 def given_up(row: Wanted) -> Wanted:
     """The row when a colo refuses what was to be made up for: it stays as it is there, until it is asked for again."""
-    return replace(row, present=True, definition=None, status=None, is_pending=False, doubt=None)
+    return replace(_settled(row), present=True)
+
+
+def _settled(row: Wanted) -> Wanted:
+    return replace(row, definition=None, status=None, is_anew=False, is_pending=False, doubt=None)
 
 
 def in_order(row: Wanted) -> tuple[bool, int, str]:
     """Sorts what is to be made up for: what others need comes before them, and goes after them."""
-    number = [*KINDS].index(row.kind)
+    number = KIND_ORDER.index(row.kind)
     return (False, number, row.name) if row.present else (True, -number, row.name)
 
 

@@ -18,6 +18,7 @@ COLO_WANTED = Table(
     Column("place", Text, nullable=False, comment="the colo of a cluster"),
     Column("definition", Text, comment="what the colo does not have yet"),
     Column("status", Text, comment="the status that it does not have yet"),
+    Column("is_anew", Boolean, nullable=False, server_default="false", comment="the colo has the deleted one yet"),
     Column("is_pending", Boolean, nullable=False),
     Column("problem", Text, nullable=False, comment="why it is pending, or why the last change was refused"),
     Column("doubt", INSTANT, comment="when a request got no answer"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import socket
+import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -12,7 +14,9 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 import requests
+from requests.adapters import HTTPAdapter
 from sqlalchemy.exc import SQLAlchemyError
+from urllib3.connection import HTTPConnection
 
 from falcon_assets.doctor.admin import ShowVersions
 from falcon_assets.errors import (
@@ -47,6 +51,22 @@ _FOUND_KINDS = {
 _LOG = logging.getLogger(__name__)
 
 
+class _TakingBack(HTTPAdapter):
+    """Takes back what was not received when it closes a connection: else it would be performed when a link is back."""
+
+    def init_poolmanager(self, *args: Any, **how: Any) -> None:
+        """Adds an option of the sockets."""
+        linger = (socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        super().init_poolmanager(*args, socket_options=[*HTTPConnection.default_socket_options, linger], **how)
+
+
+def _session() -> requests.Session:
+    made = requests.Session()
+    for scheme in ("https://", "http://"):
+        made.mount(scheme, _TakingBack())
+    return made
+
+
 class ColosOverRest:
     """Has colos perform operations; a :class:`.Performer`."""
 
@@ -66,7 +86,7 @@ class ColosOverRest:
             seconds=(min(_CONNECT_SECONDS, colo.timeout), colo.timeout),
             certificate=(colo.tls.certificate, colo.tls.key) if colo.tls else None,
             authorities=colo.authorities or True,
-            session=self._sessions.setdefault(colo.name, requests.Session()),
+            session=self._sessions.setdefault(colo.name, _session()),
         )
 
     def look(self, colo: Colo) -> Look:

@@ -32,6 +32,7 @@ STATUSES: dict[type[FalconError], int] = {
     errors.InvalidDefinitionsError: 422,
     errors.MissingDefinitionsError: 409,
     errors.DefinitionStoreError: 409,
+    errors.UnwritableDefinitionsError: 503,
     errors.EntityInUseError: 409,
     errors.EntityStatusError: 409,
     errors.MissingInputsError: 409,

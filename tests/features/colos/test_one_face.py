@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Iterator
 
@@ -89,7 +90,7 @@ def test_a_colo_that_is_down_is_made_up_for(submitted: World) -> None:
     partial = submitted.post("update", changed)
     assert (partial.status_code, said(partial)) == (207, {"east": "done", "west": "away"}), partial.text
     assert partial.json()["status"] == "PARTIAL"
-    assert "made up for when the colo answers" in partial.json()["colos"][1]["message"]
+    assert "made up for when the colo takes it" in partial.json()["colos"][1]["message"]
     again = submitted.post("update", changed)
     assert (again.status_code, said(again)) == (207, {"east": "unchanged", "west": "away"})
     assert submitted.post("schedule", names=["raw"], kind="feed").status_code == 207
@@ -103,6 +104,56 @@ def test_a_colo_that_is_down_is_made_up_for(submitted: World) -> None:
     assert west.entities()["feed raw"] == submitted.colos["east"].entities()["feed raw"]
     assert {one[0] for one in west.audit() if one[1] in ("apply", "suspend")} == {"ann"}
     assert said(submitted.post("update", changed)) == {"east": "unchanged", "west": "unchanged"}
+
+
+def test_what_comes_after_an_absence_loses_nothing_from_before(submitted: World) -> None:
+    west = submitted.colos["west"]
+    west.stop()
+    submitted.post("update", feed_yaml("raw", *BOTH, description="new"))
+    with submitted.not_healing():
+        west.start()
+        assert said(submitted.post("schedule", names=["raw"], kind="feed")) == {"east": "done", "west": "done"}
+    assert west.entities()["feed raw"]["description"] == "new"
+    assert west.statuses()["raw"] == "RUNNING"
+    west.stop()
+    submitted.post("suspend", names=["raw"], kind="feed")
+    with submitted.not_healing():
+        west.start()
+        assert said(submitted.post("update", feed_yaml("raw", *BOTH)))["west"] == "done"
+    assert west.statuses()["raw"] == "SUSPENDED"
+    assert not any(submitted.journal().values())
+
+
+@pytest.mark.parametrize("is_healed", [True, False], ids=["made up for", "asked for"])
+def test_what_was_deleted_and_submitted_meanwhile_begins_anew(submitted: World, is_healed: bool) -> None:
+    west = submitted.colos["west"]
+    assert said(submitted.post("schedule", names=["raw"], kind="feed"))["west"] == "done"
+    west.stop()
+    assert said(submitted.delete("raw", "feed"))["west"] == "away"
+    assert said(submitted.post("submit", feed_yaml("raw", *BOTH, description="new")))["west"] == "away"
+    with submitted.not_healing():
+        west.start()
+        if is_healed:
+            submitted.prism.making_up.heal()
+        else:
+            assert said(submitted.post("apply", feed_yaml("raw", *BOTH, description="new")))["west"] == "done"
+    assert west.entities()["feed raw"]["description"] == "new"
+    assert west.statuses().get("raw", "SUBMITTED") == "SUBMITTED"
+    assert not any(submitted.journal().values())
+
+
+def test_a_full_disk_is_made_up_for(submitted: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    west = submitted.colos["west"]
+    with monkeypatch.context() as patch:
+        patch.setattr("falcon_assets.catalog.yaml_files.journal._write", _without_space)
+        partial = submitted.post("update", feed_yaml("raw", *BOTH, description="new"))
+    assert said(partial) == {"east": "away", "west": "away"}, "one process has both"
+    submitted.prism.making_up.heal()
+    assert west.entities()["feed raw"]["description"] == "new"
+
+
+def _without_space(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_clients_of_apache_falcon_are_told_of_each_colo(submitted: World) -> None:

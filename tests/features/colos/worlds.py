@@ -143,6 +143,15 @@ class World:
             connection.execute(delete(COLO_WANTED))
             connection.execute(delete(COLOS_READ))
 
+    @contextmanager
+    def not_healing(self) -> Iterator[None]:
+        """Nothing is made up for by itself; what asks for it does so."""
+        making_up = self.prism.making_up
+        heal = making_up.heal
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(making_up, "heal", lambda: heal() if threading.current_thread().name != "colos" else None)
+            yield
+
     def clean(self) -> None:
         """All colos run, and nothing is anywhere."""
         for one in self.colos.values():

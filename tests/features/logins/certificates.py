@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +36,14 @@ class Authority:
     def pem(self) -> str:
         return str(self.folder / f"{self.name}.pem")
 
-    def issue(self, *names: str, unit: str = "staff") -> tuple[str, str]:
-        """Files with a certificate and its key."""
+    def issue(self, *names: str, unit: str = "staff", addresses: Sequence[str] = ()) -> tuple[str, str]:
+        """Files with a certificate and its key, of ``localhost`` and of these addresses."""
         key = ec.generate_private_key(ec.SECP256R1())
         parts = [x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, unit)]
         subject = x509.Name([*parts, *(x509.NameAttribute(NameOID.COMMON_NAME, name) for name in names)])
-        alternative = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.RFC822Name("ann@example.com")])
+        machines = [x509.IPAddress(ip_address(one)) for one in addresses]
+        known = [x509.DNSName("localhost"), x509.RFC822Name("ann@example.com"), *machines]
+        alternative = x509.SubjectAlternativeName(known)
         certificate = _signed(subject, self.certificate.subject, key, self.key, alternative)
         files = [self.folder / f"{self.name}-{'-'.join(names)}.{end}" for end in ("crt", "key")]
         files[0].write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
@@ -52,5 +56,5 @@ def _signed(subject: x509.Name, issuer: x509.Name, key: Any, signing: Any, exten
     now = datetime.now(UTC)
     made = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key.public_key())
     made = made.serial_number(x509.random_serial_number()).add_extension(extension, critical=False)
-    made = made.not_valid_before(now - timedelta(hours=1)).not_valid_after(now + timedelta(hours=1))
+    made = made.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
     return made.sign(signing, hashes.SHA256())

@@ -1,0 +1,28 @@
+"""Two installations on machines of their own, of which one fails, each in turn, while both are changed at random."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.features.colos.installations import network
+from tests.features.colos.random_changes import Model
+from tests.features.colos.soaking import FAULTS, IN_TIME, Soak
+
+pytestmark = pytest.mark.soak
+SEED = int(os.environ.get("SIMULATION_SEED", "33"))
+"""Of the changes."""
+
+
+def test_two_colos_have_all_that_was_asked_of_them(postgres: str, tmp_path: Path) -> None:
+    random = Random(SEED)
+    with network([], ["us", "eu"], "10.91.8", tmp_path, postgres) as found:
+        soak = Soak(found, Model([*found.colos], random))
+        soak.ask(soak.model.begin())
+        for number, fault in enumerate(random.sample([*FAULTS], len(FAULTS))):
+            assert soak.round({["us", "eu"][number % 2]: fault}, 4) < IN_TIME
+        soak.settle()
+        soak.check_history()
