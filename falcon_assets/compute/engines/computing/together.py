@@ -52,9 +52,12 @@ from falcon_assets.compute.spark.data.reading import read_input
 from falcon_assets.compute.spark.data.writing import NO_MARKER
 from falcon_assets.compute.spark.failures import condition_of, explain
 from falcon_assets.compute.spark.jvm import in_utc
-from falcon_assets.compute.spark.sessions import add_libs, apply_settings, isolated, libs_of
+from falcon_assets.compute.spark.sessions import add_libs, apply_settings, is_classic, isolated, libs_of
 from falcon_assets.planning.data_usage import seen_by
 
+_LISTED_BY_TASKS = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+"""More folders than that are listed by a job with a task for each, which takes far longer than to list local ones."""
+_BYTES_OF_TASK, _CORES_OF_SERVER = 64 << 20, 4
 _REFUSED = ("UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY", "INTERNAL_ERROR", "UNRESOLVED_COLUMN")
 """Conditions by which Spark refuses a query when it plans it, though it could be computed for one instance."""
 
@@ -103,7 +106,7 @@ def compute_together(tasks: Sequence[WorkflowTask], file: str, example: Example)
         apply_settings(child, first.settings, first.process)
         add_libs(child, libs_of(first.entity_root, first.workflow.lib))
         frame = _frame(child, tasks, query, example)
-        _write(frame, first, place, query.order)
+        _write(frame, tasks, place, query.order)
         records = _handed_over(frame, tasks, place, example)
     urls = [[one.urls for one in task.inputs] for task in (example.task, *tasks)]
     captured = example.result.captured
@@ -139,6 +142,8 @@ def _frame(child: SparkSession, tasks: Sequence[WorkflowTask], query: Together, 
         raise AloneError(f"{called[0]} is a function of a user")
     values = [bound_values(task) for task in tasks]
     varying = [name for name, value in values[0].items() if any(one[name] != value for one in values)]
+    if all(url.startswith("file:") for task in tasks for one in task.inputs for url in one.urls):
+        child.conf.set(_LISTED_BY_TASKS, str(sum(len(one.urls) for task in tasks for one in task.inputs)))
     for data in zip(*(task.inputs for task in tasks), strict=True):
         _rows_of(child, data).createOrReplaceTempView(f"`{view_of(data[0].name)}`")
     _instances(child, values, varying).createOrReplaceTempView(INSTANCES)
@@ -240,10 +245,10 @@ def _no_null(kind: DataType) -> Column:
     raise AloneError(f"Spark makes a column nullable that is not so alone, of type {kind.simpleString()}")
 
 
-def _write(frame: DataFrame, task: WorkflowTask, place: str, order: Sequence[OrderTerm]) -> None:
+def _write(frame: DataFrame, tasks: Sequence[WorkflowTask], place: str, order: Sequence[OrderTerm]) -> None:
     """Writes a folder for each instance that has rows, in the order of the query."""
-    output = task.outputs[0]
-    frame = frame.repartition(KEY)
+    output = tasks[0].outputs[0]
+    frame = frame.repartition(_writers(frame.sparkSession, tasks), KEY)
     if order:
         terms = [_term(one, frame.columns[1:]) for one in order]
         frame = frame.sortWithinPartitions(KEY, *(f"`{name}`" for name in output.partitions), *terms)
@@ -254,6 +259,13 @@ def _write(frame: DataFrame, task: WorkflowTask, place: str, order: Sequence[Ord
         if isinstance(error, AnalysisException | ParseException) or condition_of(error).startswith(_REFUSED):
             raise AloneError(f"Spark refuses it for many instances at once: {explain(error)}") from error
         raise
+
+
+def _writers(session: SparkSession, tasks: Sequence[WorkflowTask]) -> int:
+    """How many tasks write: Spark would write many small files by one, as it looks only at how much there is."""
+    cores = session.sparkContext.defaultParallelism if is_classic(session) else _CORES_OF_SERVER
+    size = sum(sum(files.sizes.values()) for task in tasks for one in task.inputs for files in one.counted)
+    return min(len(tasks), max(cores, size // _BYTES_OF_TASK))
 
 
 def _term(one: OrderTerm, columns: Sequence[str]) -> Column:

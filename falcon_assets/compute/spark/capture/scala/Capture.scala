@@ -50,6 +50,7 @@ object Capture {
   def install(context: SparkContext): Unit = synchronized {
     if (!listened.exists(_ eq context)) {
       context.addSparkListener(new CaptureListener(context.conf))
+      LocalFiles.install(context)
       listened = Some(context)
     }
   }
