@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from datetime import datetime
 from heapq import merge
 from itertools import groupby
 from operator import itemgetter
 
+from falcon_assets.errors import UnreachableError
 from falcon_assets.model.feed import Feed
 from falcon_assets.planning.eviction import StoredInstance, StoredLocation, StoredVersion
 from falcon_assets.storage.cluster_store import ClusterStore
@@ -19,7 +20,7 @@ from falcon_assets.storage.instances.held_data import HeldData
 from falcon_assets.storage.instances.instance_files import Listing
 from falcon_assets.storage.instances.publication import InstancePublication
 from falcon_assets.storage.kinds.reading import ReadableInstance
-from falcon_assets.storage.kinds.removing import Removal
+from falcon_assets.storage.kinds.removing import Removal, parent_and_name
 from falcon_assets.storage.kinds.storage_kind import NOTHING_HELD, READERS_SECONDS, StorageKind
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.output_target import OutputTarget
@@ -36,8 +37,11 @@ class VolumesStorage(StorageKind):
         self._kind_of = kind_of
 
     def require_there(self) -> None:
+        """A volume that was never written to need not be there."""
         for kind in self._there():
-            kind.require_there()
+            with suppress(UnreachableError):
+                return kind.require_there()
+        raise UnreachableError(f"cluster {self.store.cluster.name!r}: none of its volumes is there: are they mounted?")
 
     def away(self) -> list[str]:
         return [str(error) for _, error in self.store.looked_at()[1]]
@@ -134,6 +138,10 @@ class VolumesStorage(StorageKind):
     ) -> tuple[DataVersion, bool]:
         return self._kind_of(self._for_writing(output.path)).restore(key, output, version, dry_run=dry_run)
 
+    def move(self, path: str, target: StorageKind, target_path: str) -> bool:
+        kind = self._of(path)
+        return kind.move(path, target.beside(kind, target_path), target_path)
+
     def removal(self, flag: str | None) -> Removal:
         return _Removal(self.store, lambda one: self._kind_of(one).removal(flag))
 
@@ -188,10 +196,10 @@ class _Removal(Removal):
         self._removals = dict[str, Removal]()
 
     def place(self, location: StoredLocation) -> str:
-        return self._at(location.path).place(location)
+        return self._at(location).place(location)
 
     def held(self, location: StoredLocation) -> AbstractContextManager[str]:
-        return self._at(location.path).held(location)
+        return self._at(location).held(location)
 
     def measure(self, place: str) -> tuple[int, int]:
         return self._on(self._store.holding(place)).measure(place)
@@ -202,8 +210,9 @@ class _Removal(Removal):
     def set_aside(self, place: str) -> None:
         self._on(self._store.holding(place)).set_aside(place)
 
-    def _at(self, path: str) -> Removal:
-        return self._on(self._store.lying(path) or self._store.there()[0])
+    def _at(self, location: StoredLocation) -> Removal:
+        parent_and_name(self._store, location)
+        return self._on(self._store.lying(location.path) or self._store.there()[0])
 
     def _on(self, volume: ClusterStore) -> Removal:
         key = volume.identity.place
