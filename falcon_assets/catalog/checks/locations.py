@@ -301,16 +301,16 @@ def check_volumes(definitions: Definitions) -> Iterator[Problem]:
         if interfaces.readonly is not None:
             message = "names one place, and endpoints several: remove it, so that all volumes are read"
             yield cluster.problem(("interfaces", "readonly"), message, at_key=True)
-        places = [canonical_url(one) if "://" in one else one.strip("/") for one in interfaces.write.endpoints]
-        for number, endpoint in enumerate(interfaces.write.endpoints):
+        endpoints = interfaces.write.endpoints
+        places = [canonical_url(one if "://" in one else f"home://{one}") for one in endpoints]
+        for number, endpoint in enumerate(endpoints):
             if not is_mounted(endpoint):
                 rule = "volumes are folders on file://, or below FALCON_HOME: give another store a cluster of its own"
                 yield cluster.problem((*where, number), rule)
-            outer = next((one for one in places if one != places[number] and is_within(places[number], one)), None)
-            if outer is not None:
-                yield cluster.problem((*where, number), f"{endpoint!r} lies in {outer!r}, another volume")
-            elif places.index(places[number]) < number:
-                yield cluster.problem((*where, number), f"{endpoint!r} is there twice")
+            for other, place in zip(endpoints[:number], places, strict=False):
+                if is_within(places[number], place) or is_within(place, places[number]):
+                    message = f"{endpoint!r} and {other!r} must not be inside of each other, or the same"
+                    yield cluster.problem((*where, number), message)
     for feed in definitions.feeds.values():
         for index, entry in enumerate(feed.entity.clusters):
             if entry.name in several and feed.entity.table_on(entry.name) is not None:
