@@ -17,8 +17,8 @@ from falcon_assets.errors import FalconError
 
 Event: TypeAlias = dg.AssetMaterialization | dg.AssetObservation
 Record: TypeAlias = Callable[[Sequence[Event]], None]
-"""Writes events about one asset, all of one type, before it returns."""
-AT_ONCE = 200
+"""Writes events, in order, before it returns: all of them, or none."""
+AT_ONCE = 500
 """Events per statement: more do not make it faster."""
 
 
