@@ -10,23 +10,22 @@ import os
 
 import dagster as dg
 
-_NAMES = ("DAGSTER_GRPC_MAX_WORKERS", "DAGSTER_CODE_SERVER_MAX_WORKERS")
-"""Of a code server, and of the one before it, which starts another one when definitions are reloaded."""
+from falcon_assets.settings import code_server_threads, give_code_servers
+
 _THREADS = 64
-_AT_START = [os.environ.get(name) for name in _NAMES]
+_AT_START = code_server_threads()
 _KEPT_FREE = 4
 """Of the threads in which the daemon ticks sensors: those that wait for nothing need some, too."""
 
 
 def make_room() -> None:
     """For the code servers that this process starts, unless the user said how many threads they have."""
-    for name in _NAMES:
-        os.environ.setdefault(name, str(_THREADS))
+    give_code_servers(_THREADS)
 
 
 def waiting_ticks(instance: dg.DagsterInstance) -> int:
     """How many ticks may wait at a time in this code server."""
     said = instance.get_sensor_settings()
     ticking = int(said.get("num_workers") or 1) if said.get("use_threads") else 1
-    of_server = [int(one) if one else min(32, (os.cpu_count() or 1) + 4) for one in _AT_START]
+    of_server = [one or min(32, (os.cpu_count() or 1) + 4) for one in _AT_START]
     return max(1, min(min(of_server) // 2, ticking - _KEPT_FREE))

@@ -12,15 +12,16 @@ from dagster._cli.code_server import start_command
 
 from falcon_assets.history.dagster_internals import server_threads
 from falcon_assets.history.dagster_internals.server_threads import make_room, waiting_ticks
+from falcon_assets.settings import CODE_SERVER_THREADS
 
 
 @pytest.mark.parametrize(
     ("environ", "sensors", "expected"),
     [
-        pytest.param(["64", "64"], {"use_threads": True, "num_workers": 32}, 28, id="ours"),
-        pytest.param(["64", "64"], {"use_threads": True, "num_workers": 8}, 4, id="of an earlier dagster.yaml"),
+        pytest.param([64, 64], {"use_threads": True, "num_workers": 32}, 28, id="ours"),
+        pytest.param([64, 64], {"use_threads": True, "num_workers": 8}, 4, id="of an earlier dagster.yaml"),
         pytest.param([None, None], {"use_threads": True, "num_workers": 32}, 3, id="a server that somebody started"),
-        pytest.param(["64", "64"], {}, 1, id="one after the other"),
+        pytest.param([64, 64], {}, 1, id="one after the other"),
     ],
 )
 def test_ticks_wait_where_there_is_room(
@@ -33,10 +34,10 @@ def test_ticks_wait_where_there_is_room(
 
 
 def test_code_servers_are_started_with_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in server_threads._NAMES:
+    for name in CODE_SERVER_THREADS:
         monkeypatch.delenv(name, raising=False)
     make_room()
     options = [one for command in (grpc_command, start_command) for one in command.params if one.name == "max_workers"]
     assert {one.envvar: one.resolve_envvar_value(None) for one in options} == dict.fromkeys(  # type: ignore[arg-type]
-        server_threads._NAMES, "64"
+        CODE_SERVER_THREADS, "64"
     )
