@@ -31,7 +31,7 @@ from falcon_assets.instances.runs.dead_runs import free_instances_of_deleted_run
 from falcon_assets.instances.store.process_rows import look_again
 from falcon_assets.planning.retries import timeout_of
 
-REPAIR_SECONDS = 1800.0
+REPAIR_SECONDS = 600.0
 """After so long everything is decided again, whatever was noticed."""
 _OFTEN_SECONDS = 0.5
 """How long nobody looks at what is decided in every tick, or by a clock that may be fast."""
