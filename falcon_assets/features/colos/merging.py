@@ -59,8 +59,7 @@ def _instances(query: InstanceQuery, pages: Sequence[InstancePage]) -> InstanceP
     last = shown[-1] if more else None
     record = last if isinstance(last, InstanceInfo) else None
     following = query.token((last.entity, last.cluster, last.instance), record) if last else None
-    total = None if query.uncounted else sum(page.total or 0 for page in pages)
-    return InstancePage(shown, total, following)
+    return InstancePage(shown, sum(page.total for page in pages), following)
 
 
 def _page(asked: Operation, pages: Sequence[Page[Any]]) -> Page[Any]:

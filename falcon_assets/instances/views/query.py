@@ -87,7 +87,6 @@ class InstanceQuery:
         sort: ``entity`` (then cluster and time), ``instance``, ``started`` or ``attempt``; '-' in front reverses it.
             Instances never started are last.
         after: :attr:`InstancePage.next` of the page before.
-        uncounted: Without the number of all instances, which takes longer than the page where there are millions.
     """
 
     name: str | None = None
@@ -102,7 +101,6 @@ class InstanceQuery:
     sort: str = "entity"
     after: str | None = None
     limit: int = 100
-    uncounted: bool = False
 
     def __post_init__(self) -> None:
         """Raises QueryError for an unknown order or reason, or a limit below 1."""
@@ -279,13 +277,8 @@ def _said(at: datetime | None) -> str | None:
 
 @dataclass(frozen=True)
 class InstancePage(Result):
-    """A page.
-
-    Attributes:
-        total: Counts all pages; None: the query leaves it out.
-        next: For :attr:`InstanceQuery.after`; None: this is the last page.
-    """
+    """``total`` counts all pages; ``next`` is for :attr:`InstanceQuery.after`, None: this is the last page."""
 
     items: tuple[InstanceInfo | FeedInstanceInfo, ...]
-    total: int | None
+    total: int
     next: str | None

@@ -37,11 +37,10 @@ def stored_instances(store: ClusterStore, feed: Feed) -> list[StoredInstance]:
             raise StorageError(f"{declared.text!r} is coarser than the frequency {feed.frequency}")
         root, template = paths.place(declared)
         prefix = template.fixed_prefix({})
-        own = store.at(root)
-        for path in _existing(own, template):
+        for path in _existing(store.at(root), template):
             instance = paths.instance(path, template)
             if instance is not None:
-                location = StoredLocation(kind, path, prefix, own.root)
+                location = StoredLocation(kind, path, prefix, root)
                 found.setdefault(instance, {}).setdefault(location.place, location)
     return [StoredInstance(instance, tuple(found[instance].values())) for instance in sorted(found)]
 

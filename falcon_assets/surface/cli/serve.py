@@ -41,7 +41,8 @@ def serve(only: str | None, host: str, port: int, path_prefix: str, workspace: P
     served = programs.served(settings, workspace)
     environ = programs.environ_of_programs(settings, Path.cwd())
     if only == "front":
-        _serve_front(load_settings(environ), host, port, path_prefix, served.workspace)
+        own = load_settings({**programs.RELOADS_ITSELF, **settings.environ})
+        _serve_front(own, host, port, path_prefix, served.workspace)
         return
     from falcon_assets.surface.front.supervisor import Supervisor  # noqa: PLC0415 - as above
 

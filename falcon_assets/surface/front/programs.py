@@ -27,7 +27,7 @@ _BUSY = {
     "DAGSTER_GRPC_PROXY_HEARTBEAT_TTL_SECONDS": "300",
 }
 """A code server ends when it gets no heartbeat, which it does not while all its threads work on ticks."""
-_RELOADS_ITSELF = {"FALCON_WEBSERVER_URL": ""}
+RELOADS_ITSELF = {"FALCON_WEBSERVER_URL": ""}
 """No webserver has to be asked to reload the code servers that are served, unless one is declared."""
 _OPTIONS = {"module_name": "-m", "relative_path": "-f", "attribute": "-a", "working_directory": "-d"}
 
@@ -117,7 +117,7 @@ def front(host: str, port: int, path_prefix: str, workspace: Path) -> Program:
 
 def environ_of_programs(settings: Settings, folder: Path) -> dict[str, str]:
     """Raises SettingsError where Dagster has no ``dagster.yaml``: its daemon would have a history of its own."""
-    environ = {**_BUSY, "PYTHONUNBUFFERED": "1", **_RELOADS_ITSELF, **settings.environ}
+    environ = {**_BUSY, "PYTHONUNBUFFERED": "1", **RELOADS_ITSELF, **settings.environ}
     if not environ.get("DAGSTER_HOME"):
         if not (folder / "dagster.yaml").exists():
             raise SettingsError(
