@@ -201,6 +201,22 @@ def forget_other_servers() -> None:
         os.environ.pop(name, None)
 
 
+CODE_SERVER_THREADS = ("DAGSTER_GRPC_MAX_WORKERS", "DAGSTER_CODE_SERVER_MAX_WORKERS")
+"""Of a code server, and of the one before it, which starts another one when definitions are reloaded."""
+
+
+def code_server_threads() -> list[int | None]:
+    """How many threads Dagster gives both code servers; None: as many as it likes."""
+    said = (os.environ.get(name, "") for name in CODE_SERVER_THREADS)
+    return [int(one) if one.isdecimal() else None for one in said]
+
+
+def give_code_servers(threads: int) -> None:
+    """Sets the threads of code servers that this process starts, unless the user did."""
+    for name in CODE_SERVER_THREADS:
+        os.environ.setdefault(name, str(threads))
+
+
 def environ_of_server() -> dict[str, str]:
     """Returns the environment of a PostgreSQL server: without variables for clients, such as PGPORT."""
     return {name: value for name, value in os.environ.items() if not name.startswith(_OF_LIBPQ)}

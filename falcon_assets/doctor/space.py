@@ -15,7 +15,6 @@ import fsspec
 from falcon_assets.base.home import NEEDED_BYTES
 from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, ok, problem, warning
 from falcon_assets.errors import SettingsError
-from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.store_url import is_mounted, store_url
 from falcon_assets.planning.eviction import Space
 from falcon_assets.storage.files.files_on import files_on
@@ -70,9 +69,10 @@ def _usage(context: CheckContext) -> Iterator[Diagnosis]:
     files, home, store = files_on(fsspec.filesystem("file")), context.settings.home, context.entities_if_sound()
     for cluster in store.clusters.values() if store else ():
         limit = cluster.interfaces.write.max_percent
-        space = files.space(str(_nearest(_folder(cluster, home)))) if limit else None
-        if limit and space:
-            yield judge_usage(cluster.name, space, limit)
+        for endpoint in cluster.interfaces.write.volumes if limit else ():
+            space = files.space(str(_nearest(_folder(endpoint, home))))
+            if limit and space:
+                yield judge_usage(cluster.name, space, limit)
 
 
 def judge_usage(cluster: str, space: Space, limit: int) -> Diagnosis:
@@ -89,8 +89,8 @@ def _places(context: CheckContext) -> Iterator[tuple[str, Path]]:
     yield "FALCON_HOME", home
     store = context.entities_if_sound()
     for cluster in store.clusters.values() if store else ():
-        if is_mounted(cluster.interfaces.write.endpoint):
-            yield f"cluster {cluster.name!r}", _folder(cluster, home)
+        for endpoint in filter(is_mounted, cluster.interfaces.write.volumes):
+            yield f"cluster {cluster.name!r}", _folder(endpoint, home)
     try:
         database = context.database()
     except SettingsError:
@@ -99,8 +99,8 @@ def _places(context: CheckContext) -> Iterator[tuple[str, Path]]:
         yield "PostgreSQL", database.data
 
 
-def _folder(cluster: Cluster, home: Path) -> Path:
-    return Path(store_url(cluster.interfaces.write.endpoint, home)[len("file://") :])
+def _folder(endpoint: str, home: Path) -> Path:
+    return Path(store_url(endpoint, home)[len("file://") :])
 
 
 def _nearest(path: Path) -> Path:

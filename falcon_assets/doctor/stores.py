@@ -25,7 +25,7 @@ from falcon_assets.operations.data_roots import known_roots
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import CHECK_CREDENTIALS, driver_explained, is_about_path, refuses_credentials
-from falcon_assets.storage.feed_store import StoresOf, store_of
+from falcon_assets.storage.feed_store import StoresOf, cluster_store, store_of
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.local_staging import LocalStaging
 from falcon_assets.storage.probing import probe_reading, probe_writing
@@ -133,11 +133,12 @@ _ALLOW = "allow this user to write there, or fix interfaces.write.endpoint"
 
 @dataclass(frozen=True, eq=False)
 class _Store:
-    """A store in use; ``what`` is ``write``, ``readonly``, or the feed whose location is a URL."""
+    """A store in use, or one of its volumes; ``what``: ``write``, ``readonly``, or a feed whose location is a URL."""
 
     cluster: Cluster
     what: str
     is_written: bool
+    volume: int = 0
 
 
 def load_drivers(context: CheckContext) -> None:
@@ -173,7 +174,11 @@ def used_stores(entities: EntityStore) -> list[_Store]:
         for entry in feed.clusters:
             if entry.retention:
                 written |= {entry.name, entry.retention.archive_cluster or entry.name}
-    found = [_Store(one, "write", one.name in written) for one in entities.clusters.values()]
+    found = [
+        _Store(one, "write", one.name in written, number)
+        for one in entities.clusters.values()
+        for number in range(len(one.interfaces.write.volumes))
+    ]
     found += [_Store(one, "readonly", False) for one in entities.clusters.values() if one.interfaces.readonly]
     others = sorted({one.reads_on for one in entities.workloads} - entities.clusters.keys())
     found += [_Store(entities.everywhere[name], "readonly", False) for name in others]
@@ -189,7 +194,7 @@ def used_stores(entities: EntityStore) -> list[_Store]:
 def open_store(one: _Store, entities: EntityStore, home: Path, environ: Mapping[str, str]) -> ClusterStore:
     """Raises StorageError if it cannot be used, ExpressionError for an illegal path template."""
     if one.what in ("write", "readonly"):
-        return ClusterStore(one.cluster, home, environ, readonly=one.what == "readonly")
+        return cluster_store(one.cluster, home, environ, readonly=one.what == "readonly").volumes[one.volume]
     return store_of(entities.feeds[one.what], one.cluster, home, environ)
 
 
@@ -246,7 +251,7 @@ def _judge(one: _Store, store: ClusterStore) -> Diagnosis:
     shown = store.shown("")
     if not store.files.is_mounted(store.path("")):
         endpoint = one.cluster.interfaces.storage(readonly=one.what == "readonly").endpoint
-        if "://" not in endpoint and store.root is None and not store.fs.exists(store.path("")):
+        if "://" not in endpoint and store.is_volume and not store.fs.exists(store.path("")):
             return ok(f"{_named_of_store(one)}, {shown}, is created by the first write")
         return problem(f"{_named_of_store(one)}: there is no folder {shown}", "mount it, or make that folder")
     there = probe_reading(store)

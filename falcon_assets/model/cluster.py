@@ -51,11 +51,38 @@ class StorageInterface(Declaration):
 
 
 class WriteInterface(StorageInterface):
-    """The file system that data is written to, by URL."""
+    """The file system that data is written to, by URL, or several volumes."""
 
+    model_config = ConfigDict(json_schema_extra=lambda schema: schema["required"].remove("endpoint"))
+
+    endpoints: tuple[LegalPath, ...] = ()
+    """Several folders, on disks of their own, instead of ``endpoint``, which is the first of them: an instance lies on
+    one of these [volumes](../guides/volumes.md), and a new one on that with the most free space."""
     max_usage: Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]?%$")] | None = None
     """How full its disk may be, such as ``85%``: where it is fuller, kept versions, archives and outputs that are kept
     aside go, the oldest first. Omitted: they go by age and number only."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _first_endpoint(cls, declared: Any) -> Any:
+        """Fills ``endpoint`` in."""
+        match declared:
+            case {"endpoints": [first, *_]} if isinstance(first, str) and declared.get("endpoint", first) == first:
+                return {**declared, "endpoint": first}
+        return declared
+
+    @model_validator(mode="after")
+    def _one_or_several(self) -> WriteInterface:
+        if self.endpoints and self.endpoint != self.endpoints[0]:
+            raise ValueError("endpoint and endpoints exclude each other: write all volumes into endpoints")
+        if len(set(self.endpoints)) < len(self.endpoints):
+            raise ValueError("endpoints names a volume twice")
+        return self
+
+    @property
+    def volumes(self) -> tuple[str, ...]:
+        """All endpoints, the first of which is ``endpoint``."""
+        return self.endpoints or (self.endpoint,)
 
     @property
     def max_percent(self) -> int | None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import sqlalchemy
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, or_, select
 
 from falcon_assets.history.database import lock_in_transaction, upsert
 from falcon_assets.history.platform.open_ledger import tables_engine
@@ -45,9 +45,9 @@ def learn_root(connection: Connection, cluster: str, place: str, look: Look) -> 
 
 
 def has_data(connection: Connection, cluster: str, begins: str) -> bool:
-    """Whether instances are recorded as available at places that begin with ``begins``."""
-    table = DATA_VERSIONS.c
-    below = table.path.startswith(f"{begins.rstrip('/')}/", autoescape=True)
+    """Whether instances are recorded as available at a place, or below it."""
+    table, place = DATA_VERSIONS.c, begins.rstrip("/")
+    below = or_(table.path == place, table.path.startswith(f"{place}/", autoescape=True))
     asked = select(table.id).where(table.cluster == cluster, table.status == "AVAILABLE", below).limit(1)
     return connection.execute(asked).first() is not None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -63,6 +63,7 @@ class ClusterStore:
     ) -> None:
         self.cluster = cluster
         self.root = root
+        self.is_volume = root is None or root in [store_url(one, home) for one in cluster.interfaces.write.endpoints]
 
         def other(root: str | None) -> ClusterStore:
             return ClusterStore(cluster, home, environ, readonly=readonly, root=root, options=options, roots=roots)
@@ -85,8 +86,8 @@ class ClusterStore:
         self.identity = Root(
             cluster=cluster.name,
             place=canonical_url(self._shown),
-            shown=root.rstrip("/") if root else self._root if is_mounted(url) else self._shown,
-            begins=root.rstrip("/") if root else self._root,
+            shown=root.rstrip("/") if root and not self.is_volume else self._root if is_mounted(url) else self._shown,
+            begins=root.rstrip("/") if root and not self.is_volume else self._root,
             path=self._root,
             files=self.files,
             may_mark=not readonly,
@@ -130,7 +131,21 @@ class ClusterStore:
         return str(self.fs.unstrip_protocol(self._path(relative)))
 
     def at(self, root: str | None) -> ClusterStore:
-        return self if root == self.root else self._other(root)
+        is_here = root == self.root or (root is None and self.is_volume)
+        return self if is_here else self._other(root)
+
+    @property
+    def volumes(self) -> tuple[ClusterStore, ...]:
+        """The stores among which its instances are spread; itself, if they all lie here."""
+        return (self,)
+
+    def there(self) -> Sequence[ClusterStore]:
+        """Returns the volumes that are not away; a store of one is not asked."""
+        return self.volumes
+
+    def is_known(self, relative: str) -> bool:
+        """Whether the ledger knows an available instance there, also while the root is away."""
+        return self._roots is not None and self._roots.knows(self.identity, relative)
 
     @property
     def without_tables(self) -> ClusterStore:
@@ -139,7 +154,7 @@ class ClusterStore:
     def shown(self, relative: str) -> str:
         """Returns the place for messages: an absolute path, or a URL if the root is one; as :meth:`url`, it raises."""
         path = self._path(relative)
-        return path if self.root is None else f"{self.root.rstrip('/')}/{relative.strip('/')}"
+        return path if self.root is None or self.is_volume else f"{self.root.rstrip('/')}/{relative.strip('/')}"
 
     @property
     def endpoint(self) -> str:
@@ -149,7 +164,7 @@ class ClusterStore:
     @property
     def staging(self) -> str:
         """Absolute path where outputs are written before they are published, always on the store of the data."""
-        return self.path((ClusterLocations() if self.root else self.cluster.locations).staging)
+        return self.path((self.cluster.locations if self.is_volume else ClusterLocations()).staging)
 
     @property
     def working(self) -> str:

@@ -14,6 +14,16 @@ from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.rollup_store import RollupStore
 from falcon_assets.storage.roots import RootGuard
 from falcon_assets.storage.tables.table_store import TableStore
+from falcon_assets.storage.volumes import VolumesStore
+
+
+def cluster_store(
+    cluster: Cluster, home: Path, environ: Mapping[str, str], *, readonly: bool = False, roots: RootGuard | None = None
+) -> ClusterStore:
+    """Returns the store of a cluster's endpoints; raises StorageError."""
+    is_one = len(cluster.interfaces.write.volumes) == 1 or (readonly and cluster.interfaces.readonly)
+    kind = ClusterStore if is_one else VolumesStore
+    return kind(cluster, home, environ, readonly=readonly, roots=roots)
 
 
 def store_of(
@@ -43,6 +53,8 @@ def store_of(
         return RollupStore(feed, cluster, home, environ, member, readonly=readonly, roots=roots)
     options = feed.locations_on(cluster.name).storage_options
     root = InstancePaths(feed, cluster).root
+    if root is None:
+        return cluster_store(cluster, home, environ, readonly=readonly, roots=roots)
     return ClusterStore(cluster, home, environ, readonly=readonly, root=root, options=options, roots=roots)
 
 

@@ -161,6 +161,10 @@ class RootGuard:
             return None  # nothing was ever there: it is made when something is written
         return self._book.learn(root.cluster, root.place, lambda found: _first(root, found, claims=claims))
 
+    def knows(self, root: Root, relative: str) -> bool:
+        """Whether the ledger has an available instance at or below a path of a root, whether that is there or not."""
+        return self._book.has_data(root.cluster, f"{root.begins.rstrip('/')}/{relative.strip('/')}")
+
     def _has_data(self, root: Root) -> bool:
         return self._book.has_data(root.cluster, root.begins)
 

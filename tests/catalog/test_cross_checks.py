@@ -148,6 +148,44 @@ CASES = {
             "disk is: remove max_usage"
         ],
     ),
+    "volumes_that_are_no_folders": (
+        "clusters.yaml",
+        "{endpoint: data/backup}",
+        '{endpoints: [data/backup, "s3://bucket/x"]}',
+        [
+            "clusters.yaml:9: interfaces.write.endpoints[1]: volumes are folders on file://, or below FALCON_HOME: "
+            "give another store a cluster of its own"
+        ],
+    ),
+    "volumes_within_one_another": (
+        "clusters.yaml",
+        "{endpoint: data/backup}",
+        "{endpoints: [data/backup, data/backup/b, file:///mnt/b, file:///mnt//b/]}",
+        [
+            "clusters.yaml:9: interfaces.write.endpoints[1]: 'data/backup/b' and 'data/backup' must not be inside of "
+            "each other, or the same",
+            "clusters.yaml:9: interfaces.write.endpoints[3]: 'file:///mnt//b/' and 'file:///mnt/b' must not be inside "
+            "of each other, or the same",
+        ],
+    ),
+    "an_endpoint_besides_volumes": (
+        "clusters.yaml",
+        "{endpoint: data/backup}",
+        "{endpoint: data/backup, endpoints: [data/a, data/b]}",
+        [
+            "clusters.yaml:9: interfaces.write: endpoint and endpoints exclude each other: write all volumes into "
+            "endpoints"
+        ],
+    ),
+    "one_place_to_read_several_volumes": (
+        "clusters.yaml",
+        "{endpoint: data/backup}",
+        "{endpoints: [data/a, data/b]}, readonly: {endpoint: data/a}",
+        [
+            "clusters.yaml:9: interfaces.readonly: names one place, and endpoints several: remove it, so that all "
+            "volumes are read"
+        ],
+    ),
     "archive_coarser_than_the_frequency": (
         "feeds.yaml",
         "{limit: days(90)}",

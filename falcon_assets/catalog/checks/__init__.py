@@ -15,7 +15,12 @@ from falcon_assets.catalog.checks.lifecycle import (
     check_replication_options,
     check_retention,
 )
-from falcon_assets.catalog.checks.locations import check_files_or_table, check_partitions, check_storage_options
+from falcon_assets.catalog.checks.locations import (
+    check_files_or_table,
+    check_partitions,
+    check_storage_options,
+    check_volumes,
+)
 from falcon_assets.catalog.checks.names import check_dagster_names, check_references, check_unique_names
 from falcon_assets.catalog.checks.paths import check_paths
 from falcon_assets.catalog.checks.processes import (
@@ -37,6 +42,7 @@ CHECKS = (
     check_flows,
     check_files_or_table,
     check_storage_options,
+    check_volumes,
     check_snapshots,
     check_versions,
     check_paths,

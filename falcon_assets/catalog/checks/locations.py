@@ -14,10 +14,11 @@ from falcon_assets.errors import ExpressionError, Problem
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.expression import Call
 from falcon_assets.model.feed import Feed, FeedCluster, Locations
-from falcon_assets.model.path_template import legal_path
+from falcon_assets.model.path_template import is_within, legal_path
 from falcon_assets.model.process import Process
 from falcon_assets.model.secret_values import SECRET_KEY
 from falcon_assets.model.spark_schema import schema_mistake
+from falcon_assets.model.store_url import canonical_url, is_mounted
 from falcon_assets.model.table_catalog_url import is_hive, is_rest, registry_problem
 from falcon_assets.model.table_uri import TableUri
 from falcon_assets.model.template import Variable, parse_template, value_of
@@ -290,3 +291,28 @@ def _has_url(feed: Feed, path: KeyPath) -> bool:
         if any(template is not None and template.is_url for template in templates):
             return True
     return False
+
+
+def check_volumes(definitions: Definitions) -> Iterator[Problem]:
+    """Volumes that are no disks, or within one another; what cannot be spread over several."""
+    several = {name: one for name, one in definitions.clusters.items() if len(one.entity.interfaces.write.volumes) > 1}
+    for cluster in several.values():
+        interfaces, where = cluster.entity.interfaces, ("interfaces", "write", "endpoints")
+        if interfaces.readonly is not None:
+            message = "names one place, and endpoints several: remove it, so that all volumes are read"
+            yield cluster.problem(("interfaces", "readonly"), message, at_key=True)
+        endpoints = interfaces.write.endpoints
+        places = [canonical_url(one if "://" in one else f"home://{one}") for one in endpoints]
+        for number, endpoint in enumerate(endpoints):
+            if not is_mounted(endpoint):
+                rule = "volumes are folders on file://, or below FALCON_HOME: give another store a cluster of its own"
+                yield cluster.problem((*where, number), rule)
+            for other, place in zip(endpoints[:number], places, strict=False):
+                if is_within(places[number], place) or is_within(place, places[number]):
+                    message = f"{endpoint!r} and {other!r} must not be inside of each other, or the same"
+                    yield cluster.problem((*where, number), message)
+    for feed in definitions.feeds.values():
+        for index, entry in enumerate(feed.entity.clusters):
+            if entry.name in several and feed.entity.table_on(entry.name) is not None:
+                message = f"a table lies in its catalog, and cluster {entry.name!r} has several volumes for files only"
+                yield feed.problem(("clusters", index, "name"), message)

@@ -59,7 +59,8 @@ def _instances(query: InstanceQuery, pages: Sequence[InstancePage]) -> InstanceP
     last = shown[-1] if more else None
     record = last if isinstance(last, InstanceInfo) else None
     following = query.token((last.entity, last.cluster, last.instance), record) if last else None
-    return InstancePage(shown, sum(page.total for page in pages), following)
+    total = None if query.uncounted else sum(page.total or 0 for page in pages)
+    return InstancePage(shown, total, following)
 
 
 def _page(asked: Operation, pages: Sequence[Page[Any]]) -> Page[Any]:

@@ -86,8 +86,9 @@ def _owned(
         return
     for location, template in paths.templates():
         place = paths.place(template)
-        root = place.root or store_url(cluster.interfaces.write.endpoint, home)
-        for inside in _below(root, path, folder, bare=place.root is None):
+        volumes = [store_url(one, home) for one in cluster.interfaces.write.volumes]
+        below = (_below(root, path, folder, bare=not place.root) for root in ([place.root] if place.root else volumes))
+        for inside in dict.fromkeys(one for each in below for one in each):
             if feed.snapshot and not place.template.is_timed:
                 if place.template.text in _ancestors(inside):
                     yield location, newest(paths)

@@ -6,10 +6,11 @@ network name no files of the server: who sends them could have these read.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sqlalchemy import Connection
@@ -26,6 +27,8 @@ from falcon_assets.model.entity import Key
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.model.queue import Queue
+from falcon_assets.model.store_url import is_mounted, store_url
+from falcon_assets.operations.data_roots import has_data
 from falcon_assets.operations.installation import Installation
 
 _NAMED = 3
@@ -43,7 +46,7 @@ def require_allowed(installation: Installation, updates: Sequence[Update]) -> No
     """
     starts = {key: text for update in updates for key, text in _other_starts(*update)}
     renamed = {key: text for update in updates for key, text in _other_names(*update)}
-    moved = [(before.data, after.data) for before, after in updates if _root(before.data) != _root(after.data)]
+    moved = [(before.data, after.data) for before, after in updates if not _roots(before.data) <= _roots(after.data)]
     if not (starts or renamed or moved):
         return
     with suppress(SettingsError, OperationalError), installation.database.connect() as connection:
@@ -59,7 +62,10 @@ def require_allowed(installation: Installation, updates: Sequence[Update]) -> No
                     f"submit a new {kind} under another name"
                 )
         for before, after in moved:
-            _require_empty(connection, before, after)
+            if left := _roots(before) - _roots(after) if _roots(before) & _roots(after) else ():
+                _require_empty_volumes(connection, installation.settings.home, after["name"], sorted(left))
+            else:
+                _require_empty(connection, before, after)
 
 
 def require_queues(who: Principal, queues: Mapping[str, Queue], stored: Stored, written: Sequence[Document]) -> None:
@@ -111,7 +117,8 @@ def _of_server(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[
 
 def _is_outside(value: str, path: tuple[str | int, ...]) -> bool:
     """Whether the endpoint of a cluster is a path that is not below FALCON_HOME."""
-    if path[:1] != ("interfaces",) or path[-1:] != ("endpoint",) or "://" in value:
+    is_endpoint = path[-1:] == ("endpoint",) or path[-2:-1] == ("endpoints",)
+    if path[:1] != ("interfaces",) or not is_endpoint or "://" in value:
         return False
     return value.startswith(("/", "~")) or ".." in PurePosixPath(value).parts
 
@@ -127,6 +134,17 @@ def _queues(data: Mapping[str, Any]) -> set[str]:
     return {one for one in found if isinstance(one, str)}
 
 
+def _require_empty_volumes(connection: Connection, home: Path, cluster: str, left: Sequence[str]) -> None:
+    for volume in left:
+        place = store_url(volume, home)
+        folder = os.path.realpath(place.removeprefix("file://")) if is_mounted(place) else place
+        if has_data(connection, cluster, folder):
+            raise DefinitionStoreError(
+                f"cluster {cluster!r} cannot lose its volume {volume}: instances on it would be left behind; submit "
+                "another cluster, and replicate the feeds to it, or wait until retention has taken them"
+            )
+
+
 def _require_empty(connection: Connection, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
     name = after["name"]
     found = available_feeds(connection, name)
@@ -134,7 +152,7 @@ def _require_empty(connection: Connection, before: Mapping[str, Any], after: Map
         more = f" and of {count_of(len(found) - _NAMED, 'other feed')}" if len(found) > _NAMED else ""
         lie = f"{count_of(sum(found.values()), 'instance')} of {', '.join(sorted(found)[:_NAMED])}{more}"
         raise DefinitionStoreError(
-            f"cluster {name!r} cannot move from {_root(before)} to {_root(after)}: {lie} would be left behind; "
+            f"cluster {name!r} cannot move from {_said(before)} to {_said(after)}: {lie} would be left behind; "
             "submit another cluster, and replicate the feeds to it"
         )
 
@@ -180,5 +198,10 @@ def _starts(data: Mapping[str, Any]) -> dict[str, datetime]:
     return {one["name"]: parse_instant(one["validity"]["start"]) for one in data.get("clusters", ())}
 
 
-def _root(data: Mapping[str, Any]) -> str | None:
-    return str(data["interfaces"]["write"]["endpoint"]) if data["kind"] == "cluster" else None
+def _roots(data: Mapping[str, Any]) -> set[str]:
+    written = data["interfaces"]["write"] if data["kind"] == "cluster" else {}
+    return {str(one) for one in (*written.get("endpoints", ()), written.get("endpoint")) if one}
+
+
+def _said(data: Mapping[str, Any]) -> str:
+    return ", ".join(sorted(_roots(data)))

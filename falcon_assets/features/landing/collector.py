@@ -131,7 +131,7 @@ class Collector:
                 if feed.name in done:
                     went |= {(feed.name, one) for one in there - seen if _is_within(one, windows[feed.name])}
             if landed:
-                ledger.instance.report_runless_asset_event(landings.summary(self.cluster.name, feed, landed))
+                record([landings.summary(self.cluster.name, feed, landed)])
                 recorded += 1 if feed.snapshot else len(landed)
             if time.monotonic() > give_up:
                 break

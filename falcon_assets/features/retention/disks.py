@@ -21,22 +21,24 @@ from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.planning.eviction import Space
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
-from falcon_assets.storage.feed_store import StoresOf
+from falcon_assets.storage.feed_store import StoresOf, cluster_store
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.storage_kind import READERS_SECONDS
 
 
 @dataclass(frozen=True)
 class Disk:
-    """The disk of a cluster, if that declares how full it may be."""
+    """The disk of a cluster, or of one of its volumes by number, if that declares how full it may be."""
 
     store: EntityStore
     cluster: Cluster
     settings: Settings
+    volume: int = 0
 
     @cached_property
     def files(self) -> ClusterStore:
-        return ClusterStore(self.cluster, self.settings.home, self.settings.environ, roots=roots_of(self.settings))
+        where = (self.cluster, self.settings.home, self.settings.environ)
+        return cluster_store(*where, roots=roots_of(self.settings)).volumes[self.volume]
 
     def space(self) -> Space | None:
         """Measures it; None: it is not measured, or not there."""
@@ -55,7 +57,8 @@ class Disk:
     def reason(self) -> str:
         space = self.space()
         how_full = f"{space.percent}% full" if space else "too full"
-        return f"the disk is {how_full}, more than {self.cluster.interfaces.write.max_usage} (max_usage)"
+        which = f"disk of {self.files.shown('')}" if self.cluster.interfaces.write.endpoints else "disk"
+        return f"the {which} is {how_full}, more than {self.cluster.interfaces.write.max_usage} (max_usage)"
 
     def feeds(self) -> dict[str, list[Feed]]:
         """Returns by cluster the feeds that may have something there: all of its own, and those archived there."""
@@ -78,7 +81,15 @@ class Disk:
 
     def with_room(self, plans: Sequence[FeedPlan]) -> MadeRoom:
         kind = kind_of(self.files)
-        return make_room(plans, self.cluster.name, kind.kept_aside(), self.excess(), self.reason(), kind.measure_aside)
+        what = (kind.kept_aside(), self.excess(), self.reason(), kind.measure_aside, self._lies)
+        return make_room(plans, self.cluster.name, *what)
+
+    def _lies(self, path: str) -> bool:
+        return bool(path) and bool(self.files.fs.lexists(self.files.path(path)))
+
+
+def disks_of(store: EntityStore, cluster: Cluster, settings: Settings) -> list[Disk]:
+    return [Disk(store, cluster, settings, number) for number in range(len(cluster.interfaces.write.volumes))]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.errors import UnknownEntityError
-from falcon_assets.features.retention.disks import Disk
+from falcon_assets.features.retention.disks import disks_of
 from falcon_assets.features.retention.plan import FeedPlan, plan_retention
 from falcon_assets.instances.runs.dead_runs import unfinished_runs
 from falcon_assets.model.cluster import Cluster
@@ -43,7 +43,7 @@ class PlanRetention(Operation):
                 return plan_retention(connection, entities, stores, feeds, now, runs, only_kept=only_kept)
 
             plans = [plan for there, feeds in wanted for plan in planned(there, feeds)]
-            disks = [Disk(entities, one, settings) for one in entities.clusters.values()]
+            disks = [disk for one in entities.clusters.values() for disk in disks_of(entities, one, settings)]
             for disk in (one for one in disks if one.excess()):
                 kept = [
                     plan

@@ -104,6 +104,7 @@ class RetentionPass:
                     problems.append(f"{name}: {refusal}")
         for files in self._stores.all():
             with suppress(RootAwayError):  # said of its feeds already
+                problems += kind_of(files).away()
                 kind_of(files).purge(self.patience)
         kinds = others["copy"], others["version"], others["archive"]
         return PassResult(instances, size, tuple(problems), *kinds)

@@ -47,7 +47,7 @@ from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.settings import Settings
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.eviction.unfinished_copies import UnfinishedCopy, unfinished_copies
-from falcon_assets.storage.feed_store import StoresOf
+from falcon_assets.storage.feed_store import StoresOf, cluster_store
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.tables.table_store import TableStore
 
@@ -87,8 +87,10 @@ class RetentionStores:
         return self._open(self.store.cluster(cluster), root)
 
     def _open(self, cluster: Cluster, root: str | None = None) -> ClusterStore:
-        roots = roots_of(self.settings)
-        return ClusterStore(cluster, self.settings.home, self.settings.environ, root=root, roots=roots)
+        where = (cluster, self.settings.home, self.settings.environ)
+        if root is None:
+            return cluster_store(*where, roots=roots_of(self.settings))
+        return ClusterStore(*where, root=root, roots=roots_of(self.settings))
 
     def all(self) -> Iterator[ClusterStore]:
         """Yields every usable store of the cluster's feeds; unusable ones were reported before."""
@@ -303,9 +305,13 @@ class RetentionSnapshot:
         known = self._versions.get(feed.name, KnownVersions())
         if feed.versions is None and not known.replaced:
             return []
-        kind_of(files).require_there()
-        found = kind_of(files).kept_versions(feed.name)
-        known_so_far = (known.replaced, known.evicted, protected, known.bytes)
+        kind = kind_of(files)
+        kind.require_there()
+        found, replaced = kind.kept_versions(feed.name), known.replaced
+        if kind.away():  # what is not seen may lie there
+            seen = {(one.nominal, one.version) for one in found}
+            replaced = {key: at for key, at in replaced.items() if key in seen}
+        known_so_far = (replaced, known.evicted, protected, known.bytes)
         return plan_versions(found, feed.versions, self._now, feed.timezone, *known_so_far)
 
 

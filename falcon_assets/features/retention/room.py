@@ -38,15 +38,18 @@ def make_room(
     excess: int,
     reason: str,
     measure: Callable[[str], int],
+    lies: Callable[[str], bool],
 ) -> MadeRoom:
     """Decides what goes from the disk of a cluster, the oldest first, until ``excess`` bytes have gone.
 
-    What the plans let go by age or number counts first. Nothing that is protected goes, and no version of which the
-    ledger does not know yet when it was replaced.
+    ``lies``: whether a path is on that disk. What the plans let go by age or number counts first. Nothing that is
+    protected goes, and no version of which the ledger does not know yet when it was replaced.
     """
     found = [Candidate(at, None, place) for at, place in aside]
     for number, plan in enumerate(plans):
-        for one in _on_disk(plan, cluster):
+        for one in _of_cluster(plan, cluster):
+            if not lies(_path(one)):
+                continue
             if one.goes:
                 excess -= _size(one)
             elif (since := _since(one)) is not None:
@@ -68,7 +71,7 @@ def _gone(one: _Kept, reason: str) -> _Kept:
     return one._replace(goes=True, reason=reason)
 
 
-def _on_disk(plan: FeedPlan, cluster: str) -> Iterator[VersionVerdict | ArchiveVerdict]:
+def _of_cluster(plan: FeedPlan, cluster: str) -> Iterator[VersionVerdict | ArchiveVerdict]:
     if plan.status.status is not Status.RUNNING or plan.problem:
         return
     here, feed = plan.cluster.name, plan.feed
@@ -77,6 +80,10 @@ def _on_disk(plan: FeedPlan, cluster: str) -> Iterator[VersionVerdict | ArchiveV
     for one in plan.archives:
         if (one.archived.archive_cluster or here) == cluster and one.archived.verdict.archive_root is None:
             yield one
+
+
+def _path(one: VersionVerdict | ArchiveVerdict) -> str:
+    return one.kept.path if isinstance(one, VersionVerdict) else one.archived.verdict.archive_to or ""
 
 
 def _since(one: VersionVerdict | ArchiveVerdict) -> datetime | None:

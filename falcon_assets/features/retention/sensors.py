@@ -12,7 +12,7 @@ import dagster as dg
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.status import Status, statuses
 from falcon_assets.errors import count_of
-from falcon_assets.features.retention.disks import Disk, RoomPass
+from falcon_assets.features.retention.disks import Disk, RoomPass, disks_of
 from falcon_assets.features.retention.passes import RetentionPass
 from falcon_assets.history.dagster_internals.events import record_in_step
 from falcon_assets.history.mapping import asset_keys as names
@@ -136,9 +136,8 @@ def retention_definitions(store: EntityStore, settings: Settings) -> RetentionDe
             jobs.append(job)
             schedules.append(_leftovers_schedule(job, nothing))
         if cluster.interfaces.write.max_usage:
-            room = RoomPass(Disk(store, cluster, settings))
-            jobs.append(job := room_job(room))
-            schedules.append(_room_schedule(job, room))
+            jobs.append(job := room_job(cluster, disks := disks_of(store, cluster, settings)))
+            schedules.append(_room_schedule(job, disks))
     return RetentionDefinitions(jobs, schedules, sensors)
 
 
@@ -186,25 +185,26 @@ def retention_job(retention: RetentionPass, every: Frequency | None) -> dg.JobDe
     return job
 
 
-def room_job(room: RoomPass) -> dg.JobDefinition:
-    """Builds the job that makes room on a disk: ``<cluster>__retention_max_usage``."""
-    cluster = room.disk.cluster
+def room_job(cluster: Cluster, disks: Sequence[Disk]) -> dg.JobDefinition:
+    """Builds the job that makes room on disks: ``<cluster>__retention_max_usage``."""
     name, limit = op_name(cluster.name, "retention_max_usage"), cluster.interfaces.write.max_usage
 
     @dg.op(name=f"{name}_make_room", description=f"Makes room on the disk of {cluster.name}", out=dg.Out(dg.Nothing))
     def make_room(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
-        ledger = open_ledger(room.disk.settings, context.instance)
-        passed = room.run(ledger, record_in_step(context))
-        went = [
-            count_of(passed.versions, "kept version"),
-            count_of(passed.archives, "archived instance"),
-            count_of(passed.held, "output that was kept aside", "outputs that were kept aside"),
-        ]
-        context.log.info(f"removed {', '.join(went)}: {count_of(passed.bytes, 'byte')}")
-        if room.disk.excess():
-            context.log.warning(f"{room.disk.reason()}: nothing more is there that may go")
-        if passed.problems:
-            raise dg.Failure("\n".join([f"{len(passed.problems)} could not be removed:", *passed.problems]))
+        problems = list[str]()
+        for disk in (one for one in disks if one.excess()):
+            passed = RoomPass(disk).run(open_ledger(disk.settings, context.instance), record_in_step(context))
+            went = [
+                count_of(passed.versions, "kept version"),
+                count_of(passed.archives, "archived instance"),
+                count_of(passed.held, "output that was kept aside", "outputs that were kept aside"),
+            ]
+            context.log.info(f"removed {', '.join(went)}: {count_of(passed.bytes, 'byte')}")
+            if disk.excess():
+                context.log.warning(f"{disk.reason()}: nothing more is there that may go")
+            problems += passed.problems
+        if problems:
+            raise dg.Failure("\n".join([f"{len(problems)} could not be removed:", *problems]))
 
     @dg.job(
         name=name,
@@ -218,7 +218,7 @@ def room_job(room: RoomPass) -> dg.JobDefinition:
     return job
 
 
-def _room_schedule(job: dg.JobDefinition, room: RoomPass) -> dg.ScheduleDefinition:
+def _room_schedule(job: dg.JobDefinition, disks: Sequence[Disk]) -> dg.ScheduleDefinition:
     """By the real clock, as disks get full by it; a tick asks the file system how full it is."""
 
     @dg.schedule(
@@ -230,9 +230,9 @@ def _room_schedule(job: dg.JobDefinition, room: RoomPass) -> dg.ScheduleDefiniti
         default_status=dg.DefaultScheduleStatus.RUNNING,
     )
     def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
-        if room.disk.excess():
+        if any(disk.excess() for disk in disks):
             return dg.RunRequest(tags=run_tags.BY_ITSELF)
-        return dg.SkipReason(f"the disk is no fuller than {room.disk.cluster.interfaces.write.max_usage}")
+        return dg.SkipReason(f"no disk is fuller than {disks[0].cluster.interfaces.write.max_usage}")
 
     return evaluate
 

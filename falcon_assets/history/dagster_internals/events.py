@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar, cast
 
 import dagster as dg
 from dagster._core.events import AssetObservationData, StepMaterializationData  # what events in the log carry
@@ -16,9 +16,10 @@ from dagster._core.instance.utils import RUNLESS_JOB_NAME, RUNLESS_RUN_ID  # wha
 from falcon_assets.errors import FalconError
 
 Event: TypeAlias = dg.AssetMaterialization | dg.AssetObservation
+_Event = TypeVar("_Event")
 Record: TypeAlias = Callable[[Sequence[Event]], None]
-"""Writes events about one asset, all of one type, before it returns."""
-AT_ONCE = 200
+"""Writes events, in order, before it returns: all of them, or none."""
+AT_ONCE = 500
 """Events per statement: more do not make it faster."""
 
 
@@ -40,25 +41,42 @@ def record_outside_runs(instance: dg.DagsterInstance) -> Record:
     return record
 
 
-def record_in_step(context: dg.OpExecutionContext) -> Record:
-    return record_in_run(context.instance, context.run, str(context.op_handle))
+def record_in_step(context: dg.OpExecutionContext) -> Callable[[Sequence[Event | dg.AssetCheckEvaluation]], None]:
+    """Evaluations of checks are written singly, in their place."""
+    together = record_in_run(context.instance, context.run, str(context.op_handle))
+
+    def record(events: Sequence[Event | dg.AssetCheckEvaluation]) -> None:
+        written = 0
+        for at, event in enumerate(events):
+            if isinstance(event, dg.AssetCheckEvaluation):
+                together(cast(Sequence[Event], events[written:at]))
+                context.log_event(event)  # type: ignore[arg-type]  # it takes them, too
+                written = at + 1
+        together(cast(Sequence[Event], events[written:]))
+
+    return record
 
 
-class Batches(AbstractContextManager["Batches"]):
+class Batches(AbstractContextManager["Batches[_Event]"], Generic[_Event]):
     """Records events in batches, and the rest at the end, also where the block ends with a :class:`FalconError`."""
 
-    def __init__(self, record: Record) -> None:
-        self._record, self._waiting = record, list[Event]()
+    def __init__(self, record: Callable[[Sequence[_Event]], None]) -> None:
+        self._record, self._waiting = record, list[_Event]()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._waiting and (error is None or isinstance(error, FalconError)):
-            self._record(self._waiting)
+        if error is None or isinstance(error, FalconError):
+            self.write()
 
-    def add(self, event: Event) -> None:
+    def add(self, event: _Event) -> None:
         self._waiting.append(event)
         if len(self._waiting) >= AT_ONCE:
+            self.write()
+
+    def write(self) -> None:
+        """Records what waits; after an error it still does."""
+        if self._waiting:
             self._record(self._waiting)
             self._waiting = []
 
@@ -69,17 +87,19 @@ def _entry(event: Event, run_id: str, job: str, level: int, step: str | None = N
         if isinstance(event, dg.AssetMaterialization)
         else (dg.DagsterEventType.ASSET_OBSERVATION, AssetObservationData(event))
     )
+    named = f"Materialized value {event.label}." if step and isinstance(event, dg.AssetMaterialization) else None
+    message = event.description or named
     said = dg.DagsterEvent(
         event_type_value=kind.value,
         job_name=job,
         step_key=step,
         event_specific_data=data,
-        message=event.description,
+        message=message,
     )
     return dg.EventLogEntry(  # type: ignore[no-untyped-call]  # Dagster's class has no annotations here
         error_info=None,
         level=level,
-        user_message=event.description or "",
+        user_message=message or "",
         run_id=run_id,
         timestamp=time.time(),
         step_key=step,

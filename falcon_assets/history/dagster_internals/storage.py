@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 import dagster as dg
@@ -30,9 +31,20 @@ from dagster_postgres import PostgresEventLogStorage, PostgresRunStorage, Postgr
 from dagster_postgres.utils import DagsterPostgresException  # raised when the database does not come back in time
 
 from falcon_assets.errors import ReadOnlyError
+from falcon_assets.history.dagster_internals.event_texts import EventTexts
 from falcon_assets.history.dagster_internals.stamps import STAMP, stamped
 from falcon_assets.planning.clock import APART
 
+_EVENT_COLUMNS = ("run_id", "event", "dagster_event_type", "timestamp", "step_key", "asset_key", "partition")
+_INSERT_EVENTS = sqlalchemy.text(
+    "INSERT INTO event_logs (run_id, event, dagster_event_type, timestamp, step_key, asset_key, partition) "
+    "SELECT run_id, event, kind, timestamp, step_key, asset_key, partition FROM unnest("
+    "CAST(:run_id AS text[]), CAST(:event AS text[]), CAST(:dagster_event_type AS text[]), "
+    "CAST(:timestamp AS timestamp[]), CAST(:step_key AS text[]), CAST(:asset_key AS text[]), "
+    "CAST(:partition AS text[])) "
+    "WITH ORDINALITY AS given (run_id, event, kind, timestamp, step_key, asset_key, partition, number) "
+    "ORDER BY number RETURNING id"
+)
 DATABASE_ERRORS = (sqlalchemy.exc.DBAPIError, DagsterPostgresException, ReadOnlyError)
 """Errors of the database: SQLAlchemy's, Dagster's after its own retries, and ours where it can only be read."""
 ComputedKeys: TypeAlias = Callable[[str], Collection[str] | None]
@@ -140,11 +152,38 @@ class _PooledEventLogStorage(_Pooled, PostgresEventLogStorage):
 
     A runless evaluation of an asset check replaces the previous one of that partition: Dagster has a unique row for
     it, and refuses the next. The event log keeps all of them.
+
+    A batch may be about several assets, and have materializations and observations in any order.
     """
 
     def __init__(self, engine: sqlalchemy.Engine, computed: ComputedKeys, *, make_tables: bool) -> None:
         super().__init__(engine, make_tables=make_tables)
         self._computed = computed
+
+    def store_event_batch(self, events: Sequence[dg.EventLogEntry]) -> None:
+        """In one transaction: Dagster's own compiles a statement for that many events, and serializes each in full."""
+        kinds = {one.dagster_event.event_type for one in events if one.dagster_event}
+        if not events or not kinds <= {
+            dg.DagsterEventType.ASSET_MATERIALIZATION,
+            dg.DagsterEventType.ASSET_OBSERVATION,
+        }:
+            super().store_event_batch(events)
+            return
+        texts = EventTexts()
+        columns = {name: list[Any]() for name in _EVENT_COLUMNS}
+        newest: dict[tuple[str, str], int] = {}
+        for at, event in enumerate(events):
+            said, when = event.get_dagster_event(), datetime.fromtimestamp(event.timestamp, UTC).replace(tzinfo=None)
+            asset = said.asset_key.to_string() if said.asset_key else ""
+            newest[asset, said.event_type_value] = at
+            row = (event.run_id, texts.of(event), said.event_type_value, when)
+            for values, value in zip(columns.values(), (*row, said.step_key, asset, said.partition), strict=True):
+                values.append(value)
+        with self.index_transaction() as connection:
+            ids = sorted(connection.execute(_INSERT_EVENTS, columns).scalars())
+            self._store_asset_event_tags(connection, events, ids)
+            for _, at in sorted(newest.items(), key=lambda one: (one[0][0], one[1])):  # in one order: no deadlocks
+                self._store_asset_event(connection, events[at], ids[at])
 
     def _store_runless_asset_check_evaluation(self, event: Any, event_id: int | None) -> None:
         said, table = event.dagster_event.event_specific_data, AssetCheckExecutionsTable.c

@@ -16,6 +16,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     DateTime,
+    Select,
     TableClause,
     Text,
     and_,
@@ -113,10 +114,14 @@ def newest_event(connection: Connection) -> int:
 
 def newest_folded_type(connection: Connection, after: int) -> int | None:
     """Returns the highest id of an event of :data:`FOLDED` after that id; None: there is none."""
-    log = EVENT_LOG.c
-    found = select(func.max(log.id)).where(log.id > after, _is_one_of(FOLDED))
-    newest: int | None = connection.execute(found).scalar_one()
+    newest: int | None = connection.execute(folded_type_after(after)).scalar_one()
     return newest
+
+
+def folded_type_after(after: int | ColumnElement[int]) -> Select[Any]:
+    """The query of :func:`newest_folded_type`."""
+    log = EVENT_LOG.c
+    return select(func.max(log.id)).where(log.id > after, _is_one_of(FOLDED))
 
 
 def others_said_something(connection: Connection, after: int, run_id: str) -> bool:

@@ -80,7 +80,8 @@ def rebuild(engine: Engine, history: History) -> int:
 
 def _fold_next(connection: Connection, history: History, folded: int = 0) -> int | None:
     """Folds the next events; None: there are none. Events up to ``folded`` notify no receiver again."""
-    after = connection.execute(select(FOLD.c.event_id)).scalar() or 0
+    known = connection.execute(select(FOLD.c.event_id, FOLD.c.fact_id)).one_or_none()
+    after, said = known or (0, 0)
     facts, last = history(connection, after, _CHUNK)
     if last is None:
         return None
@@ -94,7 +95,8 @@ def _fold_next(connection: Connection, history: History, folded: int = 0) -> int
         happened.sort(key=lambda one: one.event_id or 0)
         if new := [one for one in happened if (one.event_id or 0) > folded]:
             keep_wanted(connection, new)
-    upsert(connection, FOLD, [{"only": True, "event_id": last}])
+    said = facts[-1].event_id if facts else said
+    upsert(connection, FOLD, [{"only": True, "event_id": last, "fact_id": said}])
     return len(facts)
 
 

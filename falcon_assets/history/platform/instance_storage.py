@@ -17,7 +17,9 @@ import sqlalchemy
 import falcon_assets.history.mapping.partition_mappings  # noqa: F401 - the daemon and the UI learn the class here
 from falcon_assets.history.dagster_internals.partitions import partitions_exist_by
 from falcon_assets.history.dagster_internals.quiet_daemon import tell_only_news
+from falcon_assets.history.dagster_internals.server_threads import make_room
 from falcon_assets.history.dagster_internals.storage import PooledStorage, has_tables
+from falcon_assets.history.dagster_internals.workspace_refresh import read_only_other_servers
 from falcon_assets.history.database import require_clock
 from falcon_assets.history.mapping.partitions import instant_of_key, timeline_of_dynamic
 from falcon_assets.history.platform.active_daemon import of_active_daemon, work_arguments
@@ -82,6 +84,8 @@ class FalconStorage(PooledStorage):
     @classmethod
     def from_config_value(cls, inst_data: Any, config_value: Mapping[str, Any]) -> Self:
         tell_only_news()  # the daemon, too, begins with its storage
+        read_only_other_servers()
+        make_room()
         settings = load_settings()
         clock = settings.clock
         partitions_exist_by(None if clock.origin is None else lambda: clock.at(datetime.now(UTC)))

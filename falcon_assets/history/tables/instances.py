@@ -78,6 +78,13 @@ FOLD = Table(
     METADATA,
     Column("only", Boolean, primary_key=True, comment="true: there is one row"),
     Column("event_id", BigInteger, nullable=False, comment="the latest event of Dagster's that is folded in"),
+    Column(
+        "fact_id",
+        BigInteger,
+        nullable=False,
+        server_default="0",
+        comment="the latest of them that said something about what the ledger keeps",
+    ),
 )
 
 PUSHED = Table(

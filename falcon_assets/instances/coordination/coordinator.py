@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TypeAlias
 
+import dagster as dg
+
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.entities.status import statuses
 from falcon_assets.errors import FalconError
+from falcon_assets.history.dagster_internals.events import Batches, record_outside_runs
 from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping import run_tags
@@ -161,10 +164,12 @@ class Coordinator:
                     budget -= sum(len(launch.nominals) for launch in decision.launches)
                 snapshot.remember(decisions)
                 executors.remember(connection)
-            for member in members:
-                if (member.workload.name, cluster) in decisions:
-                    decision = decisions[member.workload.name, cluster]
-                    self._record(ledger, member.workload, decision, now)
+            with Batches(record_outside_runs(ledger.instance)) as events:
+                for member in members:
+                    if (member.workload.name, cluster) in decisions:
+                        decision = decisions[member.workload.name, cluster]
+                        for event in self._events(ledger, member.workload, decision, now):
+                            events.add(event)
         return Outlook(tuple(runs), decisions, problems)
 
     def waited_for(self, ledger: Ledger, until: datetime | None) -> dict[Name, tuple[datetime, datetime]]:
@@ -191,8 +196,10 @@ class Coordinator:
         tags = run_tags.launch_tags(workload, launch, attempts, self.settings.clock.tag, priority)
         return PlannedRun(workload, launch, f"{workload.name} on {workload.cluster}, {times}, {said}", tags)
 
-    def _record(self, ledger: Ledger, workload: Workload, decision: Decision, now: datetime) -> None:
-        """Recorded as events, from which the ledger has them."""
+    def _events(
+        self, ledger: Ledger, workload: Workload, decision: Decision, now: datetime
+    ) -> Iterator[dg.AssetObservation]:
+        """What timed out or is skipped: the ledger has it from these events."""
         if not (decision.timed_out or decision.skipped):
             return
         key = names.workload_keys(workload)[0]
@@ -208,7 +215,7 @@ class Coordinator:
                     *(workload.name, workload.cluster, nominal, state, now, str(reason)),
                     reason_data=reason.as_data(),
                 )
-                ledger.instance.report_runless_asset_event(changed.event(key, partition, causes.get(nominal)))
+                yield changed.event(key, partition, causes.get(nominal))
 
 
 def _digest(attempts: Sequence[int]) -> str:

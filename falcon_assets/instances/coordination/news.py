@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 from sqlalchemy import BigInteger, ColumnElement, Connection, ScalarSelect, Select, Text, func, literal, select, union
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 
-from falcon_assets.history.dagster_internals.tables import EVENT_LOG, RUNS, UNFINISHED
+from falcon_assets.history.dagster_internals.tables import RUNS, UNFINISHED, folded_type_after
 from falcon_assets.history.tables import ENTITY_STATUS, FEED_INSTANCES, FOLD, PROCESS_INSTANCES, RERUNS
 from falcon_assets.instances.rules.standing import ENTITY, FEED, WORKLOAD, Subject
 
@@ -21,25 +21,22 @@ class Mark(NamedTuple):
     """Where the tables are; equal ones lead to equal decisions, until a time has come.
 
     Attributes:
-        folded: The latest event of Dagster's that the ledger knows, and ``newest`` the latest that there is.
+        said: The latest event of Dagster's that said something that the ledger has.
+        unfolded: The latest that may say something that it does not have yet; 0: there is none.
         runs: The runs that have not ended.
         statuses: A digest of the statuses of entities, and ``reruns`` one of the requested reruns.
     """
 
-    folded: int
-    newest: int
+    said: int
+    unfolded: int
     runs: str
     statuses: int
     reruns: int
 
-    @property
-    def is_folded(self) -> bool:
-        return self.folded >= self.newest
-
 
 def mark_of(connection: Connection) -> Mark:
-    folded, newest, runs, status, asked = connection.execute(_MARK).one()
-    return Mark(folded, newest, runs, status, asked)
+    said, unfolded, runs, statuses, reruns = connection.execute(_MARK).one()
+    return Mark(said, unfolded, runs, statuses, reruns)
 
 
 def _digest(names: Sequence[ColumnElement[str]], numbers: Sequence[ColumnElement[Any]]) -> ScalarSelect[Any]:
@@ -55,9 +52,10 @@ def _microseconds(instant: ColumnElement[datetime]) -> ColumnElement[Any]:
 def _mark() -> Select[Any]:
     status, asked, run = ENTITY_STATUS.c, RERUNS.c, RUNS.c
     unfinished = select(func.coalesce(func.string_agg(run.run_id, aggregate_order_by(literal(","), run.run_id)), ""))
+    cursor = func.coalesce(select(FOLD.c.event_id).scalar_subquery(), 0)
     return select(
-        func.coalesce(select(FOLD.c.event_id).scalar_subquery(), 0),
-        func.coalesce(select(func.max(EVENT_LOG.c.id)).scalar_subquery(), 0),
+        func.coalesce(select(FOLD.c.fact_id).scalar_subquery(), 0),
+        func.coalesce(folded_type_after(cursor).scalar_subquery(), 0),
         unfinished.where(run.status.in_(UNFINISHED)).scalar_subquery(),
         _digest([status.kind, status.name, status.status], [_microseconds(status.since)]),
         _digest(

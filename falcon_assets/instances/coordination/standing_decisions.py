@@ -22,6 +22,7 @@ from falcon_assets.instances.coordination.cluster_reruns import ClusterReruns, r
 from falcon_assets.instances.coordination.cluster_snapshot import WRITTEN_AFTER
 from falcon_assets.instances.coordination.coordinator import Coordinator, Outlook
 from falcon_assets.instances.coordination.input_gates import Closed, input_gates
+from falcon_assets.instances.coordination.ledger_watch import watch_of
 from falcon_assets.instances.coordination.news import Mark, StatusRow, mark_of, status_rows, touched
 from falcon_assets.instances.rules.pending_reruns import PendingReruns
 from falcon_assets.instances.rules.situation import Decision, Situation
@@ -30,8 +31,10 @@ from falcon_assets.instances.runs.dead_runs import free_instances_of_deleted_run
 from falcon_assets.instances.store.process_rows import look_again
 from falcon_assets.planning.retries import timeout_of
 
-REPAIR_SECONDS = 1800.0
+REPAIR_SECONDS = 600.0
 """After so long everything is decided again, whatever was noticed."""
+_OFTEN_SECONDS = 0.5
+"""How long nobody looks at what is decided in every tick, or by a clock that may be fast."""
 _RUNS_SECONDS = 4.0
 """How often runs are looked at that may have died."""
 _NOT_PENDING = PendingReruns()
@@ -64,6 +67,19 @@ class StandingDecisions:
     _all_at: float = field(default=0.0, init=False)
     _ticked_at: float = field(default=0.0, init=False)
 
+    def wait(self, engine: Engine, seconds: float) -> None:
+        """Returns when something happens, or a time comes, or after so many seconds."""
+        last, now, clock = self._last, self.coordinator.settings.now(), self.coordinator.settings.clock
+        times = [one.until for one in self.standing.values() if one.until is not None]
+        if self._looked is not None:
+            times.append(self._looked + WRITTEN_AFTER)
+        left = (min(times) - now).total_seconds() if times else seconds
+        is_fast = clock.origin is not None or any(one.is_open for one in self.standing.values())
+        often = is_fast or last is None or bool(last.mark.runs or last.mark.unfolded)
+        watch_of(engine).wait(
+            last.mark if last else None, max(0.0, min(seconds, left, _OFTEN_SECONDS if often else left))
+        )
+
     def is_quiet(self, engine: Engine) -> bool:
         """Whether a tick would have nothing to do, by one statement; needs no lock."""
         last, now = self._last, self.coordinator.settings.now()
@@ -72,7 +88,7 @@ class StandingDecisions:
         with engine.connect() as connection:
             mark = mark_of(connection)
         waits_for_runs = bool(mark.runs) and time.monotonic() - self._ticked_at >= _RUNS_SECONDS
-        return mark == last.mark and mark.is_folded and not waits_for_runs
+        return mark == last.mark and not mark.unfolded and not waits_for_runs
 
     def tick(self, ledger: Ledger) -> Outlook:
         """Decides on what may have changed; all else is not touched, and is not in the outlook."""
@@ -137,7 +153,7 @@ class StandingDecisions:
 
     def _stale(self, ledger: Ledger, last: _Look, look: _Look) -> set[Name]:
         with ledger.engine.connect() as connection:
-            subjects = touched(connection, last.mark.folded)
+            subjects = touched(connection, last.mark.said)
         subjects |= {
             one for run in last.runs.keys() ^ look.runs.keys() if (one := last.runs.get(run) or look.runs.get(run))
         }

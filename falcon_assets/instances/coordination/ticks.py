@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -88,31 +88,49 @@ INTERVAL_SECONDS = 4
 """Least time between the beginnings of two ticks; Dagster's loop over all sensors makes five of it."""
 _TICK_SECONDS = 4.5
 """How long a tick begins new rounds: until just before the next tick."""
+_WATCHING_SECONDS = 19.5
+"""How long a tick does that is told when something happens; Dagster gives a tick 60 seconds."""
 _PAUSE_SECONDS = 0.5
 _SHARE = 20
 """Rounds take at most one part in 20 of the time, so that long ones are not repeated."""
-_waiting_of_tick_round = threading.BoundedSemaphore(min(32, (os.cpu_count() or 1) + 4) // 2)
-"""Waiting ticks each need a thread of the code server, which has (cores + 4), and needs them for the UI too."""
+_SHARE_OF_NEWS = 4
+"""Those that are told that something happened may take more."""
+_SHORTEST_SECONDS = 0.05
+_ticks_that_wait = Counter[str]()
+_counting = threading.Lock()
 
 
-def rounds(clock: Clock) -> Iterator[None]:
+def rounds(clock: Clock, at_once: int = 2, wait: Callable[[float], None] | None = None) -> Iterator[None]:
     """Yields at once, and then every half second until the tick has to end.
 
-    Yields once only where the clock stands still, where rounds take long, or where too many ticks wait already.
+    Yields once only where the clock stands still, where rounds take long, or where ``at_once`` ticks wait already.
+    ``wait(seconds)`` returns as soon as something happens: the next round is then, and the tick ends later.
     """
-    end = time.monotonic() + _TICK_SECONDS
+    end = time.monotonic() + (_WATCHING_SECONDS if wait else _TICK_SECONDS)
     began = time.monotonic()
     yield
     stands_still = clock.origin is not None and not clock.runs
-    if stands_still or not _waiting_of_tick_round.acquire(blocking=False):
+    if stands_still or not _may_wait(at_once):
         return
     try:
         while True:
-            pause = max(_PAUSE_SECONDS, (_SHARE - 1) * (time.monotonic() - began))
+            took = time.monotonic() - began
+            pause = max(_SHORTEST_SECONDS, _SHARE_OF_NEWS * took) if wait else max(_PAUSE_SECONDS, (_SHARE - 1) * took)
             if time.monotonic() + pause > end:
                 return
             time.sleep(pause)
+            if wait:
+                wait(end - time.monotonic())
             began = time.monotonic()
             yield
     finally:
-        _waiting_of_tick_round.release()
+        with _counting:
+            _ticks_that_wait["all"] -= 1
+
+
+def _may_wait(at_once: int) -> bool:
+    """Each waiting tick needs a thread of the code server, which the UI needs, too."""
+    with _counting:
+        is_free = _ticks_that_wait["all"] < at_once
+        _ticks_that_wait["all"] += is_free
+    return is_free

@@ -50,6 +50,9 @@ class InstanceList(LongList, WhichInstances):
     fields = FIELDS
     orders = ORDERS
     sort: str = next(iter(ORDERS))
+    uncounted: bool = Field(
+        False, description="Leave out `total`; of millions of instances a page takes much longer with it."
+    )
 
     def run(self, installation: Installation) -> InstancePage:
         return list_instances(installation, self.query)

@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 
 from falcon_assets.history import queries
 from falcon_assets.history.dagster_internals import tables
+from falcon_assets.history.dagster_internals.events import Batches, record_outside_runs
 from falcon_assets.history.dagster_internals.tables import RUNS
 from falcon_assets.history.dagster_internals.tags import PARTITION, RANGE_END, RANGE_START
 from falcon_assets.history.database import locked
@@ -118,17 +119,17 @@ def free_instances_of_deleted_runs(ledger: Ledger, now: datetime, workloads: Ite
     known = {(one.name, one.cluster): one for one in workloads}
     with ledger.engine.connect() as connection:
         lost = queries.in_flight_without_run(connection, {name for name, _ in known}, RUNS)
-    for (name, cluster), nominals in lost.items():
-        workload = known.get((name, cluster))
-        if workload is None:
-            continue
-        partitions = workload.partitions
-        key = names.workload_keys(workload)[0]
-        for nominal in nominals:
-            partition = key_of(partitions.timeline, partitions.partition_of(nominal))
-            waits, reason = InstanceState.WAITING, "its run was deleted"
-            changed = InstanceChanged(name, cluster, nominal, waits, now, reason)
-            ledger.instance.report_runless_asset_event(changed.event(key, partition))
+    with Batches(record_outside_runs(ledger.instance)) as events:
+        for (name, cluster), nominals in lost.items():
+            workload = known.get((name, cluster))
+            if workload is None:
+                continue
+            partitions = workload.partitions
+            key = names.workload_keys(workload)[0]
+            for nominal in nominals:
+                partition = key_of(partitions.timeline, partitions.partition_of(nominal))
+                waits, reason = InstanceState.WAITING, "its run was deleted"
+                events.add(InstanceChanged(name, cluster, nominal, waits, now, reason).event(key, partition))
     return sum(map(len, lost.values()))
 
 

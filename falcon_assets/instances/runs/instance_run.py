@@ -230,7 +230,8 @@ class InstanceRunner:
 
     def _declared(self, plan: ProcessInstance, read: Readings, urls: Mapping[str, str]) -> DeclaredData:
         """Besides declared data, everything in its staging and working locations."""
-        stores = (self.store, *(self.store_of(output.feed) for output in plan.outputs))
+        used = (self.store, *(self.store_of(output.feed) for output in plan.outputs))
+        stores = [volume for one in used for volume in one.there()]
         data = [_input_data(one, read[one.name]) for one in plan.inputs]
         return DeclaredData(
             {one.name: DeclaredInput(one.feed.name, one.urls) for one in data},

@@ -25,6 +25,7 @@ from falcon_assets.errors import (
     UnreachableError,
 )
 from falcon_assets.history import queries
+from falcon_assets.history.dagster_internals.events import AT_ONCE, Batches, record_in_step
 from falcon_assets.history.dagster_internals.storage import DATABASE_ERRORS
 from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.mapping import asset_keys as names
@@ -35,7 +36,7 @@ from falcon_assets.history.platform.open_ledger import open_ledger
 from falcon_assets.instances.runs.commanded_stops import CommandedStops, Turns
 from falcon_assets.instances.runs.executor_away import why_away
 from falcon_assets.instances.runs.instance_claims import InstanceClaims, instance_claims
-from falcon_assets.instances.runs.instance_work import Done, InstanceWork, Prepared
+from falcon_assets.instances.runs.instance_work import Done, Event, InstanceWork, Prepared
 from falcon_assets.instances.runs.planned_inputs import Withdrawals
 from falcon_assets.instances.runs.run_locks import LockWaitError, place_lock
 from falcon_assets.instances.runs.together import Gathering, gathered
@@ -82,7 +83,8 @@ def run_workload(
         # What other runs write is in the same place, or where this one begins.
         if workload.replaces_earlier or workload.goes_on:
             claims.locks.wait_for(place_lock(workload.name, workload.cluster))
-        WorkloadRun(workload, settings.now, context, claims, work(context, claims)).run()
+        events = Batches(record_in_step(context.op_execution_context))
+        WorkloadRun(workload, settings.now, context, claims, work(context, claims), events).run()
 
 
 @dataclass
@@ -92,7 +94,7 @@ class WorkloadRun:
     Attributes:
         late: Instances of the run -> changes of late reruns; None: no late rerun.
         prepared: Instances that can run; empty where each is prepared in its turn.
-        running: Started instances -> whether their start is recorded.
+        running: Started instances -> whether their start is recorded, or among ``events``.
         failures: Failed instances, with reasons.
         stopped: Instances that were stopped or wait, with reasons.
     """
@@ -102,6 +104,7 @@ class WorkloadRun:
     context: dg.AssetExecutionContext
     claims: InstanceClaims
     work: InstanceWork
+    events: Batches[Event]
     late: dict[datetime, tuple[LateChange, ...] | None] = field(default_factory=dict, init=False)
     prepared: dict[datetime, Prepared] = field(default_factory=dict, init=False)
     first_failed: datetime | None = field(default=None, init=False)
@@ -130,11 +133,8 @@ class WorkloadRun:
         made: list[datetime] = []
         try:
             with CommandedStops(claims, ready) as stops:
-                for nominal, outcome in self._computed(ready, slots, stops, turns):
-                    self._record_outcome(nominal, outcome)
-                    if outcome is not None:
-                        claims.release(nominal)
-                        made += [] if isinstance(outcome, LeftAlone | StoppedInstance | Exception) else [nominal]
+                for arrived in self._computed(ready, slots, stops, turns):
+                    made += self._record_together(arrived)
         except BaseException as error:
             if not isinstance(error, Exception):
                 interrupt(self.context.instance, self.context.run_id, "the process of the run was asked to end")
@@ -157,6 +157,7 @@ class WorkloadRun:
             return
         for nominal in nominals:
             self._record_state(nominal, InstanceState.WAITING, why, ExecutorAway(why))
+        self.events.write()
         raise dg.Failure(description=f"the executor {executor.name} does not answer: {why}")
 
     def _nominals(self, keys: Sequence[str]) -> list[datetime]:
@@ -188,8 +189,8 @@ class WorkloadRun:
 
     def _computed(
         self, ready: Sequence[datetime], slots: int, stops: CommandedStops, turns: Turns
-    ) -> Iterator[tuple[datetime, Outcome]]:
-        """Yields starts (None), results and failures on arrival; starts nothing once the run is interrupted."""
+    ) -> Iterator[list[tuple[datetime, Outcome]]]:
+        """Yields starts (None), results and failures, all that arrived; starts nothing once the run is interrupted."""
         gathering = Gathering(len(ready), 1 if self.workload.goes_on else slots, self.context.log.info)
         with ThreadPoolExecutor(max_workers=slots, thread_name_prefix=self.workload.name) as pool:
             waiting = iter(ready)
@@ -198,10 +199,13 @@ class WorkloadRun:
             unfinished = len(ready)
             try:
                 while unfinished:
-                    nominal, outcome = self.outcomes.get()
-                    unfinished -= outcome is not None
-                    yield nominal, outcome  # recorded when it goes on here
-                    for following in islice(waiting, 0 if outcome is None else 1):
+                    arrived = [self.outcomes.get()]
+                    while len(arrived) < AT_ONCE and not self.outcomes.empty():
+                        arrived.append(self.outcomes.get())
+                    ended = sum(outcome is not None for _, outcome in arrived)
+                    unfinished -= ended
+                    yield arrived  # recorded when it goes on here
+                    for following in islice(waiting, ended):
                         pool.submit(self._compute, following, stops, turns, gathering)
             except BaseException:
                 # The run is interrupted: what waits is dropped, and programs do not outlive it.
@@ -256,6 +260,7 @@ class WorkloadRun:
                 errors[nominal] = error
         for nominal, found in errors.items():
             self._record_error(nominal, found, began=False)
+        self.events.write()
         return list(self.prepared)
 
     def _prepare_in_turn(self, nominal: datetime) -> Prepared | LeftAlone:
@@ -288,6 +293,16 @@ class WorkloadRun:
         except FalconError:
             return  # what it failed of says more
 
+    def _record_together(self, arrived: Sequence[tuple[datetime, Outcome]]) -> list[datetime]:
+        """Returns the instances that were made, after all are in the log."""
+        for nominal, outcome in arrived:
+            self._record_outcome(nominal, outcome)
+        self.events.write()
+        over = {nominal: outcome for nominal, outcome in arrived if outcome is not None}
+        for nominal in over:
+            self.claims.release(nominal)
+        return [one for one, how in over.items() if not isinstance(how, LeftAlone | StoppedInstance | Exception)]
+
     def _record_outcome(self, nominal: datetime, outcome: Outcome) -> None:
         if outcome is None:
             self.running[nominal] = False
@@ -311,7 +326,7 @@ class WorkloadRun:
                 self._record_state(nominal, InstanceState.RUNNING)
             definition = self.work.definition(outcome.nominal)
             for event in outcome.events(self._partition(outcome.nominal), self.clock(), definition):
-                self.context.log_event(event)
+                self.events.add(event)
 
     def _record_error(self, nominal: datetime, error: Exception, *, began: bool) -> None:
         """Records that an instance failed; or that it waits, where the cause is outside of it.
@@ -349,10 +364,12 @@ class WorkloadRun:
             nominal, outcome = self.outcomes.get()
             if not (outcome is None or isinstance(outcome, LeftAlone | StoppedInstance | Exception)):
                 self._record_outcome(nominal, outcome)
+        self.events.write()
         if is_stopped(self.context.instance.get_run_by_id(self.context.run_id)):
             return  # and with it its instances: the ledger knows from the end of the run
         for nominal in sorted(self.running):
             self._record_state(nominal, InstanceState.WAITING, "its run was interrupted")
+        self.events.write()
 
     def _record_state(
         self, nominal: datetime, state: InstanceState, reason: str = "", found: Reason | None = None
@@ -364,7 +381,7 @@ class WorkloadRun:
         changed = InstanceChanged(*instance, state, self.clock(), reason, reason_data=data, definition=definition)
         if state is InstanceState.RUNNING and self.work.executor.name:
             changed = replace(changed, executor=self.work.executor.name)
-        self.context.log_event(changed.event(key, self._partition(nominal)))
+        self.events.add(changed.event(key, self._partition(nominal)))
 
     def _partition(self, nominal: datetime) -> str:
         return key_of(self.workload.partitions.timeline, self.workload.partitions.partition_of(nominal))

@@ -75,11 +75,12 @@ def former_places(
 
 def holds_former(store: ClusterStore, path: str, places: Places) -> HoldsFormer | None:
     """Finds a former instance at or below the path, which would be deleted with it; StorageError: the store is away."""
-    for lies, former in lying_within(store.shown(path), places):
-        below = lies.removeprefix(store.shown("").rstrip("/"))
-        with driver_explained(store.cluster.name, f"look for {lies}"):
-            if store.fs.exists(store.path(below)):
-                return HoldsFormer(former, lies)
+    for volume in store.there():
+        for lies, former in lying_within(volume.shown(path), places):
+            below = lies.removeprefix(volume.shown("").rstrip("/"))
+            with driver_explained(store.cluster.name, f"look for {lies}"):
+                if store.fs.exists(volume.path(below)):
+                    return HoldsFormer(former, lies)
     return None
 
 

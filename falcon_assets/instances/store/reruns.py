@@ -57,12 +57,11 @@ class Requested:
 def requested(connection: Connection, clusters: Collection[str]) -> list[Requested]:
     """Including served ones."""
     there = RERUNS.c.cluster.in_(clusters)
-    asked = select(RERUNS).where(there).order_by(RERUNS.c.process, RERUNS.c.cluster, RERUNS.c.nominal)
-    requests = {(row.process, row.cluster, row.nominal): _request(row) for row in connection.execute(asked)}
-    if not requests:
-        return []
+    # In this order: one that is served and forgotten in between is not there, instead of asked for an unknown instance.
     known = select(PROCESS_INSTANCES).join_from(RERUNS, PROCESS_INSTANCES, OF_INSTANCE).where(there)
     records = {(row.process, row.cluster, row.nominal): record_of(row) for row in connection.execute(known)}
+    asked = select(RERUNS).where(there).order_by(RERUNS.c.process, RERUNS.c.cluster, RERUNS.c.nominal)
+    requests = {(row.process, row.cluster, row.nominal): _request(row) for row in connection.execute(asked)}
     return [
         Requested(*key, request, records.get(key) or InstanceRecord(key[2], InstanceState.WAITING))
         for key, request in requests.items()

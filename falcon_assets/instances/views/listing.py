@@ -113,7 +113,7 @@ def list_instances(installation: Installation, query: InstanceQuery) -> Instance
     now = installation.settings.now()
     with installation.tables_caught_up().begin() as connection:
         asked = readable(installation, store, query, asked_for(connection, store, query, now))
-        total = sum(sum(numbers.values()) for numbers in counted(connection, rows, asked, states).values())
+        numbers = None if query.uncounted else counted(connection, rows, asked, states)
         found: list[tuple[Key, Any]]
         if query.by_value:
             found = list(islice(by_value(connection, asked, query), query.limit + 1))
@@ -124,6 +124,7 @@ def list_instances(installation: Installation, query: InstanceQuery) -> Instance
         more, found = len(found) > query.limit, found[: query.limit]
         infos = feed_instances if query.type == "feed" else _process_instances
         items = tuple(infos(installation, connection, store, found, now))
+    total = None if numbers is None else sum(sum(one.values()) for one in numbers.values())
     return InstancePage(items, total, query.token(*found[-1]) if more else None)
 
 
@@ -141,13 +142,16 @@ def _with_reasons(installation: Installation, query: InstanceQuery) -> InstanceP
 
     found = tuple(islice(fitting(query.after), query.limit + 1)) if states else ()
     items, is_all = found[: query.limit], query.after is None and len(found) <= query.limit
-    total = len(items) if is_all else sum(1 for _ in fitting(None))
+    total: int | None = len(items)
+    if not is_all:
+        total = None if query.uncounted else sum(1 for _ in fitting(None))
     last = items[-1] if len(found) > query.limit else None
     return InstancePage(items, total, query.token((last.entity, last.cluster, last.instance), last) if last else None)
 
 
 def all_instances(installation: Installation, query: InstanceQuery) -> Iterator[InstanceInfo]:
     """Page by page; raises as :func:`list_instances`."""
+    query = replace(query, uncounted=True)
     while True:
         page = list_instances(installation, query)
         yield from page.items
@@ -164,7 +168,7 @@ def instance_status(installation: Installation, query: InstanceQuery) -> Instanc
         UnknownEntityError, QueryError: as :func:`list_instances`.
     """
     page = list_instances(installation, query)
-    if query.alone and query.start and not page.total and not query.filters:
+    if query.alone and query.start and not (page.items or query.after or query.filters):
         raise UnknownInstanceError(f"{query.name} has no instance {format_instant(query.start)}")
     return page
 

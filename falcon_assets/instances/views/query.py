@@ -87,6 +87,7 @@ class InstanceQuery:
         sort: ``entity`` (then cluster and time), ``instance``, ``started`` or ``attempt``; '-' in front reverses it.
             Instances never started are last.
         after: :attr:`InstancePage.next` of the page before.
+        uncounted: Without the number of all instances, which takes longer than the page where there are millions.
     """
 
     name: str | None = None
@@ -101,6 +102,7 @@ class InstanceQuery:
     sort: str = "entity"
     after: str | None = None
     limit: int = 100
+    uncounted: bool = False
 
     def __post_init__(self) -> None:
         """Raises QueryError for an unknown order or reason, or a limit below 1."""
@@ -277,8 +279,13 @@ def _said(at: datetime | None) -> str | None:
 
 @dataclass(frozen=True)
 class InstancePage(Result):
-    """``total`` counts all pages; ``next`` is for :attr:`InstanceQuery.after`, None: this is the last page."""
+    """A page.
+
+    Attributes:
+        total: Counts all pages; None: the query leaves it out.
+        next: For :attr:`InstanceQuery.after`; None: this is the last page.
+    """
 
     items: tuple[InstanceInfo | FeedInstanceInfo, ...]
-    total: int
+    total: int | None
     next: str | None

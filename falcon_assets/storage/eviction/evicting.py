@@ -105,7 +105,7 @@ def archive(source: ClusterStore, path: str, target: ClusterStore, archive_path:
     (StorageError, OSError) the original is unchanged.
     """
     is_there = kind_of(source).has(path)
-    target = target.without_tables
+    target = kind_of(target.without_tables).beside(kind_of(source), archive_path).store
     if is_there and not kind_of(source).move(path, kind_of(target), archive_path):
         _copy(source, path, target, archive_path, flag)
     else:

@@ -31,10 +31,11 @@ def unfinished_copies(store: ClusterStore) -> list[UnfinishedCopy]:
     """Lists them in order, with those in progress and late changes of published instances; no copies to archives."""
     found: dict[str, list[str]] = {}
     with driver_explained(store.cluster.name, "list what is staged"):
-        for note, path in _notes(store):
-            source = note.rpartition(".")[2]
-            if source != TO_ARCHIVE and unfinished_note(store, path, source) == note:  # nothing but what a copy wrote
-                found.setdefault(path, []).append(source)
+        for volume in store.there():
+            for note, path in _notes(volume):
+                source = note.rpartition(".")[2]
+                if source != TO_ARCHIVE and unfinished_note(volume, path, source) == note:  # else no copy wrote it
+                    found.setdefault(path, []).append(source)
     return [UnfinishedCopy(path, tuple(sorted(found[path]))) for path in sorted(found)]
 
 

@@ -37,10 +37,11 @@ def stored_instances(store: ClusterStore, feed: Feed) -> list[StoredInstance]:
             raise StorageError(f"{declared.text!r} is coarser than the frequency {feed.frequency}")
         root, template = paths.place(declared)
         prefix = template.fixed_prefix({})
-        for path in _existing(store.at(root), template):
+        own = store.at(root)
+        for path in _existing(own, template):
             instance = paths.instance(path, template)
             if instance is not None:
-                location = StoredLocation(kind, path, prefix, root)
+                location = StoredLocation(kind, path, prefix, own.root)
                 found.setdefault(instance, {}).setdefault(location.place, location)
     return [StoredInstance(instance, tuple(found[instance].values())) for instance in sorted(found)]
 

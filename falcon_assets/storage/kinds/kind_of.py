@@ -9,8 +9,10 @@ from falcon_assets.storage.kinds.renaming.renaming_storage import RenamingStorag
 from falcon_assets.storage.kinds.rollup_storage import RollupStorage
 from falcon_assets.storage.kinds.storage_kind import StorageKind
 from falcon_assets.storage.kinds.tables.table_storage import TableStorage
+from falcon_assets.storage.kinds.volumes_storage import VolumesStorage
 from falcon_assets.storage.rollup_store import RollupStore
 from falcon_assets.storage.tables.table_store import TableStore
+from falcon_assets.storage.volumes import VolumesStore
 
 
 def kind_of(store: ClusterStore) -> StorageKind:
@@ -18,6 +20,8 @@ def kind_of(store: ClusterStore) -> StorageKind:
         return TableStorage(store)
     if isinstance(store, RollupStore):
         return RollupStorage(store, kind_of)
+    if isinstance(store, VolumesStore):
+        return VolumesStorage(store, kind_of)
     if Ability.RENAME in store.files.cannot:
         return ObjectStorage(store)
     return RenamingStorage(store)

@@ -68,6 +68,10 @@ class StorageKind(ABC):
     def require_there(self) -> None:  # noqa: B027 - a store may answer nothing while it is away
         """Raises UnreachableError if the store, which is known to have had instances, is not there."""
 
+    def away(self) -> list[str]:
+        """Returns what is away of the store while the rest of it can be used, a sentence for each part."""
+        return []
+
     @abstractmethod
     def instances(self, feed: Feed, spans: Sequence[tuple[datetime, datetime]]) -> Iterator[tuple[datetime, str]]:
         """Returns instances in spans, both ends included, complete or not, with their paths, in that order.
@@ -160,6 +164,14 @@ class StorageKind(ABC):
 
     @abstractmethod
     def copy_target(self, output: OutputTarget, source: str, rules: CopyRules = REPLICATING) -> CopyTarget: ...
+
+    def beside(self, other: StorageKind, path: str) -> StorageKind:
+        """Returns the part of the store that gets an instance, as near to ``other`` as is possible; often itself."""
+        return self
+
+    def has_begun(self, path: str) -> bool:
+        """Whether a publication or a copy of the instance has begun here, and was not completed."""
+        return False
 
     @abstractmethod
     def kept_versions(self, feed: str, instance: datetime | None = None) -> list[StoredVersion]: ...

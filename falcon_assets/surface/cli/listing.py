@@ -108,10 +108,15 @@ def one_line(text: str) -> str:
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 3]}..."
 
 
-def say_more(shown: int, total: int, noun: str, plural: str | None = None) -> None:
-    """Says of a list whose parts only programs ask for that there is more, and how to see it."""
+def say_more(shown: int, total: int | None, noun: str, plural: str | None = None) -> None:
+    """Says of a list whose parts only programs ask for that there is more, and how to see it; total None: unknown."""
     how = "--limit shows more, filters fewer; --json says how to go on (next)"
-    click.echo(f"{shown:,} of {count_of(total, noun, plural)}: {how}")
+    there = (
+        f"the first {count_of(shown, noun, plural)}"
+        if total is None
+        else f"{shown:,} of {count_of(total, noun, plural)}"
+    )
+    click.echo(f"{there}: {how}")
 
 
 def say_rest(page: Page[Any]) -> None:

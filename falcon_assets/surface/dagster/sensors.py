@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 import dagster as dg
 
@@ -13,6 +14,7 @@ from falcon_assets.errors import count_of
 from falcon_assets.features.landing.circuit_breakers import Breakers
 from falcon_assets.features.landing.collector import Collection, Collector
 from falcon_assets.features.landing.old_instances import OldInstances
+from falcon_assets.history.dagster_internals.server_threads import waiting_ticks
 from falcon_assets.history.platform.open_ledger import open_ledger, tables_engine
 from falcon_assets.history.platform.postgres import database_url
 from falcon_assets.instances.coordination.coordinator import Coordinator, Outlook, pipelines
@@ -35,6 +37,18 @@ _CANNOT_START = """no run is started: each reads the definitions anew, and they 
 {}"""
 
 
+class _Room:
+    """For ticks that wait; asked once, as opening the instance takes longer than a tick."""
+
+    def __init__(self) -> None:
+        self._at_once: int | None = None
+
+    def at_once(self, context: dg.SensorEvaluationContext) -> int:
+        if self._at_once is None:
+            self._at_once = waiting_ticks(context.instance)
+        return self._at_once
+
+
 def sensors(
     store: EntityStore,
     settings: Settings,
@@ -45,19 +59,21 @@ def sensors(
 
     They run unless a user stops them.
     """
-    breakers, definitions = Breakers(), WatchedDefinitions(store.root)
+    breakers, definitions, room = Breakers(), WatchedDefinitions(store.root), _Room()
     for cluster in store.clusters.values():
-        yield _collector(Collector(store, cluster, settings, breakers), settings, recording)
+        yield _collector(Collector(store, cluster, settings, breakers), settings, recording, room)
     for source in store.foreign_sources:
-        yield _collector(Collector(store, store.everywhere[source], settings, breakers), settings, recording)
+        yield _collector(Collector(store, store.everywhere[source], settings, breakers), settings, recording, room)
     for pipeline, workloads in pipelines(store.active_workloads).items():
-        yield _coordinator(store, pipeline, workloads, settings, jobs, definitions, recording)
+        yield _coordinator(store, pipeline, workloads, settings, jobs, definitions, recording, room)
     events = EventRecording(store, settings)
     if events.wanted:  # named after the first cluster: a code location may have several sets of entities
         yield _notifications(op_name(min(store.clusters), "notifications"), events, settings)
 
 
-def _collector(collector: Collector, settings: Settings, recording: DefinitionRecording) -> dg.SensorDefinition:
+def _collector(
+    collector: Collector, settings: Settings, recording: DefinitionRecording, room: _Room
+) -> dg.SensorDefinition:
     old_instances, cluster = OldInstances(collector), collector.cluster
     lands = f"Records what lands from outside on {cluster.name}"
     copied = f"Records what is to be copied from {cluster.name} of colo {cluster.colo}"
@@ -71,7 +87,7 @@ def _collector(collector: Collector, settings: Settings, recording: DefinitionRe
     def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
         recorded, passed = 0, False
         recording.record(open_ledger(settings, context.instance))
-        for _ in rounds(settings.clock):
+        for _ in rounds(settings.clock, room.at_once(context)):
             ledger = open_ledger(settings, context.instance)
             found = collector.collect(ledger, _COLLECT_SECONDS)
             recorded, problems = recorded + found.recorded, found.problems
@@ -100,6 +116,7 @@ def _coordinator(
     jobs: Mapping[str, dg.UnresolvedAssetJobDefinition],
     definitions: WatchedDefinitions,
     recording: DefinitionRecording,
+    room: _Room,
 ) -> dg.SensorDefinition:
     decisions, waiting = StandingDecisions(Coordinator(store, settings, workloads)), WaitingNews()
 
@@ -114,8 +131,9 @@ def _coordinator(
         if problem := definitions.problem():
             raise dg.Failure(_CANNOT_START.format(problem))
         outlook = Outlook((), {}, decisions.coordinator.refused)
-        for _ in rounds(settings.clock):
-            if decisions.is_quiet(tables_engine(database_url(settings))):
+        tables = tables_engine(database_url(settings))
+        for _ in rounds(settings.clock, room.at_once(context), partial(decisions.wait, tables)):
+            if decisions.is_quiet(tables):
                 continue
             ledger = open_ledger(settings, context.instance)
             recording.record(ledger)

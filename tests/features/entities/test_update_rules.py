@@ -15,8 +15,11 @@ from falcon_assets.features.entities.results import Request
 from falcon_assets.features.entities.status import schedule_entities
 from falcon_assets.features.entities.versions import restore_entity
 from falcon_assets.history.database import upgrade, upsert
-from falcon_assets.history.tables import FEED_INSTANCES
+from falcon_assets.history.events.data_version import Version
+from falcon_assets.history.folding.version_rows import row_of_version
+from falcon_assets.history.tables import DATA_VERSIONS, FEED_INSTANCES
 from falcon_assets.operations.installation import Installation
+from falcon_assets.planning.version_columns import VersionStatus
 from falcon_assets.settings import load_settings
 from tests.features.entities.trees import (
     BACKUP,
@@ -119,6 +122,28 @@ def test_a_cluster_with_data_stays_where_it_is(falcon: Installation, tmp_path: P
     )
     assert update(falcon, given(tmp_path, PRIMARY.strip("\n") + "\ndescription: new\n")).changed
     assert update(falcon, given(tmp_path, BACKUP.replace("data/backup", "data/moved"))).changed  # nothing is there
+
+
+def test_a_volume_with_data_is_not_taken_away(falcon: Installation, tmp_path: Path) -> None:
+    def volumes(*names: str) -> str:
+        found = PRIMARY.replace("endpoint: data/primary", f"endpoints: [{', '.join(f'data/{name}' for name in names)}]")
+        assert found != PRIMARY
+        return found
+
+    assert update(falcon, given(tmp_path, volumes("primary", "two", "three"))).changed  # adding is fine
+    place = falcon.settings.home.resolve() / "data/two/raw/2013-01-01/01"
+    there = Version(
+        "primary", "raw", hour(1), "v", number=1, event_id=1, status=VersionStatus.AVAILABLE, path=str(place)
+    )
+    with falcon.database.begin() as connection:
+        upsert(connection, DATA_VERSIONS, [row_of_version(there)])
+    with pytest.raises(DefinitionStoreError) as caught:
+        update(falcon, given(tmp_path, volumes("primary", "three")))
+    assert str(caught.value) == (
+        "cluster 'primary' cannot lose its volume data/two: instances on it would be left behind; submit another "
+        "cluster, and replicate the feeds to it, or wait until retention has taken them"
+    )
+    assert update(falcon, given(tmp_path, volumes("two", "primary"))).changed  # nothing is on the other one
 
 
 def test_the_update_of_a_feed_says_what_it_touches(falcon: Installation, tmp_path: Path) -> None:

@@ -136,6 +136,19 @@ def test_a_list_by_reason_counts_all_of_them_in_each_part(installation: Installa
     assert (first.total, second.total, len(second.items)) == (6, 6, 2)
 
 
+def test_a_list_that_is_not_counted_has_the_same_items_and_parts(installation: Installation) -> None:
+    for asked in (
+        ListInstances(name="make", limit=2),
+        ListInstances(name="raw", type="feed", limit=2),
+        ListInstances(name="make", reasons=("inputs_missing",), limit=2),
+    ):
+        page = asked.model_copy(update={"uncounted": True}).run(installation)
+        counted = asked.run(installation)
+        assert counted.total is not None
+        assert counted.total > len(counted.items) == 2
+        assert page == replace(counted, total=None)
+
+
 def test_every_reason_that_a_list_can_have_is_known() -> None:
     modules = (planned.__name__, rules.__name__)
     every = {one.kind for one in leaves(Reason) if one.__module__ in modules}

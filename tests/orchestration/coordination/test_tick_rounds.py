@@ -34,6 +34,19 @@ def test_a_round_that_takes_long_is_not_repeated(time: OwnTime) -> None:
     assert seen == 1
 
 
+def test_a_tick_that_is_told_what_happens_waits_for_it(time: OwnTime) -> None:
+    news = iter([3.0, 0.2])
+    waited = []
+
+    def wait(seconds: float) -> None:
+        waited.append(round(seconds, 2))
+        time.now += min(next(news, seconds), seconds)
+
+    seen = [round(time.now, 2) for _ in rounds(REAL, 2, wait)]
+    assert seen == [0.0, 3.05, 3.3, 19.5]
+    assert waited == [19.45, 16.4, 16.15]
+
+
 def test_a_tick_has_rounds_once_while_the_clock_stands_still() -> None:
     assert len(list(rounds(FROZEN))) == 1
 

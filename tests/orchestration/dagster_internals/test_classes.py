@@ -31,7 +31,7 @@ OVERRIDDEN = {
     ),
     storage._PooledEventLogStorage: (
         PostgresEventLogStorage,
-        "dispose get_dynamic_partitions get_paginated_dynamic_partitions has_dynamic_partition "
+        "dispose store_event_batch get_dynamic_partitions get_paginated_dynamic_partitions has_dynamic_partition "
         "get_existing_dynamic_partitions",
     ),
     storage.PooledStorage: (
@@ -64,7 +64,7 @@ USED = {
     dg.DefaultRunLauncher: "_instance",
     dg.PartitionsDefinition: "empty_subset subset_with_partition_keys",
     partition_mapping.PartitionsSubset: "get_partition_keys",
-    PostgresEventLogStorage: "store_event_batch",
+    PostgresEventLogStorage: ("_store_asset_event_tags _store_asset_event index_transaction"),
     launching.LaunchRunContext: "dagster_run workspace",
     storage.InstigatorState: "instigator_data with_data",
     compute_logs.LocalComputeLogManager: "get_captured_local_path",

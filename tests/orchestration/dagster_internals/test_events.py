@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 import dagster as dg
 import pytest
+from dagster._serdes import serialize_value
+from hypothesis import given
+from hypothesis import strategies as st
 
 from falcon_assets.errors import StorageError
+from falcon_assets.history.dagster_internals import events as events_module
+from falcon_assets.history.dagster_internals.event_texts import EventTexts
 from falcon_assets.history.dagster_internals.events import AT_ONCE, Batches, Event, record_in_step, record_outside_runs
 
 KEY = dg.AssetKey(["east", "batched"])
@@ -66,6 +72,61 @@ def test_what_landed_is_written_together_as_it_is_singly(instance: dg.DagsterIns
     assert list(instance.get_event_tags_for_asset(KEY)) == versions
     (record,) = instance.get_asset_records([KEY])
     assert record.asset_entry.last_materialization_storage_id == found[-1].storage_id
+
+
+def test_materializations_and_observations_of_several_assets_are_written_in_their_order(
+    instance: dg.DagsterInstance,
+) -> None:
+    key, other = dg.AssetKey(["east", "mixed"]), dg.AssetKey(["east", "other"])
+    events = [
+        dg.AssetMaterialization(key, partition="0", tags={"dagster/data_version": "a"}),
+        dg.AssetMaterialization(other, partition="1"),
+        dg.AssetObservation(key, partition="2"),
+        dg.AssetMaterialization(key, partition="3", tags={"dagster/data_version": "b"}),
+        dg.AssetObservation(key, partition="4"),
+    ]
+    record_outside_runs(instance)(events)
+    entries = [one.event_log_entry for one in instance.event_log_storage.get_records_for_run("", limit=1000).records]
+    found = [one.asset_materialization or one.asset_observation for one in entries]
+    assert [one for one in found if one and one.asset_key in {key, other}] == events
+    records = {one.asset_entry.asset_key: one.asset_entry for one in instance.get_asset_records([key, other])}
+    last = [records[key].last_materialization_record for key in (key, other)]
+    assert [one and one.partition_key for one in last] == ["3", "1"]
+    assert list(instance.get_event_tags_for_asset(key)) == [
+        {"dagster/data_version": "a"},
+        {"dagster/data_version": "b"},
+    ]
+
+
+_PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+_VALUES = st.one_of(
+    st.text().map(dg.MetadataValue.text),
+    st.text().map(dg.MetadataValue.md),
+    st.text().map(dg.MetadataValue.path),
+    st.text().map(dg.MetadataValue.url),
+    st.integers().map(dg.MetadataValue.int),
+    st.floats(allow_nan=False).map(dg.MetadataValue.float),
+    st.booleans().map(dg.MetadataValue.bool),
+    st.dictionaries(st.text(), _PLAIN | st.lists(_PLAIN)).map(dg.MetadataValue.json),
+    st.just(dg.MetadataValue.table_schema(dg.TableSchema([dg.TableColumn("a", "int")]))),
+)
+_TAGS = st.none() | st.dictionaries(st.text(), st.text(), max_size=2)
+
+
+@st.composite
+def _entries(draw: st.DrawFn) -> dg.EventLogEntry:
+    kind = draw(st.sampled_from([dg.AssetMaterialization, dg.AssetObservation]))
+    metadata = draw(st.dictionaries(st.sampled_from("abc"), _VALUES))
+    key = dg.AssetKey(["east", draw(st.sampled_from(["one", "two"]))])
+    event = kind(key, draw(st.none() | st.text()), metadata, draw(st.none() | st.text()))._replace(tags=draw(_TAGS))
+    run = (draw(st.sampled_from(["", "run"])), "job", draw(st.sampled_from([logging.INFO, logging.DEBUG])))
+    return events_module._entry(event, *run, draw(st.sampled_from([None, "step"])))
+
+
+@given(st.lists(_entries(), max_size=6))
+def test_what_is_serialized_together_is_what_is_serialized_alone(entries: list[dg.EventLogEntry]) -> None:
+    texts = EventTexts()
+    assert [texts.of(one) for one in entries * 2] == [serialize_value(one) for one in entries * 2]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 import dagster as dg
 
 from falcon_assets.compute.executor import InProcessExecutor
+from falcon_assets.history.dagster_internals.events import Batches
 from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.events.record import said_by
 from falcon_assets.instances.runs.instance_result import InstanceResult
@@ -35,9 +36,9 @@ def test_what_ended_before_its_start_was_recorded_has_both_in_history(instance: 
     workload = ProcessWorkload(make_process(inputs=[], outputs=[]), "primary", {})
     for running in ({}, {T: False}):
         events: list[Any] = []
-        context: Any = SimpleNamespace(instance=instance, run_id="run", log_event=events.append)
+        context: Any = SimpleNamespace(instance=instance, run_id="run")
         work: Any = SimpleNamespace(definition=lambda _: 1, executor=InProcessExecutor(make_cluster()))
-        run = WorkloadRun(workload, lambda: T, context, None, work)  # type: ignore[arg-type]
+        run = WorkloadRun(workload, lambda: T, context, None, work, Batches(events.extend))  # type: ignore[arg-type]
         run.outcomes.put((T, Ended()))
         run.running.update(running)
         run._record_interruption()

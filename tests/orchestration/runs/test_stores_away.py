@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from falcon_assets.errors import BeingWrittenError, FalconError, RootAwayError, StorageError, UnreachableError
+from falcon_assets.history.dagster_internals.events import Batches
 from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.events.record import said_by
 from falcon_assets.instances.runs.workload_execution import WorkloadRun
@@ -36,11 +37,12 @@ T = parse_instant("2013-01-01T00:00Z")
 def test_what_is_said(error: FalconError, began: bool, launched: bool, state: str) -> None:
     workload = ProcessWorkload(make_process(inputs=[], outputs=[]), "primary", {})
     events: list[Any] = []
-    context: Any = SimpleNamespace(log=logging.getLogger(), log_event=events.append)
+    context: Any = SimpleNamespace(log=logging.getLogger())
     work: Any = SimpleNamespace(definition=lambda _: 1)
     claims: Any = SimpleNamespace(attempts={T: 2} if launched else {})
-    run = WorkloadRun(workload, lambda: T, context, claims, work)
+    run = WorkloadRun(workload, lambda: T, context, claims, work, Batches(events.extend))
     run._record_error(T, error, began=began)
+    run.events.write()
     (changed,) = [InstanceChanged.read(said_by(event)) for event in events]
     waits = state == "WAITING"
     kind = "being_written" if isinstance(error, BeingWrittenError) else "store_away"

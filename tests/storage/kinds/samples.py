@@ -338,6 +338,9 @@ def sample(request: pytest.FixtureRequest, kind: str, home: Path) -> Sample:
     feed = _feed(availability_flag=FLAG, locations={"data": "/raw/${YEAR}/${MONTH}/${DAY}"})
     if kind == "renaming":
         return InFiles(make_cluster(), home, {}, feed)
+    if kind == "volumes":
+        write = {"endpoints": ["data/vol one", "data/übrig"]}
+        return InFiles(make_cluster(interfaces={"write": write, "execute": {"endpoint": "local[2]"}}), home, {}, feed)
     if kind == "hdfs":
         there = on_hdfs(request.getfixturevalue("hdfs"), root=f"kinds-{uuid.uuid4()}")
         return InFiles(make_cluster(**there), home, {}, feed)

@@ -25,7 +25,7 @@ from tests.storage.kinds.samples import FIRST, KINDS, Sample, killed_while_publi
 
 
 # The last two are kinds that are here already, by another catalog and on another store.
-@pytest.fixture(params=[*KINDS[:-2], *(pytest.param(one, marks=pytest.mark.soak) for one in KINDS[-2:])])
+@pytest.fixture(params=[*KINDS[:-2], "volumes", *(pytest.param(one, marks=pytest.mark.soak) for one in KINDS[-2:])])
 def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Sample:
     return sample(request, request.param, tmp_path)
 

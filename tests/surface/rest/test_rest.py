@@ -81,6 +81,12 @@ def test_long_lists_go_on_by_keys(root: Client) -> None:
     assert len(names) == len({*names}) == 7
 
 
+def test_what_is_not_counted_has_no_total(root: Client) -> None:
+    url = "/falcon/api/v1/instances?type=feed&name=raw&limit=4"
+    counted, page = root.ask("GET", url).json(), root.ask("GET", f"{url}&uncounted=true").json()
+    assert (counted["total"], page) == (7, {**counted, "total": None})
+
+
 def test_definitions_travel_in_bodies(root: Client) -> None:
     yaml_text = feed_yaml("sent-as-yaml")
     planned = root.rest("POST", "/entities?dry_run=true", data=yaml_text, headers={"Content-Type": "application/yaml"})

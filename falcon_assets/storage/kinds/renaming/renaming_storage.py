@@ -21,6 +21,7 @@ from falcon_assets.storage.kinds.file_storage import FileStorage
 from falcon_assets.storage.kinds.removing import Removal
 from falcon_assets.storage.kinds.renaming.copy_target import MountedCopyTarget, RenamingCopyTarget
 from falcon_assets.storage.kinds.renaming.kept_versions import KeptVersions
+from falcon_assets.storage.kinds.renaming.output_swap import OutputSwap
 from falcon_assets.storage.kinds.renaming.publication import RenamePublication
 from falcon_assets.storage.kinds.renaming.removal import LockingRemoval, RenameRemoval
 from falcon_assets.storage.kinds.renaming.set_aside import evicted, held_aside, replaced
@@ -55,6 +56,10 @@ class RenamingStorage(FileStorage):
         self.store.require_root(claims=True)
         kind = MountedCopyTarget if self._has_locks else RenamingCopyTarget
         return kind(self.store, output, source, rules)
+
+    def has_begun(self, path: str) -> bool:
+        exists, swap = self.store.fs.exists, OutputSwap(self.store, OutputTarget(path, None), path)
+        return bool(exists(swap.folder) or exists(copies_folder(self.store, path)))
 
     def kept_versions(self, feed: str, instance: datetime | None = None) -> list[StoredVersion]:
         with driver_explained(self.store.cluster.name, f"list the versions of {feed}"):
