@@ -38,7 +38,7 @@ from falcon_assets.history.tables.row_values import Consumed, FeedInstanceRow, F
 from falcon_assets.hooks import hooks
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, KeyedInstance
 
-History: TypeAlias = Callable[[Connection, int, int], tuple[Sequence[Logged], int | None]]
+History: TypeAlias = Callable[[Connection, int, int], tuple[Sequence[Logged], int | None, bool]]
 """``history(connection, after, limit)``: the facts of the next ``limit`` events after that event id, in order, and the
 id of the last of these events; None where there are no more. Must not pass over events that may still appear before
 it. Must use the given connection, which holds the ledger's lock: if it needed another one of a pool, all of them could
@@ -49,7 +49,9 @@ _CHUNK = 1000
 
 
 def fold(engine: Engine, history: History) -> int:
-    """Folds new events; returns the number of facts. Concurrent calls wait for each other.
+    """Folds the events that are there; returns the number of facts. Concurrent calls wait for each other.
+
+    What comes meanwhile is left to the next call: a run that says something all the time would never let this one end.
 
     Raises SettingsError where a newer version has migrated the tables meanwhile: its rows may mean something else.
     """
@@ -58,10 +60,10 @@ def fold(engine: Engine, history: History) -> int:
         with engine.begin() as connection:
             lock_in_transaction(connection, LEDGER_LOCK)
             require_known_revision(connection)
-            facts = _fold_next(connection, history)
-        if facts is None:
-            return count
+            facts, is_all = _fold_next(connection, history)
         count += facts
+        if is_all:
+            return count
 
 
 def rebuild(engine: Engine, history: History) -> int:
@@ -73,18 +75,22 @@ def rebuild(engine: Engine, history: History) -> int:
         folded = connection.execute(select(FOLD.c.event_id)).scalar() or 0
         for table in PROJECTION:
             connection.execute(delete(table))
-        while (facts := _fold_next(connection, history, folded)) is not None:
+        is_all = False
+        while not is_all:
+            facts, is_all = _fold_next(connection, history, folded)
             count += facts
     return count
 
 
-def _fold_next(connection: Connection, history: History, folded: int = 0) -> int | None:
-    """Folds the next events; None: there are none. Events up to ``folded`` notify no receiver again."""
+def _fold_next(connection: Connection, history: History, folded: int = 0) -> tuple[int, bool]:
+    """Folds the next events; returns the number of facts, and whether these are all. Those up to ``folded`` notify
+    no receiver again.
+    """
     known = connection.execute(select(FOLD.c.event_id, FOLD.c.fact_id)).one_or_none()
     after, said = known or (0, 0)
-    facts, last = history(connection, after, _CHUNK)
+    facts, last, is_all = history(connection, after, _CHUNK)
     if last is None:
-        return None
+        return 0, True
     if facts:
         rows = _load(connection, facts)
         before = states_in(rows)
@@ -97,7 +103,7 @@ def _fold_next(connection: Connection, history: History, folded: int = 0) -> int
             keep_wanted(connection, new)
     said = facts[-1].event_id if facts else said
     upsert(connection, FOLD, [{"only": True, "event_id": last, "fact_id": said}])
-    return len(facts)
+    return len(facts), is_all
 
 
 def _folded_by_features(

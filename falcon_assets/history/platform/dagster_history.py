@@ -41,10 +41,10 @@ class DagsterHistory:
         if not tables.is_there(self.instance):
             raise SettingsError(_NOT_ON_POSTGRESQL)
 
-    def __call__(self, connection: Connection, after: int, limit: int) -> tuple[Sequence[Logged], int | None]:
+    def __call__(self, connection: Connection, after: int, limit: int) -> tuple[Sequence[Logged], int | None, bool]:
         newest = tables.newest_event(connection)
         if newest <= after or not self._all_written(connection):
-            return (), None
+            return (), None, True
         entries = tables.events_between(connection, after, newest, tables.FOLDED, limit)
         runs = self._runs({entry.run_id for _, entry in entries if entry.run_id})
         facts = [
@@ -52,7 +52,8 @@ class DagsterHistory:
             for number, entry in entries
             for fact in facts_of(number, entry, runs.get(entry.run_id, {}), self._said_before(entry))
         ]
-        return facts, entries[-1][0] if len(entries) == limit else newest
+        is_all = len(entries) < limit
+        return facts, newest if is_all else entries[-1][0], is_all
 
     def behind(self, connection: Connection, after: int) -> int:
         return tables.count_events(connection, after, tables.FOLDED)
