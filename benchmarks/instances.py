@@ -38,33 +38,46 @@ clusters: [{name: primary, validity: {start: 2013-01-01T00:00Z, end: 2014-01-01T
 parallel: 4
 frequency: hours(1)
 outputs: [{name: nothing, feed: nothing, instance: "now(0,0)"}]
-workflow: {engine: spark-sql, path: idle.sql}
+workflow: {engine: %s, path: idle}
 schedule: true
 """
-_IDLE = "SELECT CAST(NULL AS INT) AS nothing WHERE false\n"
+_IDLE = {
+    "spark-sql": "SELECT CAST(NULL AS INT) AS nothing WHERE false\n",
+    "python": """\
+import pyarrow as pa
+NOTHING = pa.table({"nothing": pa.array([], pa.int32())})
+def run(inputs, instance):
+    return NOTHING
+""",
+}
+"""What computes nothing, by engine."""
 _RUN = "from falcon_assets.surface.cli.main import main; main()"
 
 
 def measure() -> list[Line]:
     """Both with their instances' records in PostgreSQL and two cores for the work."""
-    ours, plain = _ours(), _plain() * INSTANCES / SAMPLE
-    said = f"{INSTANCES:,} no-op instances: {_per_minute(ours)} a minute"
+    plain = _plain() * INSTANCES / SAMPLE
     sampled = f"one run per partition {_per_minute(plain)}, from a sample of {SAMPLE}"
-    return [Line(f"{said}; {sampled}", (ours,), (plain,))]
+    lines = []
+    for engine in _IDLE:
+        ours = _ours(engine)
+        said = f"{INSTANCES:,} no-op instances of {engine}: {_per_minute(ours)} a minute"
+        lines.append(Line(f"{said}; {sampled}", (ours,), (plain,)))
+    return lines
 
 
 def _per_minute(seconds: float) -> str:
     return f"{INSTANCES / seconds * 60:,.0f}"
 
 
-def _ours() -> float:
+def _ours(engine: str) -> float:
     """Seconds of the whole command: 50 runs of 100 instances, each published and recorded on its own."""
     with tempfile.TemporaryDirectory() as folder:
         environ = _environ(folder) | {"FALCON_ENTITY_DEFS": f"{folder}/entities", "FALCON_CLOCK": _LAST}
         entities = Path(folder, "entities")
         entities.mkdir()
-        (entities / "idle.yaml").write_text(_DEFINITIONS)
-        (entities / "idle.sql").write_text(_IDLE)
+        (entities / "idle.yaml").write_text(_DEFINITIONS % engine)
+        (entities / "idle").write_text(_IDLE[engine])
         started = time.perf_counter()
         said = _run([sys.executable, "-c", _RUN, "run"], environ, folder)
         seconds = time.perf_counter() - started

@@ -39,10 +39,11 @@ from falcon_assets.hooks import hooks
 from falcon_assets.planning.instance_record import FeedState, InstanceRecord, InstanceState, KeyedInstance
 
 History: TypeAlias = Callable[[Connection, int, int], tuple[Sequence[Logged], int | None, bool]]
-"""``history(connection, after, limit)``: the facts of the next ``limit`` events after that event id, in order, and the
-id of the last of these events; None where there are no more. Must not pass over events that may still appear before
-it. Must use the given connection, which holds the ledger's lock: if it needed another one of a pool, all of them could
-be taken by others that wait for the lock.
+"""``history(connection, after, limit)``: the facts of the next ``limit`` events after that event id, in order; the id
+of the last of these events, None where there are no more; and whether these are all there are now.
+
+Must not pass over events that may still appear before it. Must use the given connection, which holds the ledger's lock:
+if it needed another one of a pool, all of them could be taken by others that wait for the lock.
 """
 
 _CHUNK = 1000
@@ -83,8 +84,9 @@ def rebuild(engine: Engine, history: History) -> int:
 
 
 def _fold_next(connection: Connection, history: History, folded: int = 0) -> tuple[int, bool]:
-    """Folds the next events; returns the number of facts, and whether these are all. Those up to ``folded`` notify
-    no receiver again.
+    """Folds the next events; returns the number of facts, and whether these are all.
+
+    Events up to ``folded`` notify no receiver again.
     """
     known = connection.execute(select(FOLD.c.event_id, FOLD.c.fact_id)).one_or_none()
     after, said = known or (0, 0)
