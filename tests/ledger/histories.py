@@ -20,7 +20,7 @@ from tests.hours import START, hour
 from tests.waiting import wait_until
 
 Content = dict[str, list[Row[Any]]]
-Chunk = tuple[Sequence[Logged], int | None]
+Chunk = tuple[Sequence[Logged], int | None, bool]
 
 
 def ledger_engine(url: str) -> Engine:
@@ -34,7 +34,8 @@ def chunks_of(facts: Sequence[Logged], sizes: Sequence[int]) -> Callable[[int, i
 
     def chunk(after: int, limit: int) -> Chunk:
         found = [fact for fact in facts if fact.event_id > after][: min(limit, next(allowed))]
-        return found, found[-1].event_id if found else None
+        last = found[-1].event_id if found else None
+        return found, last, last is None or last == facts[-1].event_id
 
     return chunk
 

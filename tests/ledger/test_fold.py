@@ -93,7 +93,7 @@ def test_processes_share_the_work(engine: Engine, database: str, tmp_path: Path)
 def failing_at(call: int, history: History) -> History:
     calls = 0
 
-    def failing(connection: Connection, after: int, limit: int) -> tuple[Sequence[Logged], int | None]:
+    def failing(connection: Connection, after: int, limit: int) -> tuple[Sequence[Logged], int | None, bool]:
         nonlocal calls
         calls += 1
         if calls == call:
@@ -137,7 +137,7 @@ def test_a_chunk_that_cannot_be_stored_leaves_nothing(engine: Engine) -> None:
 def test_a_killed_folder_leaves_a_whole_number_of_chunks(engine: Engine, database: str) -> None:
     alone = folded_once(engine)
 
-    def dying(connection: Connection, after: int, limit: int) -> tuple[Sequence[Logged], int | None]:
+    def dying(connection: Connection, after: int, limit: int) -> tuple[Sequence[Logged], int | None, bool]:
         if after >= 50:
             os.kill(os.getpid(), signal.SIGKILL)
         return history_of(FACTS, [25])(connection, after, limit)
@@ -175,12 +175,12 @@ def test_readers_see_the_old_projection_until_the_new_one_is_complete(engine: En
     seen = []
     history = history_of(FACTS, [100])
 
-    def watching(connection: Connection, after: int, limit: int) -> tuple[Sequence[Logged], int | None]:
+    def watching(connection: Connection, after: int, limit: int) -> tuple[Sequence[Logged], int | None, bool]:
         seen.append(content(engine))
         return history(connection, after, limit)
 
     rebuild(engine, watching)
-    assert len(seen) == 7
+    assert len(seen) == 6
     assert all(one == old for one in seen)
     assert cursor(engine) == 600
 
@@ -194,12 +194,19 @@ def test_a_rebuild_that_breaks_off_changes_nothing(engine: Engine) -> None:
 
 
 def test_events_that_say_nothing_move_the_cursor(engine: Engine) -> None:
-    def silent(connection: Connection, after: int, limit: int) -> tuple[Sequence[Logged], int | None]:
-        return ([], 5000) if after < 5000 else ([], None)
+    def silent(connection: Connection, after: int, limit: int) -> tuple[Sequence[Logged], int | None, bool]:
+        return ([], 5000, True) if after < 5000 else ([], None, True)
 
     assert fold(engine, silent) == 0
     assert cursor(engine) == 5000
     assert {name for name, rows in content(engine).items() if rows} == {"fold"}
+
+
+def test_what_comes_meanwhile_is_left_to_the_next_fold(engine: Engine) -> None:
+    def endless(connection: Connection, after: int, limit: int) -> tuple[Sequence[Logged], int | None, bool]:
+        return [], after + 1, True
+
+    assert [fold(engine, endless), cursor(engine), fold(engine, endless), cursor(engine)] == [0, 1, 0, 2]
 
 
 def test_no_history(engine: Engine) -> None:

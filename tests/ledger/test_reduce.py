@@ -561,7 +561,7 @@ SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=5)
 def test_any_chunking_gives_the_same_rows(facts: list[Logged], sizes: list[int]) -> None:
     at_once, in_chunks, following, place = after(*facts), Rows(), chunks_of(facts, sizes), 0
     while True:
-        chunk, last = following(place, 1000)
+        chunk, last, _ = following(place, 1000)
         if last is None:
             break
         part = Rows(
