@@ -6,6 +6,7 @@ mark is written at first use and remembered; a root without it is another root.
 
 from __future__ import annotations
 
+import shlex
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -88,7 +89,7 @@ class Root:
 
     @property
     def advice(self) -> str:
-        place = f" {self.shown}" if self.named else ""
+        place = f" {shlex.quote(self.shown)}" if self.named else ""
         return (
             "bring it back (is it mounted?), or, if what is there is the root from now on, run "
             f"falcon admin root adopt {self.cluster}{place}"

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from sqlalchemy import select
 
+from falcon_assets.errors import RootAwayError
 from falcon_assets.features.lineage.lifecycle_operations import set_lifecycle
 from falcon_assets.features.lineage.subject import VersionQuery
 from falcon_assets.features.retention.disks import Disk, RoomPass
@@ -296,3 +297,44 @@ def test_a_small_disk_stays_below_its_limit_and_keeps_its_present_data(
             assert kept(now, hour(13)) == set(versions[-1 - there : -1])  # the last ones
         assert there in range(6, 10)
         assert pq.read_table(_file(now, hour(13))).num_rows == 1 << 17
+
+
+@pytest.mark.soak
+def test_volumes_share_what_comes_and_one_that_is_unmounted_comes_back_with_its_own(
+    installed: Callable[[dict[str, str], str], Installation],
+) -> None:
+    """On two disks: where instances go, what a fuller one loses, and what goes on while one is away."""
+    volumes = ENTITIES.replace("endpoint: data/primary", 'endpoints: [data/primary, "data/zweites ü"], max_usage: 50%')
+    definitions = {**TREE, "all.yaml": volumes}
+    now = installed(definitions, "2013-01-01T20:00Z")
+    big, small = now.settings.home / "data/primary", now.settings.home / "data/zweites ü"
+    elsewhere = now.settings.home / "elsewhere"
+    with mounted(big, "24m"), mounted(small, "12m"):
+        for number in range(14, 20):  # 6 MiB: 24 and 12 become 18 and 12
+            write_rows(now, hour(number), number)
+        assert sorted(_volume(now, number, big) for number in range(14, 20)) == [True] * 6
+        for minute in range(8):  # versions of one of them, until the other disk has more room
+            now = installed(definitions, f"2013-01-01T20:{minute:02}Z")
+            write_rows(now, hour(14), 100 + minute)
+        write_rows(now, hour(20), 20)
+        assert not _volume(now, 20, big)
+        now = installed(definitions, "2013-01-01T20:10Z")
+        kept_there = write_rows(now, hour(20), 21) and kept(now, hour(20))
+        assert len(kept_there) == 1
+        assert (make_room(now).versions > 0, kept(now, hour(20))) == (True, kept_there)  # only of the disk that is full
+        assert LocalFiles(place(now).storage.store.fs).space(str(big)).excess(50) == 0
+        elsewhere.mkdir()
+        call(["mount", "--move", small, elsewhere], check=True)
+        try:
+            with pytest.raises(RootAwayError, match="zweites ü is away"):
+                write_rows(now, hour(20), 22)
+            write_rows(now, hour(21), 21)
+            assert _volume(now, 21, big)
+        finally:
+            call(["mount", "--move", elsewhere, small], check=True)
+        for number in range(14, 22):
+            assert pq.read_table(_file(now, hour(number))).num_rows == 1 << 17
+
+
+def _volume(installation: Installation, number: int, folder: Path) -> bool:
+    return _file(installation, hour(number)).is_relative_to(folder)
