@@ -99,7 +99,7 @@ CASES = {
         "processes.yaml",
         WORKFLOW,
         "{engine: hive, path: hourly.sql}",
-        ["processes.yaml:11: workflow.engine: unknown engine 'hive'; legal: pyspark, spark-sql, spark-submit"],
+        ["processes.yaml:11: workflow.engine: unknown engine 'hive'; legal: pyspark, python, spark-sql, spark-submit"],
     ),
     "misspelt_engine": (
         "processes.yaml",
@@ -107,7 +107,7 @@ CASES = {
         "{engine: spark_sql, path: hourly.sql}",
         [
             "processes.yaml:11: workflow.engine: unknown engine 'spark_sql' (did you mean 'spark-sql'?); "
-            "legal: pyspark, spark-sql, spark-submit"
+            "legal: pyspark, python, spark-sql, spark-submit"
         ],
     ),
     "no_engine": (
