@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0060"
-down_revision = "0059"
+revision = "0059"
+down_revision = "0058"
 
 
 def upgrade() -> None:
