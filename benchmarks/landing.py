@@ -29,8 +29,10 @@ def measure() -> list[Line]:
             rounds = list(
                 alternate(ROUNDS, lambda: _landing(ours, next(left[0])), lambda: _landing(stock, next(left[1])))
             )
+            phases = [ours.phases(hour) for hour in hours[1:]]
     mine, plain = zip(*rounds, strict=True)
-    return [Line("landed to published under dagster dev", mine, plain, BAR)]
+    whole = Line("landed to published under dagster dev", mine, plain, BAR)
+    return [whole, *(Line(f"  until it was {what}", tuple(one[what] for one in phases)) for what in phases[0])]
 
 
 def _landing(side: Side, hour: datetime) -> float:

