@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyarrow import orc
 from pyarrow import parquet as pq
 
 from falcon_assets.compute.engines.computing.run import run_workflow
@@ -120,6 +121,54 @@ CORPUS = {
     "regular expressions": "SELECT k RLIKE '^[ab]$' AS m, regexp_replace(k, 'a', ';') AS r FROM orders",
     "comment at the end": "SELECT count(*) AS n FROM orders -- all of them",
     "brackets": "(SELECT k FROM orders) UNION (SELECT k FROM customers)",
+    "left join": "SELECT o.k, o.v, c.w FROM orders o LEFT JOIN customers c ON o.k = c.k",
+    "left join using": "SELECT k, v, name FROM orders LEFT JOIN customers USING (k)",
+    "star of a left join": "SELECT * FROM orders LEFT JOIN customers USING (k)",
+    "right join": "SELECT c.k, o.v, c.w FROM orders o RIGHT JOIN customers c ON o.k = c.k AND o.v < c.w",
+    "full join": "SELECT c.k, o.v, c.w FROM orders o FULL JOIN customers c ON o.k = c.k",
+    "full join using": "SELECT k, v, w FROM orders FULL JOIN customers USING (k)",
+    "semi join": "SELECT o.k, o.v FROM orders o LEFT SEMI JOIN customers c ON o.k = c.k",
+    "anti join": "SELECT o.k, o.v FROM orders o LEFT ANTI JOIN customers c ON o.k = c.k",
+    "two left joins": (
+        "SELECT o.k, c.w, d.v AS other FROM orders o LEFT JOIN customers c ON o.k = c.k LEFT JOIN orders d ON d.v = c.w"
+    ),
+    "left join and groups": (
+        "SELECT o.k, count(c.w) AS n, sum(c.w) AS s FROM orders o LEFT JOIN customers c ON o.k = c.k GROUP BY o.k"
+    ),
+    "left join counted": "SELECT count(*) AS n, count(c.w) AS m FROM orders o LEFT JOIN customers c ON o.k = c.k",
+    "left join of groups": (
+        "SELECT a.k, a.n, b.top FROM (SELECT k, count(*) AS n FROM orders GROUP BY k) a "
+        "LEFT JOIN (SELECT k, max(w) AS top FROM customers GROUP BY k) b ON a.k = b.k"
+    ),
+    "left join of a cte": (
+        "WITH t AS (SELECT k, max(w) AS m FROM customers GROUP BY k) "
+        "SELECT o.k, o.v, t.m, :label AS label FROM orders o LEFT JOIN t ON o.k = t.k WHERE o.v > CAST(:least AS INT)"
+    ),
+    "cte with a left join": (
+        "WITH x AS (SELECT o.k, c.w FROM orders o LEFT JOIN customers c ON o.k = c.k) "
+        "SELECT k, count(w) AS n FROM x GROUP BY k"
+    ),
+    "window over a left join": (
+        "SELECT o.k, o.v, rank() OVER (PARTITION BY o.k ORDER BY o.v, c.w) AS r "
+        "FROM orders o LEFT JOIN customers c ON o.k = c.k"
+    ),
+    "left join in order": (
+        "SELECT o.k, o.v, c.w, o.at FROM orders o LEFT JOIN customers c ON o.k = c.k "
+        "ORDER BY o.v DESC, o.at, c.w LIMIT 5"
+    ),
+    "exists": "SELECT k, v FROM orders o WHERE EXISTS (SELECT 1 FROM customers c WHERE c.k = o.k)",
+    "not exists": "SELECT k, v FROM orders o WHERE NOT EXISTS (SELECT 1 FROM customers c WHERE c.k = o.k)",
+    "exists or": "SELECT k, v FROM orders o WHERE v > 70 OR EXISTS (SELECT 1 FROM customers c WHERE c.k = o.k)",
+    "in": "SELECT k, v FROM orders WHERE k IN (SELECT k FROM customers) AND v > 20",
+    "not in": "SELECT k, v FROM orders WHERE k NOT IN (SELECT k FROM customers WHERE k IS NOT NULL)",
+    "not in with nulls": "SELECT k, v FROM orders WHERE k NOT IN (SELECT k FROM customers)",
+    "value": "SELECT k, v - (SELECT max(w) FROM customers) AS d FROM orders",
+    "value of a row": "SELECT k, (SELECT count(*) FROM customers c WHERE c.k = o.k) AS n FROM orders o",
+    "above the average": "SELECT k, v FROM orders WHERE v > (SELECT avg(v) FROM orders)",
+    "unions of both": (
+        "SELECT count(*) AS n FROM orders o LEFT JOIN customers c ON o.k = c.k "
+        "UNION ALL SELECT count(*) FROM customers WHERE k IN (SELECT k FROM orders)"
+    ),
 }
 
 
@@ -225,6 +274,24 @@ def compared(sandbox: Sandbox, name: str) -> list[WorkflowResult]:
     left = {path.name for path in (sandbox.folder / "out/together" / folder).iterdir()}
     assert left == {str(number) for number in range(COUNT)}
     return found
+
+
+def test_orc_has_the_same_rows_and_columns(sandbox: Sandbox) -> None:
+    _landed(sandbox)
+    sql = "SELECT k, sum(v) AS s, sum(price) AS p, max(at) AS at FROM orders GROUP BY k"
+    ways = []
+    for way in ("alone", "together"):
+        tasks = _tasks(sandbox, sql, way)
+        orc_output = sandbox.output("delays", format="orc")
+        ways.append([replace(one, outputs=(replace(orc_output, url=one.outputs[0].url),)) for one in tasks])
+    results = [run_workflow(task) for task in ways[0]]
+    found = compute_together(ways[1], "q.sql", Example.of(ways[0][0], results[0]))
+    for before, now, *tasks in zip(results, found, *ways, strict=True):
+        assert now.records == before.records
+        (one,), (other,) = ([*Path(normal_place(task.outputs[0].url)).glob("*.orc")] for task in tasks)
+        assert orc.ORCFile(other).schema.equals(orc.ORCFile(one).schema)
+        rows = [sorted(map(repr, orc.read_table(file).to_pylist())) for file in (one, other)]
+        assert rows[0] == rows[1]
 
 
 @pytest.mark.parametrize("name", CORPUS)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from falcon_assets.compute.engines.computing.together_sql import AloneError, OrderTerm, together, why_alone
+from falcon_assets.compute.engines.computing.together_joins import AloneError
+from falcon_assets.compute.engines.computing.together_sql import OrderTerm, together, why_alone
 from tests.builders import make_feed
 
 SCHEMA = "k string, v int"
@@ -30,11 +31,16 @@ SCHEMA = "k string, v int"
         ("SELECT v FROM a LIMIT 3", "LIMIT without ORDER BY takes any rows"),
         ("SELECT v FROM a OFFSET 3", "LIMIT without ORDER BY takes any rows"),
         ("SELECT * FROM (SELECT v FROM a LIMIT 3) x ORDER BY v", "LIMIT without ORDER BY takes any rows"),
-        ("SELECT v FROM a LEFT JOIN b USING (k)", "Spark does not join by LEFT JOIN there"),
-        ("SELECT v FROM a LEFT ANTI JOIN b USING (k)", "Spark does not join by LEFT ANTI JOIN there"),
-        ("SELECT v FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k)", "it has a subquery in a condition"),
-        ("SELECT v FROM a WHERE k NOT IN (SELECT k FROM b)", "it has a subquery in a condition"),
-        ("SELECT v - (SELECT max(v) FROM b) AS d FROM a", "it has a subquery as a value"),
+        ("SELECT v FROM a NATURAL LEFT JOIN b", "it has a NATURAL JOIN beside outer joins"),
+        ("SELECT a.* FROM a LEFT JOIN b ON a.k = b.k", "it has all columns of one of several tables"),
+        ("SELECT v FROM a FULL JOIN b ON a.k = b.k JOIN c USING (v)", "it joins by USING after a FULL JOIN"),
+        ("SELECT v FROM a WHERE k IN (SELECT k FROM b ORDER BY k LIMIT 1)", "it limits a subquery"),
+        ("SELECT v FROM a WHERE k IN (SELECT k FROM b UNION SELECT k FROM c)", "it has a set operation in a condition"),
+        ("SELECT v FROM a WHERE v IN (SELECT count(*) FROM b)", "a condition has a subquery with an aggregate without"),
+        ("SELECT 1 + (SELECT max(v) FROM a) AS x", "outer joins and subqueries are of more than inputs"),
+        ("SELECT v FROM a LEFT JOIN (SELECT max(v) AS m FROM b) x ON v = m", "outer joins and subqueries are of more"),
+        ("SELECT v FROM a LEFT JOIN VALUES (1) AS x(n) ON v = n", "outer joins and subqueries are of more than inputs"),
+        ("SELECT v FROM a LEFT JOIN (WITH c AS (SELECT 1) SELECT * FROM c) x ON TRUE", "it has WITH within a query"),
         ("SELECT k, count(*) AS n FROM a GROUP BY ROLLUP (k)", "it groups in several ways"),
         ("SELECT * FROM a UNPIVOT (x FOR n IN (v, w))", "it has an UNPIVOT"),
         ("SELECT v FROM a TABLESAMPLE (10 PERCENT)", "a sample takes any rows"),
@@ -57,6 +63,9 @@ def test_what_is_computed_one_by_one(sql: str, why: str) -> None:
         "SELECT k, rank() OVER (PARTITION BY k ORDER BY v) AS r FROM a -- rand() is only spoken of",
         "SELECT 'current_date(' AS text, `rand` FROM a",
         "SELECT k, v FROM (SELECT * FROM a) x WHERE k IN ('a', 'b')",
+        "SELECT v FROM a LEFT ANTI JOIN b USING (k)",
+        "SELECT v FROM a, b WHERE k IN (SELECT k FROM c)",
+        "SELECT v FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k)",
     ],
 )
 def test_what_is_computed_together(sql: str) -> None:
@@ -83,6 +92,18 @@ def test_the_query_has_the_rows_of_each_instance() -> None:
         "SELECT :nominal_time AS at, ':least' AS text, v::int AS x "
         "FROM `a-b` WHERE v > :least\n)\n) AS falcon_result"
     )
+
+
+def test_sources_of_an_outer_join_have_keys() -> None:
+    found = together("SELECT a.k, w FROM a LEFT JOIN (SELECT k, max(v) AS w FROM b GROUP BY k) m ON a.k = m.k")
+    assert found.sql == (
+        "SELECT a.k, w FROM (SELECT * EXCEPT (`falcon_instance`), `falcon_instance` AS falcon_instance_0 "
+        "FROM `falcon_rows_of_a`) AS `a` LEFT JOIN (SELECT k, MAX(v) AS w, falcon_instance_2 AS falcon_instance_1 "
+        "FROM (SELECT * EXCEPT (`falcon_instance`), `falcon_instance` AS falcon_instance_2 FROM `falcon_rows_of_b`) "
+        "AS `b` GROUP BY k, falcon_instance_2) AS m ON (a.k = m.k) AND falcon_instance_1 = falcon_instance_0 "
+        "WHERE falcon_instance_0 = falcon_instances.`falcon_instance`"
+    )
+    assert found.spoken[1].endswith("(SELECT k, MAX(v) AS w FROM b GROUP BY k) AS m ON a.k = m.k")
 
 
 def test_parameters_in_a_result_are_computed_beside_the_query() -> None:

@@ -14,7 +14,7 @@ from falcon_assets.base.cancellation import Cancellation, CancelledError, cancel
 from falcon_assets.base.texts import recorded
 from falcon_assets.compute.engines.computing.run import run_workflow
 from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask
-from falcon_assets.compute.engines.computing.together_sql import AloneError
+from falcon_assets.compute.engines.computing.together_joins import AloneError
 
 MOST_BYTES = 1 << 30
 """Of inputs, in files, that one query reads for its instances."""

@@ -15,7 +15,7 @@ import pytest
 
 from falcon_assets.base.cancellation import Cancellation, CancelledError, cancellable
 from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask
-from falcon_assets.compute.engines.computing.together_sql import AloneError
+from falcon_assets.compute.engines.computing.together_joins import AloneError
 from falcon_assets.compute.executor import InProcessExecutor
 from falcon_assets.compute.spark.data.dataset import InputData
 from falcon_assets.errors import WorkflowError

@@ -34,16 +34,8 @@ from pyspark.sql.types import (
 
 from falcon_assets.compute.engines.computing.sql import bound_values, source_of
 from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask
-from falcon_assets.compute.engines.computing.together_sql import (
-    INSTANCES,
-    KEY,
-    AloneError,
-    OrderTerm,
-    Together,
-    column_of,
-    together,
-    view_of,
-)
+from falcon_assets.compute.engines.computing.together_joins import INSTANCES, KEY, AloneError, view_of
+from falcon_assets.compute.engines.computing.together_sql import OrderTerm, Together, column_of, together
 from falcon_assets.compute.spark.capture.listener_jar import INSTANCE, NOBODY
 from falcon_assets.compute.spark.data.dataset import InputData
 from falcon_assets.compute.spark.data.input_files import path_of, steps_of
@@ -145,12 +137,17 @@ def _frame(child: SparkSession, tasks: Sequence[WorkflowTask], query: Together, 
     if all(url.startswith("file:") for task in tasks for one in task.inputs for url in one.urls):
         child.conf.set(_LISTED_BY_TASKS, str(sum(len(one.urls) for task in tasks for one in task.inputs)))
     for data in zip(*(task.inputs for task in tasks), strict=True):
-        _rows_of(child, data).createOrReplaceTempView(f"`{view_of(data[0].name)}`")
+        rows = _rows_of(child, data)
+        for name in dict.fromkeys((data[0].name, data[0].name.replace("-", "_"))):
+            rows.createOrReplaceTempView(f"`{view_of(name)}`")
+            if query.spoken:
+                rows.drop(KEY).createOrReplaceTempView(f"`{name}`")
     _instances(child, values, varying).createOrReplaceTempView(INSTANCES)
     sql = query.query([one.name for one in tasks[0].inputs], varying)
     own_columns = query.of_instance(varying)
     fixed = {name: value for name, value in values[0].items() if f":{name}" in sql}
     try:
+        _require_alike(child, query.spoken, values[0])
         frame = child.sql(sql, args=fixed) if fixed else child.sql(sql)
         names = frame.columns[1 + len(varying) :]
         if len(set(map(str.lower, frame.columns))) < len(frame.columns):
@@ -164,6 +161,13 @@ def _frame(child: SparkSession, tasks: Sequence[WorkflowTask], query: Together, 
     except (AnalysisException, ParseException) as error:
         raise AloneError(f"Spark refuses it for many instances at once: {explain(error)}") from error
     return frame.select(KEY, *(_like(frame, one, example.schema) for one in names))
+
+
+def _require_alike(child: SparkSession, spoken: Sequence[str], values: Mapping[str, Any]) -> None:
+    used = {name: value for name, value in values.items() if any(f":{name}" in one for one in spoken)}
+    frames = [child.sql(one, args=used) if used else child.sql(one) for one in spoken]
+    if any(not one.sameSemantics(frames[0]) or one.columns != frames[0].columns for one in frames[1:]):
+        raise AloneError("it has SQL that only Spark understands, beside outer joins or subqueries")
 
 
 def _instances(child: SparkSession, values: Sequence[Mapping[str, Any]], varying: Sequence[str]) -> DataFrame:

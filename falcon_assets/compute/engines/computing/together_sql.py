@@ -13,10 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from falcon_assets.compute.engines.computing.statements import split_statements
+from falcon_assets.compute.engines.computing.together_joins import (
+    INSTANCES,
+    KEY,
+    AloneError,
+    is_joined,
+    joined,
+    view_of,
+)
 from falcon_assets.model.feed import Feed
-
-INSTANCES, KEY = "falcon_instances", "falcon_instance"
-"""The table of instances, and the column with the number of an instance: in it, in inputs, and in the result."""
 
 _OTHER_EACH_TIME = """
     current_date current_time current_timestamp curdate input_file_block_length input_file_block_start input_file_name
@@ -38,10 +43,6 @@ _OPENING, _CLOSING = ("L_PAREN", "L_BRACKET", "L_BRACE"), ("R_PAREN", "R_BRACKET
 _LAYOUTS = ("basepath", "recursivefilelookup")
 
 
-class AloneError(Exception):
-    """Instances have to be computed one by one; the text says why."""
-
-
 @dataclass(frozen=True)
 class OrderTerm:
     """A term of the query's ORDER BY: the position (from 0) or the name of a column of its result."""
@@ -60,12 +61,15 @@ class Together:
         order: Its ORDER BY.
         functions: The names of the functions that it calls.
         results: Where in it the columns of its result are, if each is known to be one.
+        spoken: The query as it was written, and as a parser of SQL writes it, which has to mean the same: ``sql`` was
+            made of that. Empty: ``sql`` is as it was written.
     """
 
     sql: str
     order: tuple[OrderTerm, ...]
     functions: frozenset[str]
     results: tuple[tuple[int, int], ...] = ()
+    spoken: tuple[str, ...] = ()
 
     def of_instance(self, varying: Collection[str]) -> dict[int, str]:
         """The columns of the result that depend on nothing but varying parameters, by position, as SQL.
@@ -94,10 +98,6 @@ class Together:
         return f"SELECT {INSTANCES}.*, falcon_result.* FROM {INSTANCES}, {each}"  # noqa: S608 - the user's SQL
 
 
-def view_of(name: str) -> str:
-    return f"falcon_rows_of_{name}"
-
-
 def column_of(parameter: str) -> str:
     return f"falcon_parameter_{parameter}"
 
@@ -121,7 +121,12 @@ def together(sql: str) -> Together:
             raise AloneError(why)
         if isinstance(one, exp.Limit | exp.Offset | exp.Fetch) and one.parent and not one.parent.args.get("order"):
             raise AloneError("LIMIT without ORDER BY takes any rows")
-    return Together(text, tuple(_order(tree)), functions, tuple(_results(text, tree)))
+    order = tuple(_order(tree))
+    if not is_joined(tree):
+        return Together(text, order, functions, tuple(_results(text, tree)))
+    made = joined(tree)
+    sql = made.sql(dialect="spark")
+    return Together(sql, order, functions, tuple(_results(sql, made)), (text, tree.sql(dialect="spark")))
 
 
 def why_alone(file: Path, cluster: str, inputs: Sequence[Feed], outputs: Sequence[Feed]) -> str:
@@ -194,13 +199,7 @@ def _refused(node: Any) -> str:
     """Why Spark would refuse a part of the query in a lateral join, or the order of rows would not be its own."""
     from sqlglot import exp
 
-    if isinstance(node, exp.Join) and (node.side or node.kind in ("SEMI", "ANTI")):
-        return f"Spark does not join by {' '.join(filter(None, (node.side, node.kind)))} JOIN there"
-    is_source = isinstance(node.parent, exp.From | exp.Join | exp.Lateral | exp.Subquery | exp.SetOperation | exp.CTE)
     why = {
-        "it has a subquery in a condition": isinstance(node, exp.Exists)
-        or (isinstance(node, exp.In) and node.args.get("query")),
-        "it has a subquery as a value": isinstance(node, exp.Subquery) and node.parent and not is_source,
         "it groups in several ways": isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets),
         "it has an UNPIVOT": isinstance(node, exp.Pivot) and bool(node.args.get("unpivot")),
         "it is recursive": isinstance(node, exp.With) and node.recursive,
