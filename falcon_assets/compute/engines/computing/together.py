@@ -18,6 +18,7 @@ from pyarrow import parquet as pq
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -166,8 +167,16 @@ def _frame(child: SparkSession, tasks: Sequence[WorkflowTask], query: Together, 
 def _require_alike(child: SparkSession, spoken: Sequence[str], values: Mapping[str, Any]) -> None:
     used = {name: value for name, value in values.items() if any(f":{name}" in one for one in spoken)}
     frames = [child.sql(one, args=used) if used else child.sql(one) for one in spoken]
-    if any(not one.sameSemantics(frames[0]) or one.columns != frames[0].columns for one in frames[1:]):
-        raise AloneError("it has SQL that only Spark understands, beside outer joins or subqueries")
+    if any(not _is_same(one, frames[0]) or one.columns != frames[0].columns for one in frames[1:]):
+        raise AloneError("it has SQL that only Spark understands, or WITH on Connect, beside outer joins or subqueries")
+
+
+def _is_same(one: DataFrame, other: DataFrame) -> bool:
+    """Whether two queries mean the same; where they have WITH, whose queries have numbers, Connect cannot know it."""
+    if (is_same := one.sameSemantics(other)) or not isinstance(one, ClassicFrame):
+        return is_same
+    plans: list[Any] = [frame._jdf.queryExecution().optimizedPlan() for frame in (one, other)]
+    return bool(plans[0].sameResult(plans[1]))
 
 
 def _instances(child: SparkSession, values: Sequence[Mapping[str, Any]], varying: Sequence[str]) -> DataFrame:

@@ -83,7 +83,8 @@ class _Keys:
         for one in inner:
             if any(one.args.get(name) for name in ("limit", "offset")):
                 raise AloneError("it limits a subquery")
-            if isinstance(one.parent, exp.In | exp.Exists) and not one.args.get("group") and _aggregates(one):
+            above = one.parent.parent if isinstance(one.parent, exp.Subquery) else one.parent
+            if isinstance(above, exp.In | exp.Exists) and not one.args.get("group") and _aggregates(one):
                 raise AloneError("a condition has a subquery with an aggregate without GROUP BY")
             _narrow(one, f"{self.of(one, named)} = {key}")
         _leave_out(block, shown)
