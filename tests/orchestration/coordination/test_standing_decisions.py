@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import dagster as dg
@@ -101,7 +101,8 @@ world = world_of({"all.yaml": ENTITIES, "a.sql": "SELECT 1"})
 class Forgetful(Coordinator):
     """Records nothing of what it decides."""
 
-    def _record(self, ledger: Ledger, workload: Workload, decision: Decision, now: datetime) -> None: ...
+    def _events(self, *about: Any) -> Iterator[Any]:
+        return iter(())
 
 
 @dataclass(frozen=True)
