@@ -31,6 +31,23 @@ FILES = {
     "a.sql": SQL,
 }
 world = world_of(FILES)
+HOLDS = {"on_error": "hold", "checks": [{"name": "small", "rule": "in_range", "column": "total", "max": 100}]}
+LATE = {"late_process": {"policy": "backoff", "delay": "hours(1)", "inputs": [{"input": "rows"}]}}
+judged = world_of(
+    {
+        "all.yaml": cluster_yaml()
+        + feed_yaml(
+            "raw",
+            locations={"data": DATA % "raw"},
+            availability_flag="_SUCCESS",
+            late_arrival={"cut_off": "hours(24)"},
+            **SCHEMA,
+        )
+        + feed_yaml("out", locations={"data": DATA % "out"}, availability_flag="_SUCCESS", **HOLDS)
+        + process_yaml("sums", "raw", "out", **HOURS, **LATE),
+        "a.sql": SQL,
+    }
+)
 
 
 @pytest.fixture
@@ -83,3 +100,25 @@ def test_a_catch_up_with_an_instance_that_fails(world: World, batches: list[int]
     assert len({*plans}) == 1  # those that were computed together have the columns of the one alone
     (columns,) = found.values()
     assert {one.name: one.inputs for one in columns.each}["total"] == (("raw", "n"),)
+
+
+@pytest.mark.soak
+def test_late_inputs_and_held_outputs_within_batches(judged: World, batches: list[int]) -> None:
+    values = {hour: 1000 if hour == 6 else hour + 1 for hour in range(9)}
+    for hour, value in values.items():
+        land_rows(judged.folder("primary", "raw", hour), {"n": str(value)})
+    judged.step("08:30", "sums")
+    states = {hour: row["state"] for hour, row in judged.rows("sums").items()}
+    assert states == {hour: "FAILED" if hour in (6, 7) else "SUCCEEDED" for hour in range(9)}
+    assert [judged.published("primary", "out", hour) for hour in (6, 7)] == [[], []]
+    assert sum(batches) >= 6
+    batches.clear()
+    for hour in (1, 2, 3):
+        values[hour] += 20
+        land_rows(judged.folder("primary", "raw", hour), {"n": str(values[hour])})
+    judged.step("10:30", "sums")
+    assert sum(batches) >= 2
+    for hour in (1, 2, 3, 4, 5, 8):
+        (row,) = pq.read_table(judged.folder("primary", "out", hour)).to_pylist()
+        assert (row["total"], row["n"], row["at"].hour) == (values[hour - 1] + values[hour], 2, hour)
+        assert len(judged.published("primary", "out", hour)) == (2 if hour <= 4 else 1)
