@@ -82,6 +82,9 @@ class SeenSource:
     failed_at: datetime | None
     problem: str
 
+    def answers_since(self, instant: datetime) -> bool:
+        return self.failed_at is None and self.looked_at is not None and self.looked_at > instant
+
     def __str__(self) -> str:
         where = f"on {self.cluster} of colo {self.colo}"
         found = "not complete" if self.begun else "not there"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 
 from falcon_assets.errors import count_of
@@ -11,13 +11,15 @@ from falcon_assets.instances.rules.producers import being_made, settled_since, s
 from falcon_assets.instances.rules.readiness import MissingInput
 from falcon_assets.instances.rules.situation import Situation
 from falcon_assets.model.instant import format_instant
-from falcon_assets.planning.clock import is_set_back
+from falcon_assets.planning.clock import is_set_back, later
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.reasons import Reason, SeenSource
 from falcon_assets.planning.retries import gives_up_at, opens_at, timeout_text
 
 _NAMED = 3
 """Missing inputs in a reason."""
+_SOURCE_AWAY = timedelta(minutes=1)
+"""Between attempts while the source of another colo answers: it may be another store that is away."""
 
 
 class Waiting(Reason):
@@ -312,7 +314,13 @@ def _opens(at: Situation, record: InstanceRecord | None) -> datetime | None:
     """None where there is no retry, or the clock was set back since the failure."""
     if record is None or (record.ended and is_set_back(record.ended, at.now)):
         return None
-    return opens_at(record, at.workload.retry)
+    opens = opens_at(record, at.workload.retry)
+    if opens is None or record.ended is None or not record.waits_for_store or not at.workload.source_colo:
+        return opens
+    # Nobody has to wait longer for a source that was away and answers again, as its collector has seen.
+    soon = later(record.ended, _SOURCE_AWAY)
+    looks = (at.seen_source(one.feed, "") for one in at.workload.inputs)
+    return soon if soon < opens and all(one and one.answers_since(record.ended) for one in looks) else opens
 
 
 def _waits_again(at: Situation, record: InstanceRecord | None) -> datetime | None:

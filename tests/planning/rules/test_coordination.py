@@ -25,6 +25,7 @@ from falcon_assets.instances.rules.waiting import (
 )
 from falcon_assets.model.instant import parse_instant
 from falcon_assets.planning.instance_record import LATE, InstanceRecord, InstanceState, Launch, RerunRequest
+from falcon_assets.planning.reasons import SeenSource
 from falcon_assets.planning.retries import is_alive, opens_at, settled, timeout_of
 from tests.builders import make_feed, make_process, workload_of
 from tests.hours import HOUR, START
@@ -475,6 +476,25 @@ def test_where_a_store_was_away_it_is_tried_again_as_often_as_it_takes(policy, k
     assert (opens_at(away, workload.retry), settled(away, workload.retry)) == (at("01:10"), False)
     assert opens_at(replace(away, reason_data=None), workload.retry) is None
     assert opens_at(replace(away, queued_run="r"), workload.retry) is None
+
+
+@pytest.mark.parametrize(
+    ("looked", "failed", "expected"),
+    [
+        pytest.param("01:01", None, "01:01", id="it answers again: a minute after the attempt"),
+        pytest.param("00:59", None, "01:10", id="nobody looked since"),
+        pytest.param("01:01", "01:01", "01:10", id="it does not answer"),
+        pytest.param(None, None, "01:10", id="nobody looked ever"),
+    ],
+)
+def test_where_the_source_of_another_colo_was_away_it_is_tried_again_when_that_answers(looked, failed, expected):
+    away = record("00:00", "WAITING", ended=at("01:00"), reason_data={"kind": "store_away"})
+    seen = SeenSource("lake", "us", at(looked) if looked else None, False, at(failed) if failed else None, "")
+    found = situation(now="01:00", available=["00:00"], records=[away])
+    there = Readiness(replace(found.workload, source_colo="us"))
+    found = replace(found, readiness=there, seen_source=lambda feed, instance: seen)
+    assert decide(replace(found, now=at(expected) - timedelta(seconds=1))).launches == ()
+    assert launched(decide(replace(found, now=at(expected)))) == [(["00:00"], 1)]
 
 
 def test_a_hundred_doublings_are_for_ever():
