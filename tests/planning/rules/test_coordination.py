@@ -491,8 +491,8 @@ def test_where_the_source_of_another_colo_was_away_it_is_tried_again_when_that_a
     away = record("00:00", "WAITING", ended=at("01:00"), reason_data={"kind": "store_away"})
     seen = SeenSource("lake", "us", at(looked) if looked else None, False, at(failed) if failed else None, "")
     found = situation(now="01:00", available=["00:00"], records=[away])
-    there = Readiness(replace(found.workload, source_colo="us"))
-    found = replace(found, readiness=there, seen_source=lambda feed, instance: seen)
+    object.__setattr__(found.workload, "source_colo", "us")
+    found = replace(found, seen_source=lambda feed, instance: seen)
     assert decide(replace(found, now=at(expected) - timedelta(seconds=1))).launches == ()
     assert launched(decide(replace(found, now=at(expected)))) == [(["00:00"], 1)]
 
