@@ -11,14 +11,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
+import psycopg2
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import OperationalError
 
 CHANNEL = "run_events"
 
 
 class Notices(Protocol):
     def __call__(self, seconds: float) -> bool:
-        """Waits until an event is stored, at most so long; returns whether one was."""
+        """Waits until an event is stored, at most so long; returns whether one was.
+
+        Raises:
+            OperationalError: SQLAlchemy's, where the session has ended.
+        """
 
 
 @contextmanager
@@ -29,8 +35,11 @@ def listening(connection: Connection) -> Iterator[Notices]:
     assert driver is not None
 
     def wait(seconds: float) -> bool:
-        select.select([driver], [], [], seconds)
-        driver.poll()
+        try:
+            select.select([driver], [], [], seconds)
+            driver.poll()
+        except psycopg2.Error as error:  # past SQLAlchemy, which would say it in its own words
+            raise OperationalError(f"LISTEN {CHANNEL}", None, error) from error
         heard = bool(driver.notifies)
         driver.notifies.clear()
         return heard

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 import time
 from collections.abc import Callable
 
 import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
 
 from falcon_assets.entities.status import Status, command
 from falcon_assets.history.dagster_internals.notices import listening
@@ -61,6 +65,25 @@ def test_what_happens_ends_the_waiting(world: World, happens: Callable[[World], 
     assert len([one for one in threading.enumerate() if one.name == "falcon ledger watch"]) >= 1
 
 
+def test_it_goes_on_when_postgresql_has_ended_its_session(world: World) -> None:
+    watch, seen = LedgerWatch(world.ledger.engine), mark(world)
+    waiting = threading.Thread(target=watch.wait, args=(seen, LONG))
+    waiting.start()
+    wait_until(lambda: watch._looks > 1)
+    with world.ledger.engine.connect() as connection:
+        ended = text(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        assert connection.execute(ended).scalar_one() >= 1
+    looks = watch._looks
+    wait_until(lambda: watch._looks > looks + 1)
+    began = time.monotonic()
+    lands(world)
+    waiting.join(LONG)
+    assert time.monotonic() - began < LONG / 2
+
+
 def test_where_nothing_happens_the_time_is_waited_for(world: World) -> None:
     began = time.monotonic()
     LedgerWatch(world.ledger.engine).wait(mark(world), 1.0)
@@ -76,3 +99,16 @@ def test_dagster_tells_of_each_event_when_it_is_stored(world: World) -> None:
         lands(world)
         assert notices(LONG)
         assert not notices(0.0)
+
+
+def test_a_server_that_is_killed_is_an_error_of_sqlalchemy(world: World) -> None:
+    with (
+        world.ledger.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection,
+        listening(connection) as notices,
+    ):
+        driver = connection.connection.driver_connection
+        assert driver is not None
+        with socket.socket(fileno=os.dup(driver.fileno())) as cut:
+            cut.shutdown(socket.SHUT_RDWR)
+        with pytest.raises(OperationalError):
+            notices(LONG)
