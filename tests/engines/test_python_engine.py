@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 import threading
 import time
 from datetime import UTC, date, datetime
@@ -462,6 +464,35 @@ def test_a_function_that_runs_on_is_cancelled(sandbox: Sandbox) -> None:
     cancellation.cancel("somebody said so")
     thread.join(30)
     assert len(ended) == 1
+
+
+PROFILED = """
+import sys, threading
+from contextlib import suppress
+from falcon_assets.base.cancellation import Cancellation, CancelledError, cancellable
+from falcon_assets.compute.engines.computing.arrow import _cancellable_thread
+
+def computes(cancellation, ends):
+    with suppress(CancelledError), cancellable(cancellation), _cancellable_thread():
+        if ends:
+            cancelling = threading.Thread(target=cancellation.cancel, args=("somebody said so",))
+            cancelling.start()
+            cancelling.join()
+
+for ends in (False, True):
+    computes(Cancellation(), ends)
+calls = []
+sys.setprofile(lambda *event: calls.append(event))
+computes(Cancellation(), False)
+sys.setprofile(None)
+print(len(calls) > 0)
+"""
+
+
+def test_nothing_is_left_to_come_to_whoever_is_profiled_afterwards() -> None:
+    """An exception that is asked for and taken back, or None asked for, stops Python under a profiler."""
+    done = subprocess.run([sys.executable, "-c", PROFILED], check=True, capture_output=True, text=True, timeout=120)
+    assert done.stdout == "True\n"
 
 
 def test_spark_and_python_make_and_read_the_same(tmp_path: Path, local_cluster: Cluster) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import pyarrow as pa
 
@@ -121,16 +122,22 @@ def _write(data: OutputData, schema: pa.Schema | None) -> DataWrite:
     return DataWrite(each, are_rows_opaque=True, path=data.url)
 
 
+class _TooLate(BaseException):
+    """Comes instead of a cancellation that the function did not live to see."""
+
+
 @contextmanager
 def _cancellable_thread() -> Iterator[None]:
     """Lets a cancellation raise CancelledError in this thread, at the next step of its Python code."""
     thread, lock = threading.get_ident(), threading.Lock()
-    is_inside = True
+    is_inside, is_sent = True, False
 
     def end() -> None:
+        nonlocal is_sent
         with lock:
             if is_inside:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(CancelledError))
+                is_sent = True
+                _raise_in(thread, CancelledError)
 
     try:
         with current_cancellation().ended_by(end):
@@ -138,5 +145,18 @@ def _cancellable_thread() -> Iterator[None]:
     finally:
         with lock:
             is_inside = False
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), None)
+        if is_sent:
+            # What does not come leaves the interpreter looking for it at every step, and without end under a profiler.
+            with suppress(_TooLate):
+                _raise_in(thread, _TooLate)
+                _work_on()
     current_cancellation().check()
+
+
+def _raise_in(thread: int, kind: type[BaseException]) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(kind))
+
+
+def _work_on() -> NoReturn:
+    while True:
+        time.sleep(0)
