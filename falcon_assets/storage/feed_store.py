@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.cluster import Cluster, StorageOption
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.table_uri import TableUri
 from falcon_assets.planning.instance_paths import InstancePaths
@@ -18,12 +18,18 @@ from falcon_assets.storage.volumes import VolumesStore
 
 
 def cluster_store(
-    cluster: Cluster, home: Path, environ: Mapping[str, str], *, readonly: bool = False, roots: RootGuard | None = None
+    cluster: Cluster,
+    home: Path,
+    environ: Mapping[str, str],
+    *,
+    readonly: bool = False,
+    options: Mapping[str, StorageOption] | None = None,
+    roots: RootGuard | None = None,
 ) -> ClusterStore:
-    """Returns the store of a cluster's endpoints; raises StorageError."""
+    """Returns the store of a cluster's endpoints, with ``options`` for URLs beside it; raises StorageError."""
     is_one = len(cluster.interfaces.write.volumes) == 1 or (readonly and cluster.interfaces.readonly)
     kind = ClusterStore if is_one else VolumesStore
-    return kind(cluster, home, environ, readonly=readonly, roots=roots)
+    return kind(cluster, home, environ, readonly=readonly, options=options, roots=roots)
 
 
 def store_of(
@@ -54,7 +60,7 @@ def store_of(
     options = feed.locations_on(cluster.name).storage_options
     root = InstancePaths(feed, cluster).root
     if root is None:
-        return cluster_store(cluster, home, environ, readonly=readonly, roots=roots)
+        return cluster_store(cluster, home, environ, readonly=readonly, options=options, roots=roots)
     return ClusterStore(cluster, home, environ, readonly=readonly, root=root, options=options, roots=roots)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from falcon_assets.errors import RootAwayError, StorageError
-from falcon_assets.model.cluster import Cluster
+from falcon_assets.model.cluster import Cluster, StorageOption
 from falcon_assets.model.store_url import store_url
 from falcon_assets.planning.volumes import roomiest
 from falcon_assets.storage.cluster_store import ClusterStore
@@ -26,9 +26,10 @@ class VolumesStore(ClusterStore):
         environ: Mapping[str, str],
         *,
         readonly: bool = False,
+        options: Mapping[str, StorageOption] | None = None,
         roots: RootGuard | None = None,
     ) -> None:
-        super().__init__(cluster, home, environ, readonly=readonly, roots=roots)
+        super().__init__(cluster, home, environ, readonly=readonly, options=options, roots=roots)
         urls = [None, *(store_url(one, home) for one in cluster.interfaces.write.endpoints[1:])]
         self._volumes = tuple(
             ClusterStore(cluster, home, environ, readonly=readonly, root=url, roots=roots) for url in urls

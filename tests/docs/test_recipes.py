@@ -56,6 +56,7 @@ RECIPES = {
     "What is recorded of a partition",
     "See which partitions are available",
     "pyspark",
+    "python",
 }
 """The headings whose blocks are executed here."""
 
@@ -349,14 +350,17 @@ def test_a_backfill_over_several_assets(
 
 def test_workflows(connect: str, tmp_path: Path) -> None:
     """Those that the page shows compute the same."""
-    (sql,), (python,) = section("spark-sql"), section("pyspark")
+    (sql,), (pyspark,), (python,) = section("spark-sql"), section("pyspark"), section("python")
     Path(tmp_path, "sql").write_text(sql.text)
+    Path(tmp_path, "pyspark").write_text(pyspark.text)
     Path(tmp_path, "python").write_text(python.text)
-    subprocess.run([sys.executable, "-c", _BOTH_WORKFLOWS, connect], cwd=tmp_path, check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", _WORKFLOWS, connect], cwd=tmp_path, check=True, timeout=120)
 
 
-_BOTH_WORKFLOWS = """
+_WORKFLOWS = """
 import runpy, sys
+import pyarrow as pa
+import pyarrow.dataset as ds
 from pyspark.sql import SparkSession
 from types import SimpleNamespace
 
@@ -366,7 +370,10 @@ observations = spark.createDataFrame(rows, "origin string, wind_speed double")
 observations.createOrReplaceTempView("observations")
 instance = SimpleNamespace(properties={"least": "30"})
 by_sql = spark.sql(open("sql").read(), args=instance.properties)
-by_python = runpy.run_path("python")["run"](spark, {"observations": observations}, instance)
-for found in (by_sql, by_python):
+by_pyspark = runpy.run_path("pyspark")["run"](spark, {"observations": observations}, instance)
+for found in (by_sql, by_pyspark):
     assert sorted(map(tuple, found.collect())) == [("EWR", 8.0), ("JFK", 12.0)]
+read = ds.dataset(pa.table(dict(zip(("origin", "wind_speed"), map(list, zip(*rows))))))
+by_python = runpy.run_path("python")["run"]({"observations": read}, instance)
+assert sorted(map(tuple, map(dict.values, by_python.to_pylist()))) == [("EWR", 8.0), ("JFK", 12.0)]
 """

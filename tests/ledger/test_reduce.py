@@ -666,7 +666,7 @@ def expected_content(rows: Rows, cursor: int | None) -> dict[str, list[tuple[obj
             for key, own in rows.kept.items()
             for version, row in own.items()
         ],
-        "fold": [] if cursor is None else [{"only": True, "event_id": cursor}],
+        "fold": [] if cursor is None else [{"only": True, "event_id": cursor, "fact_id": cursor}],
         "progress": [],
         "totals": expected_totals(rows),
         "completeness": [],
