@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
+import tempfile
 import threading
 import time
 from collections.abc import Mapping
@@ -26,6 +28,10 @@ from falcon_assets.history.platform.setup_fingerprint import SETUP, setup_finger
 from falcon_assets.settings import load_settings
 
 _POLL_SECONDS = 1.0
+_SOCKET = b"/pymp-xxxxxxxx/listener-xxxxxxxx"
+"""Where multiprocessing puts it, below the folder for temporary files."""
+_LONGEST_SOCKET = 103
+"""Bytes of its path: a few more on Linux."""
 _STOP_SECONDS = 20.0
 _BROKEN = "the entity definitions were changed and have problems now, which falcon validate shows"
 _ENDED = (dg.DagsterRunStatus.CANCELING, dg.DagsterRunStatus.CANCELED, dg.DagsterRunStatus.FAILURE)
@@ -54,6 +60,8 @@ class WarmRunLauncher(RunLauncher):
         self._definitions = WatchedDefinitions(load_settings().entity_defs, are_loaded=False)
 
     def takes(self, location: Mapping[str, Any]) -> bool:
+        if len(os.fsencode(tempfile.gettempdir()) + _SOCKET) > _LONGEST_SOCKET:
+            return False  # TMPDIR is too long a path for the socket of the server
         return bool(location.get(SETUP) == setup_fingerprint(load_settings()))
 
     def start(self, run_id: str, arguments: str) -> None:

@@ -19,7 +19,7 @@ SEED = int(os.environ.get("SIMULATION_SEED", "33"))
 """Of the changes."""
 
 
-def test_two_colos_have_all_that_was_asked_of_them(postgres: str, tmp_path: Path) -> None:
+def test_two_colos_agree(postgres: str, tmp_path: Path) -> None:
     random = Random(SEED)
     with network(["us", "eu"], [], "10.91.8", tmp_path, postgres) as found:
         soak = Soak(found, Model([*found.colos], random))

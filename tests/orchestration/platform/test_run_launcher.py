@@ -6,7 +6,9 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -18,7 +20,9 @@ import psutil
 import pytest
 
 from falcon_assets.history.mapping import run_tags
-from falcon_assets.settings import Settings
+from falcon_assets.history.platform.run_launcher import WarmRunLauncher
+from falcon_assets.history.platform.setup_fingerprint import SETUP, setup_fingerprint
+from falcon_assets.settings import Settings, load_settings
 from tests.waiting import wait_until
 
 T = TypeVar("T")
@@ -184,6 +188,34 @@ def test_a_run_of_another_code_location_is_started_by_dagster(project: Project) 
     assert "multiprocessing.spawn" in " ".join(psutil.Process(project.said("foreign").pid).cmdline())
     project.let_go("foreign")
     assert project.ended("foreign") is dg.DagsterRunStatus.SUCCESS
+
+
+FORKED = """
+import multiprocessing
+if __name__ == "__main__":
+    process = multiprocessing.get_context("forkserver").Process(target=print, args=("forked",))
+    process.start()
+    process.join()
+"""
+
+
+def test_where_its_socket_would_have_too_long_a_path_dagster_starts_runs(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launcher, location = WarmRunLauncher(), {SETUP: setup_fingerprint(load_settings())}
+    short = "/tmp/" + "t" * 65
+    monkeypatch.setattr(tempfile, "tempdir", short)
+    assert launcher.takes(location)
+    Path(short).mkdir(exist_ok=True)
+    try:
+        (tmp_path / "forked.py").write_text(FORKED)
+        command = [sys.executable, str(tmp_path / "forked.py")]
+        done = subprocess.run(command, env=os.environ | {"TMPDIR": short}, check=True, capture_output=True, text=True)
+        assert done.stdout == "forked\n"
+    finally:
+        Path(short).rmdir()
+    monkeypatch.setattr(tempfile, "tempdir", f"{short}t" * 2)
+    assert not launcher.takes(location)
 
 
 @pytest.mark.usefixtures("daemon")
