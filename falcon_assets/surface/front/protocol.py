@@ -11,6 +11,7 @@ from uvicorn.protocols.websockets.auto import AutoWebSocketsProtocol
 
 HEADER_SECONDS = 15.0
 MOST_HEADER_BYTES = 64 * 1024
+_TOO_LONG = f"The headers of the request are longer than {MOST_HEADER_BYTES} bytes."
 
 
 class TellsCertificate(asyncio.Protocol):
@@ -33,7 +34,9 @@ class FrontProtocol(TellsCertificate, HttpToolsProtocol):
 
     _too_late: asyncio.TimerHandle | None = None
     _waited_for = 0
-    """Bytes since the headers began."""
+    """Bytes that came while the headers were not complete."""
+    _header_bytes = 0
+    """Of names and values in the headers of this request."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's
         super().connection_made(transport)
@@ -47,16 +50,28 @@ class FrontProtocol(TellsCertificate, HttpToolsProtocol):
         if self._too_late is not None:
             self._waited_for += len(data)
             if self._waited_for > MOST_HEADER_BYTES + len(data):
-                self.transport.close()
+                self.send_400_response(_TOO_LONG)
                 return
         super().data_received(data)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        self._header_bytes = 0
         if self._too_late is None:  # a further request on this connection
             self._wait()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._header_bytes += len(name) + len(value)
+        super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
+        """Refuses headers that came at once.
+
+        Raises:
+            ValueError: they are too long. uvicorn answers with 400 and closes the connection.
+        """
+        if self._header_bytes + len(self.url) > MOST_HEADER_BYTES:
+            raise ValueError(_TOO_LONG)
         self._stop_waiting()
         super().on_headers_complete()
 

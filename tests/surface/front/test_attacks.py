@@ -170,9 +170,21 @@ def test_headers_that_do_not_come(app: Starlette, monkeypatch: pytest.MonkeyPatc
             assert connection.recv(65536) == b"", "the second request of a connection has its time, too"
 
 
-def test_headers_that_are_too_long(port: int) -> None:
-    pieces = [b"X-More: " + b"x" * 8_000 + b"\r\n"] * 12
-    assert raw(port, f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n", *pieces, b"\r\n")[0] == 0
+@pytest.mark.parametrize("end", [b"\r\n", b""], ids=["whole", "endless"])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_headers_that_are_too_long(port: int, at_once: bool, end: bytes) -> None:
+    """Also where a busy server reads all of them in one piece."""
+    pieces = [b"X-More: " + b"x" * 8_000 + b"\r\n"] * (12 if end else 60) + [end]
+    sent = [b"".join(pieces)] if at_once else pieces
+    assert raw(port, f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n", *sent)[0] in (0, 400)
+
+
+def test_long_headers_and_a_body_that_comes_with_them(port: int) -> None:
+    head = f"POST /form HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nx-who: ann ADMIN\r\nContent-Type: application/json\r\n"
+    more = "".join(f"X-More: {'x' * 8_000}\r\n" for _ in range(7))
+    body = b"x" * 200_000
+    status, text = raw(port, f"{head}{more}Connection: close\r\nContent-Length: {len(body)}\r\n\r\n" + body.decode())
+    assert (status, json.loads(text)["bytes"]) == (200, len(body))
 
 
 DEEP = "{a" * 30 + "}" * 30
