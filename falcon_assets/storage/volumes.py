@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from falcon_assets.errors import RootAwayError, StorageError
+from falcon_assets.errors import StorageError, UnreachableError
 from falcon_assets.model.cluster import Cluster, StorageOption
 from falcon_assets.model.store_url import store_url
 from falcon_assets.planning.volumes import roomiest
@@ -39,20 +39,20 @@ class VolumesStore(ClusterStore):
     def volumes(self) -> tuple[ClusterStore, ...]:
         return self._volumes
 
-    def looked_at(self) -> tuple[list[ClusterStore], list[tuple[ClusterStore, RootAwayError]]]:
-        """Returns the volumes that are there, and those that are away, with the reasons."""
-        there, away = list[ClusterStore](), list[tuple[ClusterStore, RootAwayError]]()
+    def looked_at(self) -> tuple[list[ClusterStore], list[tuple[ClusterStore, UnreachableError]]]:
+        """Returns the volumes that are there, and those that are away or cannot be looked at, with the reasons."""
+        there, away = list[ClusterStore](), list[tuple[ClusterStore, UnreachableError]]()
         for volume in self._volumes:
             try:
                 volume.require_root()
-            except RootAwayError as error:
+            except UnreachableError as error:
                 away.append((volume, error))
             else:
                 there.append(volume)
         return there, away
 
     def there(self) -> list[ClusterStore]:
-        """Returns the volumes that are there; raises RootAwayError if none is."""
+        """Returns the volumes that are there; raises UnreachableError if none is."""
         there, away = self.looked_at()
         if not there:
             raise away[0][1]
@@ -64,7 +64,8 @@ class VolumesStore(ClusterStore):
     def lying(self, relative: str) -> ClusterStore | None:
         """Returns the volume on which something lies; None: nothing is there.
 
-        Raises RootAwayError where the ledger knows it on a volume that is away, and StorageError where it lies on two.
+        Raises UnreachableError where the ledger knows it on a volume that is away, and StorageError where it lies on
+        two.
         """
         there, away = self.looked_at()
         found = [one for one in there if one.fs.lexists(one.path(relative))]

@@ -171,9 +171,13 @@ class _Copy:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Locks the instance on stores without rename: sources change it in place, so they take turns."""
+        """Locks the instance where sources take turns.
+
+        They do on stores without rename, where they change it in place; and among volumes, so that all meet on one.
+        """
         route, locks = self.work.route, self.work.claims.locks
-        if Ability.RENAME not in kind_of(route.target).cannot:
+        meet = len(route.parts) > 1 and len(route.target.volumes) > 1
+        if Ability.RENAME not in kind_of(route.target).cannot and not meet:
             yield
             return
         lock = f"falcon copy {route.feed.name} {route.replication.cluster} {format_instant(self.nominal)}"

@@ -28,7 +28,7 @@ from falcon_assets.storage.volumes import VolumesStore
 
 
 class VolumesStorage(StorageKind):
-    """Volumes that are away are left out of lists; questions about what is known to lie there raise RootAwayError."""
+    """Volumes that are away are left out of lists; questions about what lies there raise UnreachableError."""
 
     store: VolumesStore
 

@@ -12,7 +12,7 @@ import dagster as dg
 import pytest
 from sqlalchemy import select
 
-from falcon_assets.errors import RootAwayError, StorageError
+from falcon_assets.errors import RootAwayError, StorageError, UnreachableError
 from falcon_assets.features.landing.collector import Collector
 from falcon_assets.features.retention.passes import PassResult, RetentionPass
 from falcon_assets.history.dagster_internals.events import Record
@@ -170,6 +170,29 @@ def test_a_volume_that_is_away_takes_only_its_own_instances_away(
     assert lies(later, hour(1)) == []
     assert passes(later).versions == 1
     assert kept(later, hour(1)) == set()
+
+
+def test_a_disk_that_fails_takes_only_its_own_instances_away(
+    at: Callable[[str], Installation], free: dict[str, int]
+) -> None:
+    now = at("2013-01-01T04:00Z")
+    publish(now, "on the second", hour(1))
+    free[FIRST] = 9
+    publish(now, "on the first", hour(2))
+    back = away(now, SECOND)
+    folder = volume(now, SECOND)
+    folder.rmdir()
+    folder.symlink_to(folder)  # each look at it is an error, as with a disk that is broken
+    found = place(now, hour(1))
+    with pytest.raises(UnreachableError, match=r"cannot look for the root .*vol 2"):
+        found.storage.is_available(found.feed, found.path)
+    assert present(now, hour(2)) == "on the first"
+    publish(now, "goes on", hour(3))
+    assert lies(now, hour(3)) == [FIRST]
+    folder.unlink()
+    folder.mkdir()
+    back()
+    assert present(now, hour(1)) == "on the second"
 
 
 def test_what_lands_on_any_volume_is_collected(at: Callable[[str], Installation], free: dict[str, int]) -> None:
