@@ -116,8 +116,13 @@ class VolumesStore(ClusterStore):
         return next((one for one in self._volumes[1:] if one.root == root), None) or super().at(root)
 
     def holding(self, place: str) -> ClusterStore:
-        """Returns the volume of an absolute path."""
-        inside = [one for one in self._volumes if f"{place}/".startswith(f"{one.identity.path.rstrip('/')}/")]
+        """Returns the volume of an absolute path, or of its URL."""
+
+        def begins(volume: ClusterStore) -> tuple[str, str]:
+            path = volume.identity.path.rstrip("/")
+            return f"{path}/", f"{volume.fs.unstrip_protocol(path)}/"
+
+        inside = [one for one in self._volumes if f"{place}/".startswith(begins(one))]
         return max(inside, key=lambda one: len(one.identity.path), default=self._volumes[0])
 
     def _of(self, relative: str) -> ClusterStore:

@@ -170,7 +170,7 @@ class StorageKind(ABC):
         return self
 
     def has_begun(self, path: str) -> bool:
-        """Whether a publication or a copy of the instance has begun here, and was not completed."""
+        """Whether a publication or a copy of the instance has begun here and was not completed, or is kept aside."""
         return False
 
     @abstractmethod

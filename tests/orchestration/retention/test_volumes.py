@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -20,6 +22,8 @@ from falcon_assets.history.tables import FEED_INSTANCES
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.eviction import Space
 from falcon_assets.storage.files.local_files import LocalFiles
+from falcon_assets.storage.instances.held_data import HeldData
+from falcon_assets.storage.instances.publication import InstancePublication
 from falcon_assets.storage.output_target import output_target
 from tests.hours import hour
 from tests.ledger.histories import empty
@@ -254,6 +258,49 @@ def test_a_killed_publication_is_completed_on_its_own_volume(
     publish(now, "new", hour(1))
     assert lies(now, hour(1)) == [SECOND]
     assert present(now, hour(1)) == "new"
+
+
+@contextmanager
+def computed(installation: Installation, text: str) -> Iterator[InstancePublication]:
+    """As a run whose output is checked before it is published."""
+    found = place(installation, hour(1))
+    target = replace(output_target(found.feed, hour(1), found.path), holds=True)
+    with found.storage.publish("add-up", {"out": target}) as publication:
+        folder = Path(publication.staging("out"))
+        folder.mkdir(parents=True)
+        (folder / "part-0").write_text(text)
+        yield publication
+
+
+def hold(installation: Installation, text: str) -> HeldData:
+    """What is held lies on the second volume."""
+    with computed(installation, text) as publication:
+        held = publication.hold("out")
+    assert held.place.startswith(f"file://{volume(installation, SECOND)}/")
+    return held
+
+
+def test_what_is_kept_aside_is_published_where_it_lies(at: Callable[[str], Installation], free: dict[str, int]) -> None:
+    now = at("2013-01-01T04:00Z")
+    held = hold(now, "right after all")
+    free[FIRST] = 99
+    found = place(now, hour(1))
+    outputs = {"out": output_target(found.feed, hour(1), found.path)}
+    with found.storage.publish("add-up", outputs, None, {"out": held}) as publication:
+        assert publication.commit("out") == held.version
+    assert (lies(now, hour(1)), present(now, hour(1))) == ([SECOND], "right after all")
+
+
+def test_another_attempt_takes_the_place_of_what_an_earlier_one_kept_aside(
+    at: Callable[[str], Installation], free: dict[str, int]
+) -> None:
+    now = at("2013-01-01T04:00Z")
+    held = Path(hold(now, "wrong").place.removeprefix("file://"))
+    assert held.exists()
+    free[FIRST] = 99
+    with computed(now, "right") as publication:
+        publication.commit("out")
+    assert (lies(now, hour(1)), held.exists()) == ([SECOND], False)
 
 
 @pytest.mark.parametrize("path", ["/../x", "/a/../../b"])

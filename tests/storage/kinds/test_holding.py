@@ -24,7 +24,7 @@ SLOW = ["hdfs", "hive on hdfs"]
 NOBODY_KNOWS = "what was held is not at "
 
 
-@pytest.fixture(params=[*KINDS, *(pytest.param(one, marks=pytest.mark.soak) for one in SLOW)])
+@pytest.fixture(params=[*KINDS, "volumes", *(pytest.param(one, marks=pytest.mark.soak) for one in SLOW)])
 def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Sample:
     return sample(request, request.param, tmp_path)
 

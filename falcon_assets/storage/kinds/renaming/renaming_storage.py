@@ -58,8 +58,8 @@ class RenamingStorage(FileStorage):
         return kind(self.store, output, source, rules)
 
     def has_begun(self, path: str) -> bool:
-        exists, swap = self.store.fs.exists, OutputSwap(self.store, OutputTarget(path, None), path)
-        return bool(exists(swap.folder) or exists(copies_folder(self.store, path)))
+        swap = OutputSwap(self.store, OutputTarget(path, None), path)
+        return any(map(self.store.fs.exists, (swap.folder, swap.held, copies_folder(self.store, path))))
 
     def kept_versions(self, feed: str, instance: datetime | None = None) -> list[StoredVersion]:
         with driver_explained(self.store.cluster.name, f"list the versions of {feed}"):
