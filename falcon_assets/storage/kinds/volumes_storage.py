@@ -143,7 +143,7 @@ class VolumesStorage(StorageKind):
         return kind.move(path, target.beside(kind, target_path), target_path)
 
     def removal(self, flag: str | None) -> Removal:
-        return _Removal(self.store, lambda one: self._kind_of(one).removal(flag))
+        return _Removal(self.store, self._around, lambda one: self._kind_of(one).removal(flag))
 
     def is_untouched(self, location: StoredLocation, flag: str | None) -> bool:
         return self.has(location.path)
@@ -162,8 +162,15 @@ class VolumesStorage(StorageKind):
         return self._kind_of(self.store.lying(path) or self.store.there()[0])
 
     def _for_writing(self, path: str) -> ClusterStore:
-        begun = [one for one in self.store.there() if self._kind_of(one).has_begun(path)]
-        return self.store.for_writing(path, begun)
+        return self.store.for_writing(path, self._begun(path))
+
+    def _around(self, path: str) -> ClusterStore:
+        """Returns the volume on which an instance lies, or is being written; another one, where nobody knows it."""
+        found = self.store.lying(path)
+        return found or next(iter(self._begun(path)), None) or self.store.there()[0]
+
+    def _begun(self, path: str) -> list[ClusterStore]:
+        return [one for one in self.store.there() if self._kind_of(one).has_begun(path)]
 
 
 class _Publications:
@@ -191,8 +198,13 @@ class _Publications:
 class _Removal(Removal):
     """Removes from the volume on which something lies."""
 
-    def __init__(self, store: VolumesStore, removal_of: Callable[[ClusterStore], Removal]) -> None:
-        self._store, self._removal_of = store, removal_of
+    def __init__(
+        self,
+        store: VolumesStore,
+        around: Callable[[str], ClusterStore],
+        removal_of: Callable[[ClusterStore], Removal],
+    ) -> None:
+        self._store, self._around, self._removal_of = store, around, removal_of
         self._removals = dict[str, Removal]()
 
     def place(self, location: StoredLocation) -> str:
@@ -212,7 +224,7 @@ class _Removal(Removal):
 
     def _at(self, location: StoredLocation) -> Removal:
         parent_and_name(self._store, location)
-        return self._on(self._store.lying(location.path) or self._store.there()[0])
+        return self._on(self._around(location.path))
 
     def _on(self, volume: ClusterStore) -> Removal:
         key = volume.identity.place

@@ -25,10 +25,11 @@ from fsspec.implementations.local import LocalFileSystem
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import parse_instant
-from falcon_assets.planning.eviction import StoredLocation
+from falcon_assets.planning.eviction import Space, StoredLocation
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.feed_store import store_of
+from falcon_assets.storage.files.local_files import LocalFiles
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.reading import ReadableInstance
 from falcon_assets.storage.kinds.storage_kind import StorageKind
@@ -340,6 +341,10 @@ def sample(request: pytest.FixtureRequest, kind: str, home: Path) -> Sample:
         return InFiles(make_cluster(), home, {}, feed)
     if kind == "volumes":
         write = {"endpoints": ["data/vol one", "data/übrig"]}
+        # Instances lie on the second one, as what is wrong may be right on the first by chance.
+        patch: pytest.MonkeyPatch = request.getfixturevalue("monkeypatch")
+        (home / "data/übrig").mkdir(parents=True)
+        patch.setattr(LocalFiles, "space", lambda files, root: Space(0, int(root.endswith("übrig"))))
         return InFiles(make_cluster(interfaces={"write": write, "execute": {"endpoint": "local[2]"}}), home, {}, feed)
     if kind == "hdfs":
         there = on_hdfs(request.getfixturevalue("hdfs"), root=f"kinds-{uuid.uuid4()}")

@@ -18,7 +18,7 @@ TARGET = OutputTarget(PATH, FLAG)
 CONTENT = {"part-0": b"abc", "carrier=US/part-1": b"de"}
 
 
-@pytest.fixture(params=[*FILES, "volumes"])
+@pytest.fixture(params=FILES)
 def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Sample:
     return sample(request, request.param, tmp_path)
 
