@@ -114,7 +114,7 @@ def summed_up(declared: Sequence[tuple[Entity, Position]], warnings: tuple[Probl
         {(one.kind, one.name): position for one, position in declared},
         warnings,
         frozenset(name for name, feed in feeds.items() if feed.lifecycle_status == "critical"),
-        frozenset(secret for one in entities for secret in _secrets_of(one)),
+        frozenset(secret for one in entities for secret in secrets_in(one)),
         workflow_paths(processes.values()),
         relations(feeds.values(), processes.values()),
     )
@@ -149,7 +149,8 @@ def relations(feeds: Collection[Feed], processes: Collection[Process]) -> Relati
     )
 
 
-def _secrets_of(one: Entity) -> Iterator[str]:
+def secrets_in(one: Entity) -> Iterator[str]:
+    """The secrets that are written out in a definition; there may be empty texts among them."""
     if isinstance(one, Cluster):
         return secrets_of(one)
     if isinstance(one, Feed):

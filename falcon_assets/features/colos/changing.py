@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from sqlalchemy import Engine
 
+from falcon_assets.base.texts import without_credentials
+from falcon_assets.catalog.checked_entities import secrets_in
 from falcon_assets.catalog.stored_tree import Stored
 from falcon_assets.catalog.yaml_files.documents import Document, Files, read_file
 from falcon_assets.errors import (
@@ -36,19 +38,21 @@ from falcon_assets.features.colos.rules import (
     plan_named,
     row_after,
     verdict,
+    why_not_kept,
 )
 from falcon_assets.features.entities.changes import require_definitions
 from falcon_assets.features.entities.operations import ChangeDefinitions, ChangeNamed
 from falcon_assets.features.entities.results import ColoAnswer, OperationResult
 from falcon_assets.model.access import Principal
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.model.entity import Key
+from falcon_assets.model.entity import KINDS, Key
 from falcon_assets.operations.audit import Audit, audited
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Change
 
 _CONFLICT = 409
 _LATER = "it is made up for when the colo takes it"
+_AGAIN = "it is not made up for: ask again when the colo answers"
 _Made: TypeAlias = Sequence[OperationResult] | FalconError
 """What a request has come to in a colo."""
 
@@ -119,31 +123,30 @@ class ColoChanges:
         self, plan: Plan, journal: Journal, asked: ChangeDefinitions | ChangeNamed, audit: Audit
     ) -> OperationResult:
         wanted = {} if asked.dry_run else {**pending_rows(plan, journal, _as_data(audit.principal), asked.reason)}
+        kept = {place: row for place, row in wanted.items() if row.is_pending}
         before = {(one.colo, one.key): one for one in journal.rows}
-        if wanted:
+        if kept:
             with self._engine().begin() as connection:  # also if this process ends now, it will be done
-                store.write_rows(connection, wanted)
+                store.write_rows(connection, kept)
 
         def work(colo: str, sends: Sequence[Send]) -> Callable[[], list[_Made]]:
-            behind = {
-                key for its, key in wanted if its == colo and (its, key) in before and before[its, key].is_pending
-            }
+            behind = {key for its, key in kept if its == colo and (its, key) in before and before[its, key].is_pending}
 
             def perform(send: Send) -> Sequence[OperationResult]:
                 made = list[OperationResult]()
                 if behind & {*send.keys}:  # it lacks more than this
-                    rows = sorted((wanted[colo, key] for key in send.keys if (colo, key) in wanted), key=in_order)
+                    rows = sorted((kept[colo, key] for key in send.keys if (colo, key) in kept), key=in_order)
                     rows = [*self._making_up.without_former(colo, rows)]
                     wanted.update({(colo, one.key): one for one in rows})
                     made += self._making_up.bring_about(colo, rows)
-                if not behind & {*send.keys} or any((colo, key) not in wanted for key in send.keys):
+                if not behind & {*send.keys} or any((colo, key) not in kept for key in send.keys):
                     operation = operation_of(send, asked.reason, dry_run=asked.dry_run)
                     made.append(self._asked.perform(self._asked.colos[colo], audit.principal, operation))
                 return made
 
             def run() -> list[_Made]:
                 if not asked.dry_run:
-                    self._making_up.make_up(colo, but={key for its, key in wanted if its == colo})
+                    self._making_up.make_up(colo, but={key for its, key in kept if its == colo})
                 return _each(sends, perform)
 
             return run
@@ -152,15 +155,17 @@ class ColoChanges:
         results = {colo: one if isinstance(one, list) else [one] * len(plan[colo]) for colo, one in got.items()}
         found = dict[str, list[ColoAnswer]]()
         for colo, sends in plan.items():
-            kept = [any((colo, key) in wanted for key in send.keys) for send in sends]
-            found[colo] = [self._answer(colo, one, is_kept=its) for one, its in zip(results[colo], kept, strict=True)]
+            later = ["" if asked.dry_run else _later(send, colo, wanted) for send in sends]
+            found[colo] = [_answer(colo, one, its) for one, its in zip(results[colo], later, strict=True)]
         answers = [combined(colo, those) for colo, those in found.items()]
-        said, now = verdict(answers), datetime.now(UTC)
+        said, now = verdict(answers, is_kept=bool(kept)), datetime.now(UTC)
         after = dict[tuple[str, Key], Wanted | None]()
         for colo, sends in plan.items() if wanted else ():
             for send, answer in zip(sends, found[colo], strict=True):
                 for key in (one for one in send.keys if (colo, one) in wanted):
                     old = before.get((colo, key))
+                    if (colo, key) not in kept and not _is_noted(old, answer):
+                        continue
                     is_off = said in ("FAILED", "ABSENT")
                     after[colo, key] = old if is_off else row_after(old, wanted[colo, key], answer, now)
         if after:
@@ -172,19 +177,32 @@ class ColoChanges:
             raise _refusal(answers, [one for those in results.values() for one in those])
         return _merged(asked, audit, answers, [one for those in results.values() for one in those])
 
-    def _answer(self, colo: str, got: _Made, *, is_kept: bool) -> ColoAnswer:
-        match got:
-            case ColoAwayError() if is_kept:
-                return ColoAnswer(colo, "away", f"{got}: {_LATER}")
-            case UnansweredError() if is_kept:
-                return ColoAnswer(colo, "unanswered", f"{got}: {_LATER}")
-            case UnknownEntityError():
-                return ColoAnswer(colo, "absent", str(got))
-            case FalconError():
-                return ColoAnswer(colo, "refused", str(got))
-        if any(one.changed or one.dry_run for one in got):
-            return ColoAnswer(colo, "done", "; ".join(["done", *(one.reload for one in got if one.reload)]))
-        return ColoAnswer(colo, "unchanged", "nothing to do")
+
+def _later(send: Send, colo: str, wanted: Mapping[tuple[str, Key], Wanted]) -> str:
+    """What becomes of a request that a colo does not take now."""
+    is_kept = any((colo, key) in wanted and wanted[colo, key].is_pending for key in send.keys)
+    why_not = why_not_kept(send, colo, wanted)
+    return "; ".join(filter(None, [_LATER if is_kept else "", why_not])) or _AGAIN
+
+
+def _answer(colo: str, got: _Made, later: str) -> ColoAnswer:
+    match got:
+        case ColoAwayError():
+            return ColoAnswer(colo, "away", ": ".join(filter(None, [str(got), later])))
+        case UnansweredError():
+            return ColoAnswer(colo, "unanswered", ": ".join(filter(None, [str(got), later])))
+        case UnknownEntityError():
+            return ColoAnswer(colo, "absent", str(got))
+        case FalconError():
+            return ColoAnswer(colo, "refused", str(got))
+    if any(one.changed or one.dry_run for one in got):
+        return ColoAnswer(colo, "done", "; ".join(["done", *(one.reload for one in got if one.reload)]))
+    return ColoAnswer(colo, "unchanged", "nothing to do")
+
+
+def _is_noted(old: Wanted | None, answer: ColoAnswer) -> bool:
+    """Whether the journal learns from an answer about what it does not make up for: that the colo has it, or may."""
+    return answer.outcome in ("done", "unchanged") or (old is None and answer.outcome == "unanswered")
 
 
 def _each(sends: Sequence[Send], perform: Callable[[Send], Sequence[OperationResult]]) -> list[_Made]:
@@ -222,7 +240,10 @@ def _entity(tree: Stored, document: Document) -> GivenEntity:
     data = document.data
     clusters = data.get("clusters") if data["kind"] in ("feed", "process") else ()
     colo = data.get("colo", Cluster.model_fields["colo"].default) if data["kind"] == "cluster" else ""
-    return GivenEntity((data["kind"], data["name"]), tree.text(document), colo, tuple(one["name"] for one in clusters))
+    text, declared = tree.text(document), KINDS[data["kind"]].model_validate(data)
+    has_secrets = any(secrets_in(declared)) or without_credentials(text) != text
+    key = data["kind"], data["name"]
+    return GivenEntity(key, text, colo, tuple(one["name"] for one in clusters), has_secrets)
 
 
 def _in_order(names: Sequence[str], parts: Sequence[Plan]) -> Iterator[str]:
@@ -237,8 +258,10 @@ def _refusal(answers: Sequence[ColoAnswer], results: Sequence[_Made]) -> FalconE
     """As the colo said it, where it is the only one."""
     failures = [one for one in results if isinstance(one, FalconError)]
     refused = [one for one in failures if not isinstance(one, ColoAwayError)]
+    if not refused:
+        return ColoAwayError("; ".join(dict.fromkeys(one.message for one in answers if one.is_missing)))
     if len(answers) == 1:
-        return next(iter(refused), failures[0])
+        return refused[0]
     statuses = {getattr(one, "status", _CONFLICT) for one in refused}
     return RefusedByColosError(
         [one for one in answers if one.is_missing], statuses.pop() if len(statuses) == 1 else _CONFLICT

@@ -37,12 +37,19 @@ DOUBT = timedelta(seconds=90)
 
 @dataclass(frozen=True)
 class GivenEntity:
-    """An entity as a request defines it; ``colo`` is that of a cluster, ``clusters`` those of others."""
+    """An entity as a request defines it.
+
+    Attributes:
+        colo: Of a cluster.
+        clusters: Of others.
+        has_secrets: Whether a secret is written out in it: no journal keeps its text.
+    """
 
     key: Key
     text: str = field(repr=False)
     colo: str = ""
     clusters: tuple[str, ...] = ()
+    has_secrets: bool = False
 
 
 @dataclass(frozen=True)
@@ -215,6 +222,7 @@ def pending_rows(
     """What is wanted from now on of what a plan changes, for each colo and entity that has a kind.
 
     What is submitted and was there before is not made up for: it would replace a definition, which submitting does not.
+    What has secrets is not either: it is not pending.
     """
     before = {(one.colo, one.key): one for one in journal.rows}
     versions: dict[Key, int] = {}
@@ -230,7 +238,7 @@ def pending_rows(
                     continue
                 status = STATUSES.get(send.word) if key[0] in _SCHEDULED else None
                 was_deleted = bool(old and old.is_pending and (old.is_anew or not old.present))
-                made[colo, key] = Wanted(
+                row = Wanted(
                     colo,
                     *key,
                     version=versions.get(key, 0) + 1,
@@ -244,7 +252,27 @@ def pending_rows(
                     principal=principal,
                     reason=reason,
                 )
+                made[colo, key] = _settled(row) if new and new.has_secrets else row
     return made
+
+
+def why_not_kept(send: Send, colo: str, wanted: Mapping[tuple[str, Key], Wanted]) -> str:
+    """Of which entities of a request nothing is made up for, why, and what to do; "" where all is."""
+    secret = [one.key for one in send.given if one.has_secrets and (colo, one.key) in wanted]
+    there = [one.key for one in send.given if (colo, one.key) not in wanted]
+    said = []
+    if secret:
+        said.append(
+            f"{_named(secret)} is not kept for it, as a secret is written out there: write {{env: NAME}}, "
+            "{file: PATH} or {encrypted: ...}, or ask again when the colo answers"
+        )
+    if there:
+        said.append(f"it is known to have {_named(there)}, which submitting does not replace: apply does")
+    return "; ".join(said)
+
+
+def _named(keys: Sequence[Key]) -> str:
+    return ", ".join(f"{kind} {name!r}" for kind, name in keys)
 
 
 def row_after(before: Wanted | None, asked: Wanted, answer: ColoAnswer, now: datetime) -> Wanted | None:
@@ -290,14 +318,17 @@ def combined(colo: str, answers: Sequence[ColoAnswer]) -> ColoAnswer:
     return ColoAnswer(colo, worst, "; ".join(dict.fromkeys(one.message for one in answers if one.outcome == worst)))
 
 
-def verdict(answers: Iterable[ColoAnswer]) -> Verdict:
-    """FAILED: nothing was done anywhere, and nothing is kept. PARTIAL: what colos miss that were away is made up."""
+def verdict(answers: Iterable[ColoAnswer], *, is_kept: bool) -> Verdict:
+    """FAILED: nothing was done anywhere, and nothing is made up for.
+
+    ``is_kept``: whether what colos miss that are away is made up for, as far as they do not refuse it.
+    """
     outcomes = {one.outcome for one in answers if one.outcome != "absent"}
     if not outcomes:
         return "ABSENT"
     if outcomes <= {"done", "unchanged"}:
         return "SUCCEEDED"
-    if "refused" in outcomes and outcomes <= {"refused", "away"}:
+    if outcomes <= {"refused", "away"} and ("refused" in outcomes or not is_kept):
         return "FAILED"
     return "PARTIAL"
 

@@ -81,8 +81,8 @@ class ColoAnswer(Result):
 
     Attributes:
         outcome: ``absent``: what is changed is not there, so there is nothing to do. ``away``: nothing was done.
-            ``unanswered``: it may have been done, or be done yet. What is ``away`` or ``unanswered`` is made up for.
-        message: A sentence, without the name of the colo.
+            ``unanswered``: it may have been done, or be done yet.
+        message: A sentence, without the name of the colo; it says whether what is missing is made up for.
     """
 
     colo: str

@@ -171,7 +171,7 @@ def network(whole: Sequence[str], fronts: Sequence[str], net: str, folder: Path,
             one.start()
             held.callback(one.kill)
         for one in [*made.values(), front]:
-            wait_until(lambda one=one: found.answers(one), 300, found.logs)  # type: ignore[misc]  # of this round
+            wait_until(lambda one=one: found.answers(one), 600, found.logs)  # type: ignore[misc]  # of this round
         yield found
 
 

@@ -7,9 +7,12 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from sqlalchemy import select
 
+from falcon_assets.history.platform.open_ledger import tables_engine
+from falcon_assets.history.tables import COLO_WANTED
 from falcon_assets.model.access import Role
-from tests.builders import feed_yaml, on
+from tests.builders import cluster_yaml, feed_yaml, on
 from tests.features.colos.worlds import TIMEOUT, World, lakes, said, world
 from tests.waiting import wait_until
 
@@ -228,3 +231,71 @@ def test_a_colo_that_does_not_answer_costs_its_time_out(submitted: World) -> Non
     west.stop()
     west.start()
     wait_until(lambda: west.entities()["feed raw"].get("description") == "new", 120)
+
+
+def test_what_an_away_colo_has_already_can_be_submitted_again(submitted: World) -> None:
+    submitted.post("apply", feed_yaml("own", on("west-lake")))
+    west, before = submitted.colos["west"], submitted.journal()
+    west.stop()
+    again = submitted.post("submit", LAKES + feed_yaml("raw", *BOTH))
+    assert (again.status_code, said(again)) == (207, {"east": "unchanged", "west": "away"}), again.text
+    assert "known to have cluster 'east-lake', cluster 'west-lake', feed 'raw'" in again.json()["colos"][1]["message"]
+    more = submitted.post("submit", feed_yaml("raw", *BOTH) + feed_yaml("more", *BOTH))
+    message = more.json()["colos"][1]["message"]
+    assert "it is made up for when the colo takes it; it is known to have feed 'raw'" in message
+    other = submitted.post("submit", feed_yaml("raw", *BOTH, frequency="hours(2)"))
+    assert other.status_code == 409, other.text
+    assert [(one["colo"], one["outcome"]) for one in other.json()["colos"]] == [("east", "refused"), ("west", "away")]
+    alone = submitted.post("submit", feed_yaml("own", on("west-lake")))
+    assert alone.status_code == 503, alone.text
+    assert "which submitting does not replace" in alone.json()["detail"]
+    assert submitted.journal() == before | {("east", "more"): False, ("west", "more"): True}
+    west.start()
+    submitted.prism.making_up.heal()
+    assert "feed more" in west.entities()
+
+
+def test_nothing_with_a_secret_is_kept_for_a_colo_that_is_away(submitted: World) -> None:
+    west, secret = submitted.colos["west"], {"storage_options": {"secret": "hush-hush"}}
+    with_secret, referring = (
+        cluster_yaml("store", colo="east", **one)
+        for one in (secret, {"storage_options": {"secret": {"env": "HUSH"}, "endpoint_url": "http://s3"}})
+    )
+    west.stop()
+    partial = submitted.post("apply", with_secret)
+    assert (partial.status_code, said(partial)) == (207, {"east": "done", "west": "away"}), partial.text
+    assert "cluster 'store' is not kept for it, as a secret is written out there: write {env: NAME}" in partial.text
+    assert submitted.journal() == {**submitted.journal(), ("east", "store"): False}
+    assert ("west", "store") not in submitted.journal()
+    alone = submitted.post("submit", feed_yaml("own", on("west-lake"), properties={"api_token": "hush-hush"}))
+    assert (alone.status_code, "hush-hush" in alone.text) == (503, False), alone.text
+    assert "feed 'own' is not kept for it" in alone.json()["detail"]
+    with tables_engine(str(submitted.settings.database_url)).connect() as connection:
+        kept = connection.execute(select(COLO_WANTED)).all()
+    assert "hush-hush" not in str(kept)
+    with submitted.not_healing():
+        west.start()
+        again = submitted.post("apply", with_secret)
+        assert (again.status_code, said(again)) == (200, {"east": "unchanged", "west": "done"}), again.text
+    assert submitted.journal()["west", "store"] is False
+    west.stop()
+    assert said(submitted.post("apply", referring)) == {"east": "done", "west": "away"}
+    assert submitted.journal()["west", "store"] is True
+    west.start()
+    submitted.prism.making_up.heal()
+    assert west.entities()["cluster store"] == submitted.colos["east"].entities()["cluster store"]
+
+
+def test_a_secret_does_not_replace_what_is_made_up_for(submitted: World) -> None:
+    """What was asked for before stays in the journal, and comes before what has the secret."""
+    west = submitted.colos["west"]
+    west.stop()
+    submitted.post("update", feed_yaml("raw", *BOTH, description="new"))
+    with_secret = feed_yaml("raw", *BOTH, description="newer", properties={"api_token": "hush-hush"})
+    assert said(submitted.post("update", with_secret)) == {"east": "done", "west": "away"}
+    assert submitted.journal()["west", "raw"] is True
+    with submitted.not_healing():
+        west.start()
+        assert said(submitted.post("update", with_secret)) == {"east": "unchanged", "west": "done"}
+    assert submitted.journal()["west", "raw"] is False
+    assert west.entities()["feed raw"] == submitted.colos["east"].entities()["feed raw"]
