@@ -131,5 +131,7 @@ class VolumesStore(ClusterStore):
 
 
 def _nearest(volume: ClusterStore) -> str:
-    root = Path(volume.path(""))
-    return str(next(one for one in (root, *root.parents) if one.exists()))
+    path = volume.path("")
+    while not volume.fs.exists(path):
+        path = path.rpartition("/")[0] or "/"
+    return path

@@ -153,8 +153,20 @@ CASES = {
         "{endpoint: data/backup}",
         '{endpoints: [data/backup, "s3://bucket/x"]}',
         [
-            "clusters.yaml:9: interfaces.write.endpoints[1]: volumes are folders on file://, or below FALCON_HOME: "
-            "give another store a cluster of its own"
+            "clusters.yaml:9: interfaces.write.endpoints[1]: this store does not say how much is free on it, by which "
+            "a volume is chosen: volumes are folders on file://, below FALCON_HOME or on one HDFS; give another store "
+            "a cluster of its own"
+        ],
+    ),
+    "volumes_on_several_file_systems": (
+        "clusters.yaml",
+        "{endpoint: data/backup}",
+        '{endpoints: ["hdfs://nn/a", "hdfs://nn:8020/b", "hdfs://other/a", "file:///mnt/b"]}',
+        [
+            f"clusters.yaml:9: interfaces.write.endpoints[{number}]: '{other}' is on another file system than "
+            "'hdfs://nn/a': volumes are all on file:// or below FALCON_HOME, or all on one HDFS; give the other a "
+            "cluster of its own"
+            for number, other in ((2, "hdfs://other/a"), (3, "file:///mnt/b"))
         ],
     ),
     "volumes_within_one_another": (
@@ -911,6 +923,11 @@ def test_table_feed_with_registry_is_legal(tmp_path: Path) -> None:
         "data: /raw/${YEAR}/${MONTH}/${DAY}/${HOUR}", 'uri: "catalog:db:t#h=${YEAR}${MONTH}${DAY}${HOUR}"'
     )
     load(tmp_path, {**FILES, "clusters.yaml": clusters, "table.yaml": table})
+    spread = clusters.replace("{endpoint: data/primary}", "{endpoints: [data/a, data/b]}")
+    assert [str(one) for one in problems(tmp_path, {**FILES, "clusters.yaml": spread, "table.yaml": table})] == [
+        "table.yaml:8: clusters[0].name: a table lies where its catalog says, and cluster 'primary' spreads files over "
+        "volumes: put the feed on a cluster with one endpoint"
+    ]
     files = {**FILES, "clusters.yaml": clusters.replace("thrift://h:9083", "http://h:9083")}
     flagged = table.replace("frequency:", "partitions: [carrier]\navailability_flag: DONE\nfrequency:")
     rule = (

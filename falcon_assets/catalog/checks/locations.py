@@ -18,7 +18,7 @@ from falcon_assets.model.path_template import is_within, legal_path
 from falcon_assets.model.process import Process
 from falcon_assets.model.secret_values import SECRET_KEY
 from falcon_assets.model.spark_schema import schema_mistake
-from falcon_assets.model.store_url import canonical_url, is_mounted
+from falcon_assets.model.store_url import canonical_url, is_hdfs, is_mounted
 from falcon_assets.model.table_catalog_url import is_hive, is_rest, registry_problem
 from falcon_assets.model.table_uri import TableUri
 from falcon_assets.model.template import Variable, parse_template, value_of
@@ -293,8 +293,13 @@ def _has_url(feed: Feed, path: KeyPath) -> bool:
     return False
 
 
+def _server(endpoint: str) -> str:
+    """Returns what a store is reached by; empty: by the file system of the machine."""
+    return "" if is_mounted(endpoint) else "/".join(canonical_url(endpoint).split("/")[:3])
+
+
 def check_volumes(definitions: Definitions) -> Iterator[Problem]:
-    """Volumes that are no disks, or within one another; what cannot be spread over several."""
+    """Volumes that are no folders of one kind of disk, or within one another; what cannot be spread over several."""
     several = {name: one for name, one in definitions.clusters.items() if len(one.entity.interfaces.write.volumes) > 1}
     for cluster in several.values():
         interfaces, where = cluster.entity.interfaces, ("interfaces", "write", "endpoints")
@@ -303,10 +308,20 @@ def check_volumes(definitions: Definitions) -> Iterator[Problem]:
             yield cluster.problem(("interfaces", "readonly"), message, at_key=True)
         endpoints = interfaces.write.endpoints
         places = [canonical_url(one if "://" in one else f"home://{one}") for one in endpoints]
+        legal = [one for one in endpoints if is_mounted(one) or is_hdfs(one)]
         for number, endpoint in enumerate(endpoints):
-            if not is_mounted(endpoint):
-                rule = "volumes are folders on file://, or below FALCON_HOME: give another store a cluster of its own"
+            if endpoint not in legal:
+                rule = (
+                    "this store does not say how much is free on it, by which a volume is chosen: volumes are folders "
+                    "on file://, below FALCON_HOME or on one HDFS; give another store a cluster of its own"
+                )
                 yield cluster.problem((*where, number), rule)
+            elif _server(endpoint) != _server(legal[0]):
+                message = (
+                    f"{endpoint!r} is on another file system than {legal[0]!r}: volumes are all on file:// or below "
+                    "FALCON_HOME, or all on one HDFS; give the other a cluster of its own"
+                )
+                yield cluster.problem((*where, number), message)
             for other, place in zip(endpoints[:number], places, strict=False):
                 if is_within(places[number], place) or is_within(place, places[number]):
                     message = f"{endpoint!r} and {other!r} must not be inside of each other, or the same"
@@ -314,5 +329,8 @@ def check_volumes(definitions: Definitions) -> Iterator[Problem]:
     for feed in definitions.feeds.values():
         for index, entry in enumerate(feed.entity.clusters):
             if entry.name in several and feed.entity.table_on(entry.name) is not None:
-                message = f"a table lies in its catalog, and cluster {entry.name!r} has several volumes for files only"
+                message = (
+                    f"a table lies where its catalog says, and cluster {entry.name!r} spreads files over volumes: put "
+                    "the feed on a cluster with one endpoint"
+                )
                 yield feed.problem(("clusters", index, "name"), message)

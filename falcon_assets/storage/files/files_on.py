@@ -9,6 +9,7 @@ from typing import Any
 from fsspec import AbstractFileSystem
 from fsspec.implementations.local import LocalFileSystem
 
+from falcon_assets.planning.eviction import Space
 from falcon_assets.storage.files.ability import Ability
 from falcon_assets.storage.files.file_access import FileAccess
 from falcon_assets.storage.files.local_files import LocalFiles
@@ -58,6 +59,11 @@ class HdfsFiles(RemoteFiles):
 
     def is_empty(self, root: str) -> bool:
         return not self.fs.ls(root)
+
+    def space(self, root: str) -> Space | None:
+        """Measures, in bytes of all copies, what quotas leave of it."""
+        room = self.fs.room(root)
+        return Space(*room) if room else None
 
     def put_new(self, path: str, content: bytes) -> bytes:
         with suppress(FileExistsError):

@@ -157,6 +157,30 @@ class WebHdfsFileSystem(WebHDFS):  # type: ignore[misc]  # which has no types
         """Sets the modification time, in milliseconds since 1970."""
         self._call("SETTIMES", "put", path, modificationtime=modified)
 
+    def room(self, path: str) -> tuple[int, int] | None:
+        """Returns used and free bytes, of all copies; None: the namenode does not tell.
+
+        What leaves least counts: the quota of a folder, of one above it, or the file system itself.
+        """
+        steps, found = path.strip("/").split("/"), list[tuple[int, int]]()
+        for length in range(len(steps), 0, -1):
+            told = self._told("GETQUOTAUSAGE", "/" + "/".join(steps[:length]), "QuotaUsage")
+            if told and told["spaceQuota"] >= 0:
+                found.append((told["spaceConsumed"], max(told["spaceQuota"] - told["spaceConsumed"], 0)))
+        if told := self._told("GETSTATUS", path, "FsStatus"):
+            found.append((told["used"], told["remaining"]))
+        return min(found, key=lambda one: one[1], default=None)
+
+    def _told(self, op: str, path: str, key: str) -> dict[str, int] | None:
+        """Returns what a namenode says that may not know the question (before Hadoop 3), or not answer this user."""
+        try:
+            told: dict[str, int] = self._call(op, path=path).json()[key]
+        except OSError as error:
+            if error.errno in (errno.EINVAL, errno.ENOENT, errno.EACCES):
+                return None
+            raise
+        return told
+
     def ukey(self, path: str) -> str:
         """Returns the checksum that HDFS keeps of a file, with all that it depends on beside the content."""
         said = self._data_call("GETFILECHECKSUM", "get", path).json()["FileChecksum"]

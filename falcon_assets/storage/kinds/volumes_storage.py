@@ -124,7 +124,8 @@ class VolumesStorage(StorageKind):
 
     def beside(self, other: StorageKind, path: str) -> StorageKind:
         found = self.store.lying(path)
-        same = next((one for one in self.store.there() if one.root == other.store.root), None)
+        place = other.store.identity.place
+        same = next((one for one in self.store.there() if one.identity.place == place), None)
         return self._kind_of(found or same or self._for_writing(path))
 
     def has_begun(self, path: str) -> bool:

@@ -21,10 +21,13 @@ from falcon_assets.history.dagster_internals.events import Record
 from falcon_assets.history.tables import FEED_INSTANCES
 from falcon_assets.operations.installation import Installation
 from falcon_assets.planning.eviction import Space
+from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.files.local_files import LocalFiles
 from falcon_assets.storage.instances.held_data import HeldData
 from falcon_assets.storage.instances.publication import InstancePublication
+from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.output_target import output_target
+from tests.builders import make_cluster
 from tests.hours import hour
 from tests.ledger.histories import empty
 from tests.operations.opening import OpenAt
@@ -216,6 +219,16 @@ def test_what_lands_on_any_volume_is_collected(at: Callable[[str], Installation]
         found = connection.execute(select(table.instance, table.state).where(table.feed == "raw")).all()
     assert {instance.hour: state for instance, state in found} == {1: "AVAILABLE", 2: "AVAILABLE"}
     back()
+
+
+def test_what_comes_from_another_cluster_is_archived_on_the_roomiest_volume(
+    at: Callable[[str], Installation], free: dict[str, int], tmp_path: Path
+) -> None:
+    now = at("2013-01-01T04:00Z")
+    elsewhere, ours = kind_of(ClusterStore(make_cluster(), tmp_path, {})), place(now).storage
+    assert ours.beside(elsewhere, "/archive/new").store.identity.path == str(volume(now, SECOND))
+    (third,) = (one for one in ours.store.volumes if one.identity.path == str(volume(now, THIRD)))
+    assert ours.beside(kind_of(third), "/archive/new").store is third  # one rename
 
 
 def test_what_lies_on_two_volumes_is_said(at: Callable[[str], Installation], free: dict[str, int]) -> None:

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import urlsplit
@@ -348,6 +349,15 @@ def sample(request: pytest.FixtureRequest, kind: str, home: Path) -> Sample:
         return InFiles(make_cluster(interfaces={"write": write, "execute": {"endpoint": "local[2]"}}), home, {}, feed)
     if kind == "hdfs":
         there = on_hdfs(request.getfixturevalue("hdfs"), root=f"kinds-{uuid.uuid4()}")
+        return InFiles(make_cluster(**there), home, {}, feed)
+    if kind == f"volumes{ON_HDFS}":
+        server, root = request.getfixturevalue("hdfs"), f"volumes-{uuid.uuid4()}"
+        there = on_hdfs(server, root=root)
+        there["interfaces"]["write"] = {"endpoints": [f"{server.url}/{root}/small one", f"{server.url}/{root}/übrig"]}
+        server.ask("MKDIRS", f"/{root}/small one", "put")
+        assert (
+            server.ask("SETQUOTA", f"/{root}/small one", "put", storagespacequota=1 << 30).status_code == HTTPStatus.OK
+        )
         return InFiles(make_cluster(**there), home, {}, feed)
     bucket = f"kinds-{uuid.uuid4()}"
     staging = None
