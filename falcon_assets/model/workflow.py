@@ -102,6 +102,15 @@ class Workflow(Declaration):
         """
         return f"the engine {self.engine} computes each instance on its own"
 
+    @property
+    def asks_for_many(self) -> bool:
+        """Whether it is written for many instances at once: then who declares it is told where they are not."""
+        return False
+
+    def misfit(self, inputs: Sequence[Feed], outputs: Sequence[Feed]) -> str:
+        """Why a workflow that :attr:`asks_for_many` cannot compute a process with these; empty: it can."""
+        return ""
+
     def example(self, task: Any, result: Any) -> Any:
         """What others have to be like of an instance that was computed alone, and is not published yet.
 

@@ -266,8 +266,12 @@ MovedInput: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 """The folders of an input of one instance, and those of another one, with all folders of its files."""
 
 
-def seen_by(captured: Captured, inputs: Sequence[MovedInput], output: tuple[str, str]) -> Captured:
-    """What is known of another instance that the same query computed: it read its inputs, and wrote its output."""
+def seen_by(captured: Captured, inputs: Sequence[MovedInput], outputs: Mapping[str, str]) -> Captured:
+    """What is known of another instance that was computed as this one: it read its inputs, and wrote its outputs.
+
+    ``outputs`` are the places of the other one by those of this one.
+    """
+    places = {normal_place(before): now for before, now in outputs.items()}
     was = [set(map(normal_place, urls)) for urls, _, _ in inputs]
 
     def roots(found: tuple[str, ...]) -> tuple[str, ...]:
@@ -290,8 +294,28 @@ def seen_by(captured: Captured, inputs: Sequence[MovedInput], output: tuple[str,
             one,
             each=tuple(replace(column, inputs=columns(column.inputs)) for column in one.each),
             rows_from=None if one.rows_from is None else columns(one.rows_from),
-            path=output[1] if one.path and normal_place(one.path) == normal_place(output[0]) else one.path,
+            path=one.path and places.get(normal_place(one.path), one.path),
             roots=tuple(map(roots, one.roots)),
         )
 
     return replace(captured, reads=tuple(map(read, captured.reads)), writes=tuple(map(write, captured.writes)))
+
+
+def within(captured: Captured, inputs: Sequence[str], outputs: Sequence[str]) -> Captured:
+    """Only what it read of these inputs, and wrote of these outputs."""
+    reads = tuple(one for one in captured.reads if _is_of(one, inputs))
+    return replace(captured, reads=reads, writes=tuple(one for one in captured.writes if _is_to(one, outputs)))
+
+
+def beside(captured: Captured, inputs: Sequence[str], outputs: Sequence[str]) -> Captured:
+    """As :func:`within`, without it: all the rest."""
+    reads = tuple(one for one in captured.reads if not _is_of(one, inputs))
+    return replace(captured, reads=reads, writes=tuple(one for one in captured.writes if not _is_to(one, outputs)))
+
+
+def _is_of(read: DataRead, inputs: Sequence[str]) -> bool:
+    return bool(read.roots) and all(is_in(root, inputs) for root in read.roots)
+
+
+def _is_to(write: DataWrite, outputs: Sequence[str]) -> bool:
+    return write.path is not None and is_in(write.path, outputs)

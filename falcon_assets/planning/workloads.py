@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from falcon_assets.errors import ExpressionError
@@ -208,6 +209,15 @@ class ProcessWorkload(Workload):
         shared = shift is None and _share_outputs(nominal, self._written, self.timezone)
         at_once = 1 if shared or self.snapshots else self.parallel
         return WorkloadPartitions(nominal, own if shift is None else timelines.pop(), shift, at_once)
+
+    def why_alone(self, root: Path) -> str:
+        """Why instances are computed one by one; empty: many at once. ``root`` is the folder of the definitions."""
+        inputs, outputs = ([self.feeds[one.feed] for one in all_of] for all_of in (self.inputs, self.outputs))
+        if why := self.entity.workflow.why_alone(root, self.cluster, inputs, outputs):
+            return why
+        if self.own_feeds or self.goes_on:
+            return "it reads what the instance before it writes"
+        return "only one of them may run at once (parallel)" if self.partitions.at_once == 1 else ""
 
     @property
     def _written(self) -> list[tuple[Output, Timeline]]:

@@ -840,6 +840,29 @@ def test_what_workflows_bring_along(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("feeds", "outputs", "why"),
+    [
+        (
+            FEEDS.replace("name: raw\n", "name: raw\nschema: 'a int, Falcon_Instance string'\n"),
+            "",
+            "feed 'raw' has a column falcon_instance of its own: give it another name",
+        ),
+        (
+            FEEDS,
+            "outputs: []",
+            "a process without outputs has nothing by which instances could be told apart: leave batch out",
+        ),
+    ],
+)
+def test_batches_that_do_not_fit(tmp_path: Path, feeds: str, outputs: str, why: str) -> None:
+    process = PROCESSES.replace("{engine: spark-sql, path: hourly.sql}", "{engine: pyspark, path: a.py, batch: true}")
+    if outputs:
+        process = process.replace('outputs:\n  - {name: out, feed: delays, instance: "now(0,0)"}', outputs)
+    files = {**FILES, "feeds.yaml": feeds, "processes.yaml": process, "a.py": "def run(spark, inputs, instances): ..."}
+    assert [one.partition("workflow.batch: ")[2] for one in problems(tmp_path, files)] == [why]
+
+
+@pytest.mark.parametrize(
     ("endpoint", "settings", "refused"),
     [
         ("local[2]", "spark.executor.memory: 4g, spark.sql.warehouse.dir: /x", []),

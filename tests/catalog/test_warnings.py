@@ -97,6 +97,24 @@ CASES = {
 }
 
 
+BATCH = ("processes.yaml", "{engine: spark-sql, path: hourly.sql}", "{engine: pyspark, path: hourly.sql, batch: true}")
+SCHEMA = ("feeds.yaml", "name: raw\n", "name: raw\nschema: a int\n")
+PARQUET = ("feeds.yaml", "name: delays\n", "name: delays\nformat: parquet\n")
+ALONE = "processes.yaml:11: warning: workflow.batch: instances are computed one by one: "
+CASES |= {
+    "a_batch_without_schema": (
+        [BATCH, PARQUET],
+        [f"{ALONE}its input raw declares no schema, so each instance may have other columns"],
+    ),
+    "a_batch_into_text": (
+        [BATCH, SCHEMA, (PARQUET[0], PARQUET[1], PARQUET[2].replace("parquet", "csv"))],
+        [f"{ALONE}its output delays is neither in Parquet nor in ORC"],
+    ),
+    "a_batch_of_one": ([BATCH, SCHEMA, PARQUET], [f"{ALONE}only one of them may run at once (parallel)"]),
+    "a_batch": ([BATCH, SCHEMA, PARQUET, ("processes.yaml", "workflow:", "parallel: 8\nworkflow:")], []),
+}
+
+
 @pytest.mark.parametrize(("changes", "expected"), CASES.values(), ids=CASES)
 def test_warnings(tmp_path: Path, changes: list[tuple[str, str, str]], expected: list[str]) -> None:
     assert warnings(tmp_path, load(tmp_path, with_changes(*changes))) == expected

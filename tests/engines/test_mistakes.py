@@ -97,3 +97,19 @@ def test_what_only_the_parser_does_not_understand_is_a_doubt() -> None:
     doubts = [one.is_doubt for one in sql_mistakes("SELECT a b c FROM weather", VIEWS, PARAMETERS)]
     views = [one.is_doubt for one in sql_mistakes("SELECT * FROM wether", VIEWS, PARAMETERS)]
     assert (doubts, views) == ([True], [False])
+
+
+@pytest.mark.parametrize(
+    ("given", "parameters", "said"),
+    [
+        ("instance", "spark, inputs, instances", "it gets all instances of a batch (batch: true)"),
+        ("instances", "spark, inputs, instance", "it gets one instance"),
+        ("instances", "inputs, instance", "it gets one instance"),
+    ],
+)
+def test_one_instance_or_many(given: str, parameters: str, said: str) -> None:
+    (one,) = python_mistakes(f"\n\ndef run(spark, inputs, {given}): ...".encode(), parameters)
+    assert (one.line, one.is_certain) == (3, False)
+    assert one.message == f"its last parameter is called {given}, but {said}: run({parameters})"
+    right = parameters.rpartition(" ")[2]
+    assert [*python_mistakes(f"def run(spark, inputs, {right}): ...".encode(), parameters)] == []

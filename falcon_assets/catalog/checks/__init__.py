@@ -24,6 +24,7 @@ from falcon_assets.catalog.checks.locations import (
 from falcon_assets.catalog.checks.names import check_dagster_names, check_references, check_unique_names
 from falcon_assets.catalog.checks.paths import check_paths
 from falcon_assets.catalog.checks.processes import (
+    check_batches,
     check_places,
     check_queues,
     check_spark_settings,
@@ -62,6 +63,7 @@ CHECKS = (
     check_spark_settings,
     check_workflows,
     check_places,
+    check_batches,
     check_cycles,
     check_own_outputs,
 )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 
 from falcon_assets.catalog.declared import Definitions, transfers_of
 from falcon_assets.catalog.workflow_files import file_problem, lib_problem, workflows
 from falcon_assets.catalog.yaml_files.definition_files import shown_path
 from falcon_assets.catalog.yaml_files.documents import KeyPath
-from falcon_assets.errors import ExpressionError, Position, Problem
+from falcon_assets.errors import ExpressionError, Position, Problem, UnknownEntityError
 from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.expression import nearest
 from falcon_assets.model.process import Process, ProcessCluster
@@ -19,6 +20,7 @@ from falcon_assets.model.workflow import Workflow
 from falcon_assets.planning.interpolate import Watermark, interpolate
 from falcon_assets.planning.process_instance import BUILT_IN
 from falcon_assets.planning.rollups import leaves_of, member_input
+from falcon_assets.planning.workloads import ProcessWorkload
 
 
 def check_queues(definitions: Definitions) -> Iterator[Problem]:
@@ -168,6 +170,28 @@ def check_places(definitions: Definitions) -> Iterator[Problem]:
             if feed and any(feed.entity.table_on(one.name) for one in process.entity.clusters):
                 why = f"the engine {engine.engine} writes no tables: use an engine with Spark"
                 yield process.problem(("outputs", index, "feed"), why)
+
+
+def check_batches(definitions: Definitions) -> Iterator[Problem]:
+    """Workflows for many instances at once that do not fit their process; warnings where it computes one by one."""
+    for process in definitions.processes.values():
+        entity = process.entity
+        named = [*(one.feed for one in entity.inputs), *(one.feed for one in entity.outputs)]
+        if any(name not in definitions.feeds for name in named):
+            continue
+        feeds = {name: definitions.feeds[name].entity for name in named}
+        inputs = [feeds[one.feed] for one in entity.inputs]
+        outputs = [feeds[one.feed] for one in entity.outputs]
+        fit = True
+        for path, workflow in workflows(entity):
+            if workflow.asks_for_many and (why := workflow.misfit(inputs, outputs)):
+                fit = False
+                yield process.problem((*path, "batch"), why)
+        for entry in entity.clusters if fit and entity.workflow.asks_for_many else ():
+            with suppress(UnknownEntityError):  # another check says so
+                if why := ProcessWorkload(entity, entry.name, feeds).why_alone(definitions.root):
+                    yield process.warning(("workflow", "batch"), f"instances are computed one by one: {why}")
+                    break
 
 
 def check_workflows(definitions: Definitions) -> Iterator[Problem]:

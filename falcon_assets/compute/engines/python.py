@@ -16,10 +16,14 @@ class PythonWorkflow(FunctionKeys, Workflow):
 
     kinds: ClassVar[tuple[str, ...]] = ("python",)
     spark = "none"
-    parameters: ClassVar[str] = "inputs, instance"
 
     engine: Literal["python"]
     """A Python function that needs no Spark: no JVM starts."""
+
+    @property
+    def parameters(self) -> str:
+        """Those without Spark."""
+        return "inputs, instance"
 
     def compute(self, task: WorkflowTask) -> WorkflowResult:
         from falcon_assets.compute.engines.computing.arrow import compute_with_arrow

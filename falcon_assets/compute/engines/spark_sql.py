@@ -56,6 +56,6 @@ class SparkSqlWorkflow(Workflow):
         return Example.of(task, result)
 
     def compute_together(self, tasks: Sequence[WorkflowTask], example: Example) -> list[WorkflowResult]:
-        from falcon_assets.compute.engines.computing.together import compute_together
+        from falcon_assets.compute.engines.computing.together_query import compute_together
 
         return compute_together(tasks, self.path, example)

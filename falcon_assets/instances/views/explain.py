@@ -181,17 +181,8 @@ def explain(installation: Installation, process: str, instance: datetime, cluste
         parameters,
         versions.of(plan.nominal),
         versions.present,
-        _why_alone(workload, entity, entities),
+        workload.why_alone(entities.root),
     )
-
-
-def _why_alone(workload: ProcessWorkload, process: Process, entities: EntityStore) -> str:
-    inputs, outputs = ([entities.feeds[one.feed] for one in all_of] for all_of in (process.inputs, process.outputs))
-    if why := process.workflow.why_alone(entities.root, workload.cluster, inputs, outputs):
-        return why
-    if workload.own_feeds or workload.goes_on:
-        return "it reads what the instance before it writes"
-    return "only one of them may run at once (parallel)" if workload.partitions.at_once == 1 else ""
 
 
 def _explained(

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from pyspark import cloudpickle
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from falcon_assets.compute.engines.computing.task import WorkflowTask
 from falcon_assets.compute.spark.failures import explain, is_of_spark, own_line
@@ -112,25 +112,26 @@ def _load(path: Path, changed: int) -> ModuleType:
     return module
 
 
-def compute_python(
-    spark: SparkSession, inputs: Mapping[str, DataFrame], task: WorkflowTask, path: str | None, name: str | None
-) -> dict[str, DataFrame]:
-    """Calls the function with the session, the inputs by name and an :class:`.Instance`.
+def call_function(
+    arguments: Sequence[object], task: WorkflowTask, path: str | None, name: str | None, parameters: str
+) -> tuple[dict[str, DataFrame], str]:
+    """Calls the function; returns the DataFrame of each output, and what to call the function in errors.
 
     It returns the DataFrame of the one output, or a dict with one per output; nothing where there are no outputs.
 
     Raises:
         WorkflowError: it cannot be loaded, it failed (with the line of its file), or it returned something else.
     """
-    function, file = load_function(task, path, name, "spark, inputs, instance")
+    function, file = load_function(task, path, name, parameters)
     try:
-        returned = function(spark, dict(inputs), task.instance)
+        returned = function(*arguments)
     except FalconError:
         raise
     except (Exception, SystemExit) as error:  # exit() would end one thread of the run, which waits for it
         said = explain(error) if is_of_spark(error) else f"{type(error).__name__}: {error}"
         raise WorkflowError(f"{own_line(error, file)}: {said}") from error
-    return by_output(returned, task, f"{file}: {function.__name__}()", "DataFrame", _is_frame)
+    where = f"{file}: {function.__name__}()"
+    return by_output(returned, task, where, "DataFrame", _is_frame), where
 
 
 def _is_frame(value: object) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from abc import abstractmethod
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import StringConstraints, model_validator
 
@@ -13,6 +14,7 @@ from falcon_assets.model.base import Declaration, NonEmpty
 from falcon_assets.model.workflow import Mistake
 
 _FUNCTION = "run"
+_ABOUT = {"instance": "one instance", "instances": "all instances of a batch (batch: true)"}
 _DYNAMIC = frozenset({"exec", "eval", "globals", "setattr", "vars", "locals", "__getattr__"})
 """With these a module may define names that its source does not show."""
 
@@ -29,6 +31,12 @@ def python_mistakes(source: bytes, parameters: str | None = None) -> Iterator[Mi
         return
     if parameters is not None and not ({_FUNCTION, "*"} | _DYNAMIC) & set(_names(tree)):
         yield Mistake(1, f"there is no function {_FUNCTION}({parameters}) in it")
+    for node in tree.body if parameters is not None else ():
+        if isinstance(node, ast.FunctionDef) and node.name == _FUNCTION and node.args.args:
+            last, wanted = node.args.args[-1].arg, (parameters or "").rpartition(" ")[2]
+            if last in _ABOUT and last != wanted:
+                said = f"its last parameter is called {last}, but it gets {_ABOUT[wanted]}"
+                yield Mistake(node.lineno, f"{said}: {_FUNCTION}({parameters})", is_certain=False)
 
 
 def _names(tree: ast.AST) -> Iterator[str]:
@@ -42,13 +50,7 @@ def _names(tree: ast.AST) -> Iterator[str]:
 
 
 class FunctionKeys(Declaration):
-    """The keys of engines that call a Python function; their own classes come before :class:`Workflow`.
-
-    Attributes:
-        parameters: The names of the function's parameters, as people read them.
-    """
-
-    parameters: ClassVar[str]
+    """The keys of engines that call a Python function; their own classes come before :class:`Workflow`."""
 
     path: NonEmpty | None = None
     """A ``.py`` file with a function ``run``, relative to the folder of the entity definitions."""
@@ -60,6 +62,11 @@ class FunctionKeys(Declaration):
         if (self.path is None) == (self.function is None):
             raise ValueError("exactly one of path and function is required")
         return self
+
+    @property
+    @abstractmethod
+    def parameters(self) -> str:
+        """The names of the function's parameters, as people read them."""
 
     @property
     def program(self) -> str:

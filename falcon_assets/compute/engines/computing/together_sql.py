@@ -137,9 +137,15 @@ def why_alone(file: Path, cluster: str, inputs: Sequence[Feed], outputs: Sequenc
         return f"{file} cannot be read"
     except AloneError as error:
         return str(error)
-    if len(outputs) != 1:
-        return "it has several outputs" if outputs else "it has no output"
-    return _why_output(outputs[0], cluster) or next(filter(None, (_why_input(one, cluster) for one in inputs)), "")
+    if len(outputs) > 1:
+        return "it has several outputs"
+    return why_of_feeds(cluster, inputs, outputs)
+
+
+def why_of_feeds(cluster: str, inputs: Sequence[Feed], outputs: Sequence[Feed]) -> str:
+    """As :meth:`.Workflow.why_alone`, as far as feeds are concerned."""
+    why = [_why_output(one, cluster) for one in outputs] or ["it has no output"]
+    return next(filter(None, (*why, *(_why_input(one, cluster) for one in inputs))), "")
 
 
 def _why_output(feed: Feed, cluster: str) -> str:
