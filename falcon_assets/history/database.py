@@ -115,8 +115,16 @@ def try_lock(connection: Connection, name: str) -> bool:
     return bool(connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _key(name)}).scalar_one())
 
 
-def unlock(connection: Connection, name: str) -> None:
-    connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": _key(name)})
+def try_locks(connection: Connection, names: Collection[str]) -> set[str]:
+    """As :func:`try_lock` for each; returns those that it took."""
+    keys = {_key(name): name for name in names}
+    asked = text("SELECT key FROM unnest(CAST(:keys AS bigint[])) AS key WHERE pg_try_advisory_lock(key)")
+    return {keys[key] for key in connection.execute(asked, {"keys": list(keys)}).scalars()}
+
+
+def unlock(connection: Connection, *names: str) -> None:
+    given = text("SELECT count(pg_advisory_unlock(key)) FROM unnest(CAST(:keys AS bigint[])) AS key")
+    connection.execute(given, {"keys": [_key(name) for name in names]})
 
 
 def locked(connection: Connection, names: Collection[str]) -> set[str]:

@@ -113,7 +113,7 @@ class CommandedStops:
 
 @dataclass
 class Turns:
-    """Lets a run leave instances to later ones after changes of the entity; one query per instance.
+    """Lets a run leave instances to later ones after changes of the entity.
 
     Runs that a person started by hand are not affected.
     """
@@ -125,10 +125,13 @@ class Turns:
     def __post_init__(self) -> None:
         _, self._version = self._asked()
 
-    def why_not(self, nominal: datetime) -> str | None:
-        """None: the instance may start."""
-        if nominal not in self.claims.attempts:
-            return None
+    def why_not(self, nominals: Collection[datetime]) -> dict[datetime, str]:
+        """Those that may not start, with reasons; one query for all."""
+        asked = [nominal for nominal in nominals if nominal in self.claims.attempts]
+        why = self._why_not() if asked else None
+        return {} if why is None else dict.fromkeys(asked, why)
+
+    def _why_not(self) -> str | None:
         what = f"{self.workload.entity.kind} {self.workload.entity.name}"
         status, newest = self._asked()
         if status == Status.SUSPENDED.value:

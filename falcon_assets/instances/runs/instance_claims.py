@@ -63,8 +63,16 @@ class InstanceClaims:
         # nobody's for a moment, this run may have been taken for dead.
         why = self.others([nominal]).get(nominal)
         if why is not None:
-            self.release(nominal)
+            self.release([nominal])
         return why
+
+    def take_free(self, nominals: Collection[datetime]) -> dict[datetime, str | None]:
+        """As :meth:`take`, for those that no other run computes: the rest is missing in what it returns."""
+        taken = self.locks.take_free([self._lock(nominal) for nominal in nominals])
+        free = [nominal for nominal in nominals if self._lock(nominal) in taken]
+        others = self.others(free)
+        self.release(others)
+        return {nominal: others.get(nominal) for nominal in free}
 
     def why_lost(self, nominal: datetime) -> str | None:
         """Why the instance is not this run's any more; None: it is. Raises as :meth:`take`.
@@ -73,9 +81,9 @@ class InstanceClaims:
         """
         return None if self.locks.were_kept() else self.others([nominal]).get(nominal)
 
-    def release(self, nominal: datetime) -> None:
-        """Call it after the result is recorded."""
-        self.locks.release(self._lock(nominal))
+    def release(self, nominals: Collection[datetime]) -> None:
+        """Call it after the results are recorded."""
+        self.locks.release(*map(self._lock, nominals))
 
     def _lock(self, nominal: datetime) -> str:
         return instance_lock(self.workload, self.cluster, nominal)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from types import TracebackType
@@ -14,7 +14,7 @@ import sqlalchemy
 from sqlalchemy import Connection, Engine, text
 
 from falcon_assets.errors import FalconError
-from falcon_assets.history.database import try_lock, unlock
+from falcon_assets.history.database import try_lock, try_locks, unlock
 from falcon_assets.history.platform.reconnecting import patience
 from falcon_assets.model.instant import format_instant
 
@@ -72,8 +72,7 @@ def all_taken(engine: Engine, names: Sequence[str]) -> Iterator[bool]:
             connection.commit()
             yield len(taken) == len(names)
         finally:
-            for name in taken:
-                unlock(connection, name)
+            unlock(connection, *taken)
 
 
 class LockWaitError(FalconError):
@@ -130,12 +129,17 @@ class RunLocks:
 
     def take(self, name: str) -> bool:
         """Takes a lock if it is free; raises LockWaitError where the run is interrupted, or the database stays away."""
+        return bool(self.take_free([name]))
 
-        def take(session: Connection) -> bool:
-            taken = try_lock(session, name)
-            if taken:
-                self._names.add(name)
-            return taken
+    def take_free(self, names: Collection[str]) -> set[str]:
+        """Takes those that are free, and returns those that it has; raises as :meth:`take`."""
+
+        def take(session: Connection) -> set[str]:
+            had = self._names.intersection(names) - self._lost
+            taken = try_locks(session, [name for name in names if name not in had])
+            self._names |= taken
+            self._lost -= taken
+            return had | taken
 
         return self._ask(take)
 
@@ -144,13 +148,15 @@ class RunLocks:
         self._ask(lambda session: session.exec_driver_sql("SELECT 1"))
         return self.sessions == 1
 
-    def release(self, name: str) -> None:
+    def release(self, *names: str) -> None:
+        """Gives back those that it has."""
         with self._mutex:
-            self._names.discard(name)
-            self._lost.discard(name)
-            if self._session is not None:
+            held = self._names.intersection(names)
+            self._names -= held
+            self._lost -= held
+            if self._session is not None and held:
                 try:
-                    unlock(self._session, name)
+                    unlock(self._session, *held)
                 except sqlalchemy.exc.DBAPIError:
                     self._drop()  # and the lock is free with it
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from queue import SimpleQueue
-from typing import TypeAlias
 
 import dagster as dg
 
@@ -25,7 +23,7 @@ from falcon_assets.errors import (
     UnreachableError,
 )
 from falcon_assets.history import queries
-from falcon_assets.history.dagster_internals.events import AT_ONCE, Batches, record_in_step
+from falcon_assets.history.dagster_internals.events import Batches, record_in_step
 from falcon_assets.history.dagster_internals.storage import DATABASE_ERRORS
 from falcon_assets.history.events.process_instances import InstanceChanged
 from falcon_assets.history.mapping import asset_keys as names
@@ -33,10 +31,12 @@ from falcon_assets.history.mapping import run_tags
 from falcon_assets.history.mapping.partitions import instant_of_key, key_of
 from falcon_assets.history.platform.interrupted_runs import interrupt, is_stopped
 from falcon_assets.history.platform.open_ledger import open_ledger
+from falcon_assets.instances.runs.claims_ahead import ClaimsAhead
 from falcon_assets.instances.runs.commanded_stops import CommandedStops, Turns
 from falcon_assets.instances.runs.executor_away import why_away
 from falcon_assets.instances.runs.instance_claims import InstanceClaims, instance_claims
 from falcon_assets.instances.runs.instance_work import Done, Event, InstanceWork, Prepared
+from falcon_assets.instances.runs.outcomes import LeftAlone, Outcome, Outcomes, StoppedInstance
 from falcon_assets.instances.runs.planned_inputs import Withdrawals
 from falcon_assets.instances.runs.run_locks import LockWaitError, place_lock
 from falcon_assets.instances.runs.together import Gathering, gathered
@@ -46,24 +46,6 @@ from falcon_assets.planning.instance_record import InstanceState, LateChange
 from falcon_assets.planning.reasons import BeingWritten, ExecutorAway, HeldBack, Reason, StoreAway
 from falcon_assets.planning.workloads import Workload
 from falcon_assets.settings import Settings
-
-
-@dataclass(frozen=True)
-class LeftAlone:
-    """Not computed by this run: another run did, or a needed instance failed; ``waits``: it is left to a later run."""
-
-    why: str
-    waits: bool = False
-
-
-@dataclass(frozen=True)
-class StoppedInstance:
-    """A command, which has recorded the new state, took the instance during its computation."""
-
-    why: str
-
-
-Outcome: TypeAlias = Done | Exception | LeftAlone | StoppedInstance | None
 
 
 def run_workload(
@@ -111,7 +93,7 @@ class WorkloadRun:
     running: dict[datetime, bool] = field(default_factory=dict, init=False)
     failures: dict[datetime, str] = field(default_factory=dict, init=False)
     stopped: dict[datetime, str] = field(default_factory=dict, init=False)
-    outcomes: SimpleQueue[tuple[datetime, Outcome]] = field(default_factory=SimpleQueue, init=False)
+    outcomes: Outcomes = field(default_factory=Outcomes, init=False)
 
     def run(self) -> None:
         log, claims = self.context.log, self.claims
@@ -125,7 +107,6 @@ class WorkloadRun:
         self.late = {nominal: late.get(nominal) for nominal in nominals}
         at_once = self.workload.partitions.at_once
         slots = min(at_once, run_tags.slots_of(self.context.run.tags, at_once))
-        turns = Turns(self.workload, claims)
         if self.workload.own_feeds:  # each depends on those before it, and is prepared in its turn
             ready, slots = nominals, 1
         else:
@@ -133,8 +114,8 @@ class WorkloadRun:
         made: list[datetime] = []
         try:
             with CommandedStops(claims, ready) as stops:
-                for arrived in self._computed(ready, slots, stops, turns):
-                    made += self._record_together(arrived)
+                for _ in self._computed(ready, slots, stops):
+                    made += self._record_together()
         except BaseException as error:
             if not isinstance(error, Exception):
                 interrupt(self.context.instance, self.context.run_id, "the process of the run was asked to end")
@@ -187,26 +168,24 @@ class WorkloadRun:
             found = queries.evicted(connection, {key: (min(instances), max(instances))}).get(key, {})
         return {instance: found[instance] for instance in instances if instance in found}
 
-    def _computed(
-        self, ready: Sequence[datetime], slots: int, stops: CommandedStops, turns: Turns
-    ) -> Iterator[list[tuple[datetime, Outcome]]]:
-        """Yields starts (None), results and failures, all that arrived; starts nothing once the run is interrupted."""
+    def _computed(self, ready: Sequence[datetime], slots: int, stops: CommandedStops) -> Iterator[None]:
+        """Yields whenever ``outcomes`` arrived; starts nothing once the run is interrupted."""
+        ahead = ClaimsAhead(self.claims, Turns(self.workload, self.claims), ready, slots)
         gathering = Gathering(len(ready), 1 if self.workload.goes_on else slots, self.context.log.info)
         with ThreadPoolExecutor(max_workers=slots, thread_name_prefix=self.workload.name) as pool:
             waiting = iter(ready)
-            for nominal in islice(waiting, 1 if self.workload.goes_on else None):
-                pool.submit(self._compute, nominal, stops, turns, gathering)
-            unfinished = len(ready)
+            begun = 0
             try:
-                while unfinished:
-                    arrived = [self.outcomes.get()]
-                    while len(arrived) < AT_ONCE and not self.outcomes.empty():
-                        arrived.append(self.outcomes.get())
-                    ended = sum(outcome is not None for _, outcome in arrived)
-                    unfinished -= ended
-                    yield arrived  # recorded when it goes on here
+                for nominal in islice(waiting, 1 if self.workload.goes_on else None):
+                    pool.submit(self._compute, nominal, stops, ahead, gathering)
+                    begun += 1
+                while begun:
+                    ended = self.outcomes.wait(begun)
+                    begun -= ended
+                    yield  # recorded when it goes on here
                     for following in islice(waiting, ended):
-                        pool.submit(self._compute, following, stops, turns, gathering)
+                        pool.submit(self._compute, following, stops, ahead, gathering)
+                        begun += 1
             except BaseException:
                 # The run is interrupted: what waits is dropped, and programs do not outlive it.
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -215,36 +194,32 @@ class WorkloadRun:
                 self.work.executor.interrupt()
                 raise
 
-    def _compute(self, nominal: datetime, stops: CommandedStops, turns: Turns, gathering: Gathering) -> None:
+    def _compute(self, nominal: datetime, stops: CommandedStops, ahead: ClaimsAhead, gathering: Gathering) -> None:
         """Computes an instance in a thread of its own, and puts its start and its outcome into the queue."""
         with gathering.instance(), gathered(gathering):
-            self._put_outcome(nominal, stops, turns, gathering)
+            self._put_outcome(nominal, stops, ahead, gathering)
 
-    def _put_outcome(self, nominal: datetime, stops: CommandedStops, turns: Turns, gathering: Gathering) -> None:
+    def _put_outcome(self, nominal: datetime, stops: CommandedStops, ahead: ClaimsAhead, gathering: Gathering) -> None:
         try:
-            if (why := turns.why_not(nominal)) is not None:
-                self.outcomes.put((nominal, LeftAlone(why, waits=True)))
-                return
-            why = self.claims.take(nominal, gathering.elsewhere) or stops.why_not(nominal)
-            if why is not None:
-                self.outcomes.put((nominal, LeftAlone(why)))
-                return
-            prepared = self.prepared.get(nominal) or self._prepare_in_turn(nominal)
+            left = ahead.take(nominal, gathering.elsewhere)
+            if left is None and (why := stops.why_not(nominal)) is not None:
+                left = LeftAlone(why)
+            prepared = left or self.prepared.get(nominal) or self._prepare_in_turn(nominal)
             if isinstance(prepared, LeftAlone):
-                self.outcomes.put((nominal, prepared))
+                self.outcomes.put(nominal, prepared)
                 return
-            self.outcomes.put((nominal, None))
+            self.outcomes.put(nominal, None)
             with stops.computing(nominal) as cancellation:
                 try:
                     outcome = self._result(prepared, cancellation)
                 except FalconError:
                     self._require_inputs(nominal)
                     raise
-                self.outcomes.put((nominal, outcome))
+                self.outcomes.put(nominal, outcome)
         except Exception as error:
-            self.outcomes.put((nominal, error))
+            self.outcomes.put(nominal, error)
         except BaseException as error:  # nothing else reports it, and the run would wait for its instance for ever
-            self.outcomes.put((nominal, RuntimeError(f"{type(error).__name__}: {error}")))
+            self.outcomes.put(nominal, RuntimeError(f"{type(error).__name__}: {error}"))
             raise
 
     def _prepare(self, nominal: datetime) -> Prepared:
@@ -293,14 +268,15 @@ class WorkloadRun:
         except FalconError:
             return  # what it failed of says more
 
-    def _record_together(self, arrived: Sequence[tuple[datetime, Outcome]]) -> list[datetime]:
+    def _record_together(self) -> list[datetime]:
         """Returns the instances that were made, after all are in the log."""
-        for nominal, outcome in arrived:
+        over: dict[datetime, Outcome] = {}
+        for nominal, outcome in self.outcomes.arrived():
             self._record_outcome(nominal, outcome)
+            if outcome is not None:
+                over[nominal] = outcome
         self.events.write()
-        over = {nominal: outcome for nominal, outcome in arrived if outcome is not None}
-        for nominal in over:
-            self.claims.release(nominal)
+        self.claims.release(over)
         return [one for one, how in over.items() if not isinstance(how, LeftAlone | StoppedInstance | Exception)]
 
     def _record_outcome(self, nominal: datetime, outcome: Outcome) -> None:
@@ -360,8 +336,7 @@ class WorkloadRun:
 
     def _record_interruption(self) -> None:
         """Records how the interruption left every instance: those that were published nevertheless are done."""
-        while not self.outcomes.empty():
-            nominal, outcome = self.outcomes.get()
+        for nominal, outcome in self.outcomes.all():
             if not (outcome is None or isinstance(outcome, LeftAlone | StoppedInstance | Exception)):
                 self._record_outcome(nominal, outcome)
         self.events.write()

@@ -39,7 +39,7 @@ def test_what_ended_before_its_start_was_recorded_has_both_in_history(instance: 
         context: Any = SimpleNamespace(instance=instance, run_id="run")
         work: Any = SimpleNamespace(definition=lambda _: 1, executor=InProcessExecutor(make_cluster()))
         run = WorkloadRun(workload, lambda: T, context, None, work, Batches(events.extend))  # type: ignore[arg-type]
-        run.outcomes.put((T, Ended()))
+        run.outcomes.put(T, Ended())
         run.running.update(running)
         run._record_interruption()
         states = [InstanceChanged.read(said_by(event)).state.value for event in events]
