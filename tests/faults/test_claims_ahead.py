@@ -38,7 +38,7 @@ def engine(postgres: str) -> Iterator[Engine]:
 
 
 @dataclass
-class Run:
+class RunByHand:
     """A run by hand of some instances; ``turned``: why none may start."""
 
     locks: RunLocks
@@ -72,7 +72,7 @@ class Run:
 
 
 @dataclass
-class Clock:
+class OwnClock:
     now: float = 0.0
 
     def monotonic(self) -> float:
@@ -90,10 +90,10 @@ def locks(engine: Engine, name: str = "a run") -> RunLocks:
 
 
 def test_as_many_are_claimed_as_are_computed_in_a_moment(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock()
+    clock = OwnClock()
     monkeypatch.setattr(claims_ahead, "time", clock)
     with locks(engine) as ours:
-        run = Run(ours, NOMINALS)
+        run = RunByHand(ours, NOMINALS)
         ahead, claims = run.ahead(), run.claims()
         for nominal, seconds in zip(NOMINALS, [0.05] * 6 + [5.0] * 2 + [0.05] * 20, strict=False):
             assert ahead.take(nominal, nullcontext) is None
@@ -107,10 +107,10 @@ def test_as_many_are_claimed_as_are_computed_in_a_moment(engine: Engine, monkeyp
 
 
 def test_what_was_claimed_long_ago_is_looked_at_again(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock()
+    clock = OwnClock()
     monkeypatch.setattr(claims_ahead, "time", clock)
     with locks(engine) as ours:
-        run = Run(ours, NOMINALS[:4], at_once=4)
+        run = RunByHand(ours, NOMINALS[:4], at_once=4)
         ahead = run.ahead()
         assert ahead.take(NOMINALS[0], nullcontext) is None
         assert held(engine) == NOMINALS[:4]
@@ -138,7 +138,7 @@ def test_two_runs_in_any_order_compute_no_instance_at_once_and_both_end(
             done.append(nominal)
 
     with locks(engine, "one") as one, locks(engine, "other") as other, ThreadPoolExecutor(2) as pool:
-        runs = [Run(own, order, many) for own, order, many in zip((one, other), orders, at_once, strict=True)]
+        runs = [RunByHand(own, order, many) for own, order, many in zip((one, other), orders, at_once, strict=True)]
         for ended in [pool.submit(run.compute, work) for run in runs]:
             ended.result(GIVE_UP_SECONDS)
     assert sorted(done) == sorted([*NOMINALS[:8]] * 2)

@@ -20,7 +20,7 @@ _STALE_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class _Claim:
+class _ClaimedAhead:
     """``at`` is on the monotonic clock; ``left`` None: the instance is this run's."""
 
     at: float
@@ -37,7 +37,7 @@ class ClaimsAhead:
     def __init__(self, claims: InstanceClaims, turns: Turns, nominals: Sequence[datetime], at_once: int) -> None:
         self._claims, self._turns = claims, turns
         self._coming = dict.fromkeys(nominals)
-        self._claimed: dict[datetime, _Claim] = {}
+        self._claimed: dict[datetime, _ClaimedAhead] = {}
         self._number, self._at = at_once, time.monotonic()
         self._begins = True
         self._waiting = 0
@@ -76,8 +76,10 @@ class ClaimsAhead:
         at = time.monotonic()
         for one in asked:
             self._coming.pop(one, None)
-        self._claimed |= {one: _Claim(at, LeftAlone(why) if why is not None else None) for one, why in free.items()}
-        self._claimed |= {one: _Claim(at, left) for one, left in turned.items()}
+        self._claimed |= {
+            one: _ClaimedAhead(at, LeftAlone(why) if why is not None else None) for one, why in free.items()
+        }
+        self._claimed |= {one: _ClaimedAhead(at, left) for one, left in turned.items()}
 
     def _size(self) -> int:
         if self._waiting:
