@@ -28,7 +28,12 @@ from dagster._core.types.pagination import PaginatedResults  # a page of partiti
 from dagster._record import replace  # of what is no dataclass
 from dagster._serdes import ConfigurableClass, ConfigurableClassData  # how dagster.yaml declares a class
 from dagster_postgres import PostgresEventLogStorage, PostgresRunStorage, PostgresScheduleStorage
-from dagster_postgres.utils import DagsterPostgresException  # raised when the database does not come back in time
+from dagster_postgres.utils import (
+    DagsterPostgresException,  # raised when the database does not come back in time
+    set_pg_statement_timeout,
+)
+from psycopg2.errors import ReadOnlySqlTransaction
+from sqlalchemy.exc import InternalError
 
 from falcon_assets.errors import ReadOnlyError
 from falcon_assets.history.dagster_internals.event_texts import EventTexts
@@ -74,6 +79,19 @@ class _Pooled:
         super().__init__(url, should_autocreate_tables=make_tables)  # type: ignore[call-arg]  # that of Dagster's class
         self._engine = engine
 
+    def optimize_for_webserver(self, statement_timeout: int, pool_recycle: int, max_overflow: int) -> None:
+        """An engine of its own, as Dagster makes one: it does not wait for a server that is away.
+
+        Unlike Dagster's, it notices connections that a restarted server has closed, and shows no values in errors.
+        """
+        options: dict[str, Any] = {"pool_recycle": pool_recycle, "max_overflow": max_overflow, "pool_size": 1}
+        options |= {"isolation_level": "AUTOCOMMIT", "pool_pre_ping": True, "hide_parameters": True}
+        self._engine = sqlalchemy.create_engine(self._engine.url, **options)
+
+        @sqlalchemy.event.listens_for(self._engine, "connect")
+        def limit(connection: Any, _record: Any) -> None:
+            set_pg_statement_timeout(connection, statement_timeout)
+
     def dispose(self) -> None:
         """Closes the connections: code servers open and dispose of an instance for every tick."""
         super().dispose()  # type: ignore[misc]  # as above
@@ -89,6 +107,15 @@ class _PooledRunStorage(_Pooled, PostgresRunStorage):
             parents = self.get_runs(dg.RunsFilter(run_ids=[dagster_run.parent_run_id]))
             inherited = parents[0].tags if parents else {}
         return super().add_run(dagster_run.with_tags(stamped(dagster_run.tags, inherited)))
+
+    def get_run_storage_id(self) -> str:
+        """Dagster's pages ask for it, and it is made when first asked for: on a standby it may be there later."""
+        try:
+            return super().get_run_storage_id()
+        except (ReadOnlyError, InternalError) as error:
+            if isinstance(error, ReadOnlyError) or isinstance(error.orig, ReadOnlySqlTransaction):
+                return "standby"
+            raise
 
     def add_backfill(self, partition_backfill: PartitionBackfill) -> None:
         super().add_backfill(partition_backfill._replace(tags=stamped(partition_backfill.tags, {})))

@@ -24,6 +24,7 @@ from datetime import datetime
 from typing import Any, NoReturn
 
 import sqlalchemy
+from psycopg2.errors import ReadOnlySqlTransaction
 from sqlalchemy import Connection, Engine, event, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import DBAPIError
@@ -113,9 +114,7 @@ class ActiveDaemon:
                 told = self._try(told)
             except DBAPIError as error:
                 self._drop()
-                told = self._tell(
-                    f"the database does not answer: {str(error.orig).strip().partition(chr(10))[0]}", told
-                )
+                told = self._tell(_why_not(error), told)
             if not self.term:
                 time.sleep(_RETRY_SECONDS)
         _acting.append(self)
@@ -214,6 +213,12 @@ def of_active_daemon(engine: Engine) -> Engine:
                 _acting[0].require_term(cursor)
 
     return engine
+
+
+def _why_not(error: DBAPIError) -> str:
+    if isinstance(error.orig, ReadOnlySqlTransaction):
+        return "waits: the database can only be read, as a standby"
+    return f"the database does not answer: {str(error.orig).strip().partition(chr(10))[0]}"
 
 
 def _begin_term(session: Connection) -> int:

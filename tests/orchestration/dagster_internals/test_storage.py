@@ -62,6 +62,24 @@ def test_storages_ask_through_our_engine(
     assert asked, "Dagster's storage does not ask through its attribute _engine any more: each question would connect"
 
 
+def test_a_webserver_notices_a_restarted_server(database: str) -> None:
+    """Its first requests after a restart would fail otherwise, with the values of statements in what they say."""
+    opened = stored(sqlalchemy.create_engine(database, isolation_level="AUTOCOMMIT"))
+    opened.run_storage.optimize_for_webserver(15_000, 3_600, 20)
+    others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = :pid"
+    before = opened.run_storage.get_runs_count()
+    with opened.run_storage.connect() as connection:
+        assert connection.execute(sqlalchemy.text("SHOW statement_timeout")).scalar_one() == "15s"
+        mine = connection.execute(sqlalchemy.text("SELECT pg_backend_pid()")).scalar_one()
+    with sqlalchemy.create_engine(database).connect() as connection:
+        assert connection.execute(sqlalchemy.text(others), {"pid": mine}).scalar_one()
+    assert opened.run_storage.get_runs_count() == before
+    with pytest.raises(sqlalchemy.exc.ProgrammingError) as refused, opened.run_storage.connect() as connection:
+        connection.execute(sqlalchemy.text("SELECT :what FROM nowhere"), {"what": "a value"})
+    assert "SQL parameters hidden" in str(refused.value)
+    opened.dispose()
+
+
 def test_what_migrations_brought_is_asked_once(engine: sqlalchemy.Engine) -> None:
     """And not for every tick: a daemon would do little else."""
     storage = stored(engine)
