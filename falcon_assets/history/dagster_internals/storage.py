@@ -37,6 +37,7 @@ from sqlalchemy.exc import InternalError
 
 from falcon_assets.errors import ReadOnlyError
 from falcon_assets.history.dagster_internals.event_texts import EventTexts
+from falcon_assets.history.dagster_internals.prompt_daemon import note_event, note_tick
 from falcon_assets.history.dagster_internals.stamps import STAMP, stamped
 from falcon_assets.planning.clock import APART
 
@@ -117,6 +118,10 @@ class _PooledRunStorage(_Pooled, PostgresRunStorage):
                 return "standby"
             raise
 
+    def handle_run_event(self, run_id: str, event: dg.DagsterEvent, *args: Any, **kwargs: Any) -> None:
+        super().handle_run_event(run_id, event, *args, **kwargs)
+        note_event(event)
+
     def add_backfill(self, partition_backfill: PartitionBackfill) -> None:
         super().add_backfill(partition_backfill._replace(tags=stamped(partition_backfill.tags, {})))
 
@@ -154,6 +159,11 @@ class _PooledScheduleStorage(_Pooled, PostgresScheduleStorage):
     def get_instigator_state(self, origin_id: str, selector_id: str) -> InstigatorState | None:
         state = super().get_instigator_state(origin_id, selector_id)
         return _without_future(state) if state else None
+
+    def update_tick(self, tick: InstigatorTick) -> InstigatorTick:
+        updated = super().update_tick(tick)
+        note_tick(tick)
+        return updated
 
     def get_ticks(
         self, origin_id: str, selector_id: str, before: float | None = None, *args: Any, **kwargs: Any

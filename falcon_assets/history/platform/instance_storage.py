@@ -16,6 +16,7 @@ import sqlalchemy
 
 import falcon_assets.history.mapping.partition_mappings  # noqa: F401 - the daemon and the UI learn the class here
 from falcon_assets.history.dagster_internals.partitions import partitions_exist_by
+from falcon_assets.history.dagster_internals.prompt_daemon import act_at_once
 from falcon_assets.history.dagster_internals.quiet_daemon import tell_only_news
 from falcon_assets.history.dagster_internals.server_threads import make_room
 from falcon_assets.history.dagster_internals.storage import PooledStorage, has_tables
@@ -85,6 +86,7 @@ class FalconStorage(PooledStorage):
     def from_config_value(cls, inst_data: Any, config_value: Mapping[str, Any]) -> Self:
         tell_only_news()  # the daemon, too, begins with its storage
         read_only_other_servers()
+        act_at_once()
         make_room()
         settings = load_settings()
         clock = settings.clock

@@ -21,6 +21,7 @@ import psutil
 from falcon_assets.catalog.watched_definitions import WatchedDefinitions
 from falcon_assets.history.dagster_internals import runs
 from falcon_assets.history.dagster_internals.launching import RunLauncher
+from falcon_assets.history.dagster_internals.prompt_daemon import look_at_queue
 from falcon_assets.history.dagster_internals.storage import DATABASE_ERRORS
 from falcon_assets.history.platform.interrupted_runs import cut_off, interrupt
 from falcon_assets.history.platform.run_worker import PRELOADED, work
@@ -121,6 +122,7 @@ class WarmRunLauncher(RunLauncher):
         with self._lock:
             process.join()
             del self._workers[run_id]
+        look_at_queue()
         run = self.instance.get_run_by_id(run_id)
         if run is None or run.is_finished:
             return

@@ -86,6 +86,8 @@ def _times(launch: Launch) -> str:
 
 INTERVAL_SECONDS = 4
 """Least time between the beginnings of two ticks; Dagster's loop over all sensors makes five of it."""
+AGAIN_SECONDS = 1
+"""The same of coordinators: a tick that launches ends at once, and what lands in between waits."""
 _TICK_SECONDS = 4.5
 """How long a tick begins new rounds: until just before the next tick."""
 _WATCHING_SECONDS = 19.5

@@ -20,7 +20,14 @@ from falcon_assets.history.platform.postgres import database_url
 from falcon_assets.instances.coordination.coordinator import Coordinator, Outlook, pipelines
 from falcon_assets.instances.coordination.pipeline_lock import pipelines_held
 from falcon_assets.instances.coordination.standing_decisions import StandingDecisions
-from falcon_assets.instances.coordination.ticks import INTERVAL_SECONDS, WaitingNews, done, nothing_started, rounds
+from falcon_assets.instances.coordination.ticks import (
+    AGAIN_SECONDS,
+    INTERVAL_SECONDS,
+    WaitingNews,
+    done,
+    nothing_started,
+    rounds,
+)
 from falcon_assets.instances.outbox.delivery import Delivery
 from falcon_assets.instances.outbox.recording import EventRecording
 from falcon_assets.instances.runs.run_definitions import DefinitionRecording
@@ -123,7 +130,7 @@ def _coordinator(
     @dg.sensor(
         name=op_name(pipeline, "coordinator"),
         description=f"Starts the instances of the pipeline {pipeline} when their time and their inputs have come",
-        minimum_interval_seconds=INTERVAL_SECONDS,
+        minimum_interval_seconds=AGAIN_SECONDS,
         default_status=dg.DefaultSensorStatus.RUNNING,
         jobs=[jobs[name] for name in sorted({one.job_name for one in workloads})],
     )

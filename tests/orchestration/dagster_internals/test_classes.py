@@ -13,7 +13,7 @@ from falcon_assets.history.dagster_internals import compute_logs, launching, per
 from falcon_assets.history.dagster_internals import partitions as partition_mapping
 
 OVERRIDDEN = {
-    storage._PooledRunStorage: (PostgresRunStorage, "dispose add_run add_backfill"),
+    storage._PooledRunStorage: (PostgresRunStorage, "dispose add_run add_backfill handle_run_event"),
     permissions.RequestContext: (
         permissions.WorkspaceRequestContext,
         "permissions permissions_for_location permissions_for_owner viewer_has_any_owner_definition_permissions",
@@ -27,7 +27,7 @@ OVERRIDDEN = {
     storage._PooledScheduleStorage: (
         PostgresScheduleStorage,
         "has_instigators_table _has_instigators_table has_built_index all_instigator_state get_instigator_state "
-        "get_ticks",
+        "get_ticks update_tick",
     ),
     storage._PooledEventLogStorage: (
         PostgresEventLogStorage,
