@@ -217,6 +217,11 @@ def give_code_servers(threads: int) -> None:
         os.environ.setdefault(name, str(threads))
 
 
+def write_events_together(number: int) -> None:
+    """Sets how many events Dagster writes together, unless the user did."""
+    os.environ.setdefault("DAGSTER_EVENT_BATCH_SIZE", str(number))
+
+
 def environ_of_server() -> dict[str, str]:
     """Returns the environment of a PostgreSQL server: without variables for clients, such as PGPORT."""
     return {name: value for name, value in os.environ.items() if not name.startswith(_OF_LIBPQ)}

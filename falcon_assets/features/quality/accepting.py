@@ -29,7 +29,7 @@ from falcon_assets.instances.runs.instance_data import publications, target_on
 from falcon_assets.instances.runs.kept_versions import kept_versions
 from falcon_assets.instances.runs.materializations import Recorded, events_of
 from falcon_assets.instances.runs.outside_runs import earlier_snapshots, without_runs
-from falcon_assets.instances.store.former_instances import require_apart
+from falcon_assets.instances.store.former_instances import FormerInstances
 from falcon_assets.model.instant import format_instant
 from falcon_assets.operations.data_roots import roots_of
 from falcon_assets.operations.installation import Installation
@@ -128,12 +128,12 @@ class HeldAcceptance:
         nominal, cluster, now = self.held.nominal, entities.cluster(self.held.cluster), settings.now()
         stores = StoresOf(cluster, settings.home, settings.environ, roots_of(settings))
         made = {str(one): self._made(one) for one in every}
-        outputs, accepted = {}, {}
+        outputs, accepted, former = {}, {}, FormerInstances(ledger)
         with ledger.engine.connect() as connection:
             for one in every:
                 feed, present = entities.feed(one.feed), held_output(connection, _key(one))
                 path = InstancePaths(feed, cluster).data(one.instance)
-                require_apart(ledger, stores(feed), feed, one.instance, path)
+                former.require_apart(stores(feed), feed, one.instance, path)
                 outputs[str(one)] = (stores(feed), target_on(cluster, feed, one.instance, path))
                 accepted[str(one)] = present or one
         published = list[Recorded]()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import TypeAlias
 
 from falcon_assets.base.cancellation import current_cancellation
@@ -24,7 +25,7 @@ from falcon_assets.instances.runs.instance_work import Done, Event, Prepared
 from falcon_assets.instances.runs.kept_versions import kept_versions
 from falcon_assets.instances.runs.planned_inputs import Evicted
 from falcon_assets.instances.store.consumed import versions_read
-from falcon_assets.instances.store.former_instances import require_apart
+from falcon_assets.instances.store.former_instances import FormerInstances
 from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.clock import Clock
@@ -119,8 +120,12 @@ class ReplicationWork:
             if gone is not None:
                 raise MissingInputsError(subject, [], [f"{line}, evicted on {format_instant(gone)}"])
             raise MissingInputsError(subject, [line], lacking=[(route.feed.name, nominal)])
-        require_apart(self.claims.ledger, route.target, route.feed, nominal, route.output(nominal).path)
+        self._former.require_apart(route.target, route.feed, nominal, route.output(nominal).path)
         return _Copy(self, nominal, late or ())
+
+    @cached_property
+    def _former(self) -> FormerInstances:
+        return FormerInstances(self.claims.ledger)
 
     def definition(self, nominal: datetime) -> int | None:
         return self.version

@@ -26,7 +26,7 @@ from falcon_assets.instances.runs.instance_claims import InstanceClaims
 from falcon_assets.instances.runs.instance_work import Done, Event, Prepared
 from falcon_assets.instances.runs.kept_versions import kept_versions
 from falcon_assets.instances.runs.planned_inputs import Evicted
-from falcon_assets.instances.store.former_instances import require_apart
+from falcon_assets.instances.store.former_instances import FormerInstances
 from falcon_assets.model.instant import format_instant
 from falcon_assets.model.path_template import PathTemplate
 from falcon_assets.planning.instance_paths import InstancePaths
@@ -118,8 +118,12 @@ class FileImport:
     def prepare(self, nominal: datetime, late: tuple[LateChange, ...] | None, evicted: Evicted) -> Prepared:
         if self.source.source_files(self.path(nominal), None, is_hidden) is None:
             raise UnreachableError(f"datasource {self.access.name!r}: there is no file at {self.path(nominal)} yet")
-        require_apart(self.claims.ledger, self.store, self.workload.entity, nominal, self.output(nominal).path)
+        self._former.require_apart(self.store, self.workload.entity, nominal, self.output(nominal).path)
         return _FilesOfInstance(self, nominal)
+
+    @cached_property
+    def _former(self) -> FormerInstances:
+        return FormerInstances(self.claims.ledger)
 
     def definition(self, nominal: datetime) -> int | None:
         return self.version

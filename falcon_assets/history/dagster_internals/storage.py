@@ -202,6 +202,7 @@ class _PooledEventLogStorage(_Pooled, PostgresEventLogStorage):
         kinds = {one.dagster_event.event_type for one in events if one.dagster_event}
         if not events or not kinds <= {
             dg.DagsterEventType.ASSET_MATERIALIZATION,
+            dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED,
             dg.DagsterEventType.ASSET_OBSERVATION,
         }:
             super().store_event_batch(events)

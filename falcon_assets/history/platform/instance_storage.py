@@ -15,6 +15,7 @@ from typing import Any, Self
 import sqlalchemy
 
 import falcon_assets.history.mapping.partition_mappings  # noqa: F401 - the daemon and the UI learn the class here
+from falcon_assets.history.dagster_internals.events import AT_ONCE
 from falcon_assets.history.dagster_internals.partitions import partitions_exist_by
 from falcon_assets.history.dagster_internals.prompt_daemon import act_at_once
 from falcon_assets.history.dagster_internals.quiet_daemon import tell_only_news
@@ -29,7 +30,7 @@ from falcon_assets.history.platform.reconnecting import wait_out_restarts
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.timeline import Timeline
-from falcon_assets.settings import load_settings
+from falcon_assets.settings import load_settings, write_events_together
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,7 @@ class FalconStorage(PooledStorage):
         read_only_other_servers()
         act_at_once()
         make_room()
+        write_events_together(AT_ONCE)  # what a run is going to make, when it is created
         settings = load_settings()
         clock = settings.clock
         partitions_exist_by(None if clock.origin is None else lambda: clock.at(datetime.now(UTC)))

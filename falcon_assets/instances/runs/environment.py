@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import platform
+import sys
 from functools import cache
 from hashlib import sha256
-from importlib.metadata import distributions, version
+from importlib.metadata import version
+from pathlib import Path
 
 from falcon_assets.history.events.record import storable
 
 
 @cache
 def run_environment() -> dict[str, str]:
-    """Versions, and a hash of those of all installed packages."""
-    installed = sorted({f"{one.name.lower()} {one.version}" for one in distributions() if one.name})
+    """Versions, and a hash of those of all packages, from the names of folders: reading their files takes a second."""
+    folders = (one for one in map(Path, sys.path) if one.is_dir())
+    installed = sorted({one.name.lower() for folder in folders for one in folder.glob("*.*-info")})
     return {
         "python": platform.python_version(),
         "pyspark": version("pyspark"),

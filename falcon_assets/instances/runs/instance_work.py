@@ -23,7 +23,7 @@ from falcon_assets.instances.runs.outside_runs import earlier_snapshots
 from falcon_assets.instances.runs.planned_inputs import Evicted
 from falcon_assets.instances.runs.run_definitions import RunDefinitions
 from falcon_assets.instances.store import reruns
-from falcon_assets.instances.store.former_instances import require_apart
+from falcon_assets.instances.store.former_instances import FormerInstances
 from falcon_assets.instances.store.newest_instances import newest_written
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instance_record import LateChange, RerunRequest
@@ -87,7 +87,7 @@ class ProcessWork:
         runner = self._told(self.definitions.runner(nominal), nominal)
         ready = replace(runner.prepare(nominal, late, evicted), definition=self.definition(nominal))
         for output in ready.plan.outputs:
-            require_apart(self.ledger, runner.store_of(output.feed), output.feed, output.instance, output.path)
+            self._former.require_apart(runner.store_of(output.feed), output.feed, output.instance, output.path)
         return _Computation(runner, ready, self)
 
     def definition(self, nominal: datetime) -> int | None:
@@ -109,6 +109,10 @@ class ProcessWork:
         """Cached at the first instance of the run."""
         with self.ledger.engine.connect() as connection:
             return reruns.with_properties(connection, self.workload.name, self.workload.cluster)
+
+    @cached_property
+    def _former(self) -> FormerInstances:
+        return FormerInstances(self.ledger)
 
     def is_there(self, nominal: datetime, feed: str, instance: datetime) -> bool:
         return self.definitions.runner(nominal).is_there(feed, instance)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
@@ -23,6 +24,8 @@ from falcon_assets.planning.timeline import Timeline, feed_timeline
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import driver_explained
 
+_BLOCK = 256
+"""So many instances, one after the other, are asked about together."""
 _FREQUENCY = r"""frequency["']?\s*:\s*["']?([a-z]+\(\s*[0-9]+\s*\))"""
 _TIMEZONE = r"""(?:^|[\s{,"'])timezone["']?\s*:\s*["']?([A-Za-z0-9_/+-]+)"""
 """Finds the properties that name instances in definitions of any layout."""
@@ -99,17 +102,33 @@ def _path(place: tuple[str, datetime]) -> str:
     return place[0]
 
 
-def require_apart(ledger: Ledger, store: ClusterStore, feed: Feed, instance: datetime, path: str) -> None:
-    """Raises StorageError where publishing would replace data of an earlier definition."""
-    if feed.snapshot or feed.table_on(store.cluster.name) is not None:
-        return
-    line = feed_timeline(feed, store.cluster.name)
-    index = line.index_at_or_before(instance)
-    around = line.instance(index - 1), line.instance(index + 1)
-    with ledger.engine.connect() as connection:
-        places = former_places(connection, store.cluster.name, feed.name, line, *around)
-    if found := holds_former(store, path, places):
-        raise StorageError(
-            f"cluster {store.cluster.name!r}: instance {format_instant(instance)} of {feed.name} would overwrite data "
-            f"that is not its own: {found}: give the feed another path or its former frequency, or move that data away"
-        )
+@dataclass(frozen=True)
+class FormerInstances:
+    """What publications must not replace; keep one object for a run: it asks about many instances together."""
+
+    ledger: Ledger
+    _blocks: dict[tuple[str, str, int], Places] = field(default_factory=dict, init=False)
+
+    def require_apart(self, store: ClusterStore, feed: Feed, instance: datetime, path: str) -> None:
+        """Raises StorageError where publishing would replace data of an earlier definition."""
+        if feed.snapshot or feed.table_on(store.cluster.name) is not None:
+            return
+        line = feed_timeline(feed, store.cluster.name)
+        index = line.index_at_or_before(instance)
+        first, last = line.instance(index - 1), line.instance(index + 1)
+        places = [one for one in self._block(store.cluster.name, feed.name, line, index) if first < one[1] < last]
+        if found := holds_former(store, path, places):
+            raise StorageError(
+                f"cluster {store.cluster.name!r}: instance {format_instant(instance)} of {feed.name} would overwrite "
+                f"data that is not its own: {found}: give the feed another path or its former frequency, or move that "
+                "data away"
+            )
+
+    def _block(self, cluster: str, feed: str, line: Timeline, index: int) -> Places:
+        key = (cluster, feed, index // _BLOCK)
+        if key not in self._blocks:
+            begin = index // _BLOCK * _BLOCK
+            span = line.instance(begin - 1), line.instance(begin + _BLOCK)
+            with self.ledger.engine.connect() as connection:
+                self._blocks[key] = former_places(connection, cluster, feed, line, *span)
+        return self._blocks[key]

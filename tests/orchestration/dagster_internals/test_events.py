@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 import dagster as dg
 import pytest
+import sqlalchemy
 from dagster._serdes import serialize_value
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,6 +51,48 @@ def test_events_of_a_batch_are_like_others(instance: dg.DagsterInstance) -> None
     assert batch == [single, single], "Dagster writes other things beside an event than events.py does"
     assert [one.metadata for one in observed if one] == [{"bytes": dg.MetadataValue.int(1)}] * 3
     assert {one.run_id for one in found} == {done.run_id}
+
+
+def test_what_a_run_is_to_make_is_written_together_as_it_is_singly(
+    instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    days = dg.StaticPartitionsDefinition([str(day) for day in range(5)])
+
+    @dg.multi_asset(
+        specs=[dg.AssetSpec(key, partitions_def=days, skippable=True) for key in (["east", "b"], ["east", "a"])]
+    )
+    def nothing() -> Any:
+        yield from ()
+
+    job = dg.Definitions(assets=[nothing], jobs=[dg.define_asset_job("planning", [nothing])]).resolve_job_def(
+        "planning"
+    )
+    span = {"dagster/asset_partition_range_start": "1", "dagster/asset_partition_range_end": "3"}
+
+    def planned() -> list[tuple[Any, ...]]:
+        done = job.execute_in_process(instance=instance, tags=span)
+        kind = dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED
+        found = instance.event_log_storage.get_records_for_run(done.run_id, of_type=kind, limit=100).records
+        entries = [one.event_log_entry for one in sorted(found, key=lambda one: one.storage_id)]
+        assert [one.asset_entry.last_run_id for one in instance.get_asset_records(nothing.keys)] == [done.run_id] * 2
+        said = [entry.dagster_event for entry in entries if entry.dagster_event]
+        return [
+            (entry.job_name, entry.level, one.step_key, one.asset_key, one.partition, one.message)
+            for entry, one in zip(entries, said, strict=True)
+        ]
+
+    monkeypatch.setenv("DAGSTER_EVENT_BATCH_SIZE", "0")
+    singly = planned()
+    monkeypatch.setenv("DAGSTER_EVENT_BATCH_SIZE", "500")
+    statements: list[str] = []
+    listener = lambda connection, cursor, statement, *rest: statements.append(statement)  # noqa: E731 - told to two
+    sqlalchemy.event.listen(sqlalchemy.Engine, "before_cursor_execute", listener)
+    try:
+        assert planned() == singly
+    finally:
+        sqlalchemy.event.remove(sqlalchemy.Engine, "before_cursor_execute", listener)
+    assert len(singly) == 6
+    assert sum("unnest(" in one and "INTO event_logs" in one for one in statements) == 1
 
 
 def test_what_landed_is_written_together_as_it_is_singly(instance: dg.DagsterInstance) -> None:

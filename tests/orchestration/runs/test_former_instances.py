@@ -12,11 +12,11 @@ from falcon_assets.errors import StorageError
 from falcon_assets.history.platform.open_ledger import Ledger, open_ledger
 from falcon_assets.history.tables import DATA_VERSIONS
 from falcon_assets.instances.store.former_instances import (
+    FormerInstances,
     HoldsFormer,
     former_places,
     holds_former,
     lying_within,
-    require_apart,
 )
 from falcon_assets.planning.timeline import feed_timeline
 from falcon_assets.settings import Settings
@@ -58,10 +58,10 @@ def test_hours_that_lie_in_the_folder_of_a_day_are_not_replaced(ledger: Ledger, 
     ]
     with ledger.engine.begin() as connection:
         connection.execute(insert(DATA_VERSIONS), rows)
-    require_apart(ledger, store, feed, DAY, day)  # whoever has moved it away has decided
+    FormerInstances(ledger).require_apart(store, feed, DAY, day)  # whoever has moved it away has decided
     store.fs.makedirs(lies)
     with pytest.raises(StorageError) as told:
-        require_apart(ledger, store, feed, DAY, day)
+        FormerInstances(ledger).require_apart(store, feed, DAY, day)
     assert str(told.value) == (
         "cluster 'primary': instance 2013-01-02T00:00Z of former would overwrite data that is not its own: "
         f"{lies}, in its folder, is instance 2013-01-02T01:00Z of an earlier definition: give the feed another path "
@@ -74,4 +74,4 @@ def test_hours_that_lie_in_the_folder_of_a_day_are_not_replaced(ledger: Ledger, 
     assert holds_former(store, day, places) == HoldsFormer(hour, lies)
     assert holds_former(store, "/out/2013/01/03", places) is None
     hourly = make_feed(name="former")  # the frequency is written as it was: all are its own
-    require_apart(ledger, store, hourly, hour, f"{day}/01")
+    FormerInstances(ledger).require_apart(store, hourly, hour, f"{day}/01")
