@@ -70,14 +70,15 @@ def _usage(context: CheckContext) -> Iterator[Diagnosis]:
     for cluster in store.clusters.values() if store else ():
         limit = cluster.interfaces.write.max_percent
         for endpoint in cluster.interfaces.write.volumes if limit else ():
-            space = files.space(str(_nearest(_folder(endpoint, home))))
+            folder = _folder(endpoint, home)
+            space = files.space(str(_nearest(folder)))
             if limit and space:
-                yield judge_usage(cluster.name, space, limit)
+                yield judge_usage(cluster.name, space, limit, folder if cluster.interfaces.write.endpoints else None)
 
 
-def judge_usage(cluster: str, space: Space, limit: int) -> Diagnosis:
-    """Judges how full the disk of a cluster is; ``limit`` in percent."""
-    what = f"the disk of cluster {cluster!r} is {space.percent}% full"
+def judge_usage(cluster: str, space: Space, limit: int, volume: Path | None = None) -> Diagnosis:
+    """Judges how full the disk of a cluster, or of one of its volumes, is; ``limit`` in percent."""
+    what = f"the disk of cluster {cluster!r}{f' at {volume}' if volume else ''} is {space.percent}% full"
     if not space.excess(limit):
         return ok(f"{what}, {limit}% are allowed (max_usage)")
     plan = f"falcon retention plan --cluster {cluster}"

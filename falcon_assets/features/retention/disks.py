@@ -54,11 +54,14 @@ class Disk:
         space, limit = self.space(), self.cluster.interfaces.write.max_percent
         return space.excess(limit) if space and limit else 0
 
+    @property
+    def name(self) -> str:
+        return f"the disk of {self.files.shown('')}" if self.cluster.interfaces.write.endpoints else "the disk"
+
     def reason(self) -> str:
         space = self.space()
         how_full = f"{space.percent}% full" if space else "too full"
-        which = f"disk of {self.files.shown('')}" if self.cluster.interfaces.write.endpoints else "disk"
-        return f"the {which} is {how_full}, more than {self.cluster.interfaces.write.max_usage} (max_usage)"
+        return f"{self.name} is {how_full}, more than {self.cluster.interfaces.write.max_usage} (max_usage)"
 
     def feeds(self) -> dict[str, list[Feed]]:
         """Returns by cluster the feeds that may have something there: all of its own, and those archived there."""

@@ -50,7 +50,8 @@ class PlanRetention(Operation):
                     for name, feeds in disk.feeds().items()
                     for plan in planned(entities.cluster(name), feeds, only_kept=True)
                 ]
-                plans = [_with(plan, disk.with_room(kept).plans) for plan in plans]
+                made = disk.with_room(kept).plans
+                plans = [_with(plan, made) for plan in plans]
             return plans
 
 

@@ -199,7 +199,7 @@ def room_job(cluster: Cluster, disks: Sequence[Disk]) -> dg.JobDefinition:
                 count_of(passed.archives, "archived instance"),
                 count_of(passed.held, "output that was kept aside", "outputs that were kept aside"),
             ]
-            context.log.info(f"removed {', '.join(went)}: {count_of(passed.bytes, 'byte')}")
+            context.log.info(f"removed from {disk.name} {', '.join(went)}: {count_of(passed.bytes, 'byte')}")
             if disk.excess():
                 context.log.warning(f"{disk.reason()}: nothing more is there that may go")
             problems += passed.problems

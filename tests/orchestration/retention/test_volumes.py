@@ -16,6 +16,7 @@ from sqlalchemy import select
 
 from falcon_assets.errors import RootAwayError, StorageError, UnreachableError
 from falcon_assets.features.landing.collector import Collector
+from falcon_assets.features.retention.disks import RoomPass, disks_of
 from falcon_assets.features.retention.passes import PassResult, RetentionPass
 from falcon_assets.history.dagster_internals.events import Record
 from falcon_assets.history.tables import FEED_INSTANCES
@@ -35,7 +36,7 @@ from tests.processes import forked
 from tests.versioned import TREE, kept, place, present, publish
 
 FIRST, SECOND, THIRD = "vol one", "über/vol 2", "third"
-WRITE = f'write: {{endpoints: ["{FIRST}", "{SECOND}", "{THIRD}"]}}'
+WRITE = f'write: {{endpoints: ["{FIRST}", "{SECOND}", "{THIRD}"], max_usage: 50%}}'
 ENTITIES = TREE["all.yaml"].replace("write: {endpoint: data/primary}", WRITE).replace(", for: hours(6)", "")
 BEFORE, AFTER = ENTITIES.split("---\nkind: process")
 LIMITED = f"{BEFORE}    retention: {{limit: hours(6)}}\n---\nkind: process{AFTER}"
@@ -271,6 +272,33 @@ def test_a_killed_publication_is_completed_on_its_own_volume(
     publish(now, "new", hour(1))
     assert lies(now, hour(1)) == [SECOND]
     assert present(now, hour(1)) == "new"
+
+
+def test_room_is_made_on_the_volume_that_is_too_full(
+    at: Callable[[str], Installation], free: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = at("2013-01-01T04:00Z")
+    publish(now, "old", hour(1))
+    free[FIRST] = 9
+    first = publish(now, "old", hour(2))
+    publish(now, "new", hour(1))
+    publish(now, "new", hour(2))
+    full = {SECOND, THIRD}  # there is nothing on the third one that may go
+
+    def space(files: LocalFiles, root: str) -> Space:
+        return Space(90, 10) if any(root.endswith(name) for name in full) else Space(10, 90)
+
+    monkeypatch.setattr(LocalFiles, "space", space)
+    entities = now.entities
+    disks = disks_of(entities, entities.cluster("primary"), now.settings)
+    home = now.settings.home
+    assert [disk.reason() for disk in disks if disk.excess()] == [
+        f"the disk of {home}/{name} is 90% full, more than 50% (max_usage)" for name in (SECOND, THIRD)
+    ]
+    passed = [RoomPass(disk, 0).run(now.ledger, record(now)) for disk in disks]
+    assert [one.versions for one in passed] == [0, 1, 0]
+    assert (kept(now, hour(1)), kept(now, hour(2))) == (set(), {first})
+    assert (present(now, hour(1)), present(now, hour(2))) == ("new", "new")
 
 
 @contextmanager
