@@ -15,6 +15,7 @@ import fsspec
 from falcon_assets.base.home import NEEDED_BYTES
 from falcon_assets.doctor.diagnosis import CheckContext, Diagnosis, ok, problem, warning
 from falcon_assets.errors import SettingsError
+from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.store_url import is_mounted, store_url
 from falcon_assets.planning.eviction import Space
 from falcon_assets.storage.files.files_on import files_on
@@ -73,12 +74,12 @@ def _usage(context: CheckContext) -> Iterator[Diagnosis]:
             folder = _folder(endpoint, home)
             space = files.space(str(_nearest(folder)))
             if limit and space:
-                yield judge_usage(cluster.name, space, limit, folder if cluster.interfaces.write.endpoints else None)
+                yield judge_usage(cluster.name, space, limit, _at(folder, cluster))
 
 
-def judge_usage(cluster: str, space: Space, limit: int, volume: Path | None = None) -> Diagnosis:
-    """Judges how full the disk of a cluster, or of one of its volumes, is; ``limit`` in percent."""
-    what = f"the disk of cluster {cluster!r}{f' at {volume}' if volume else ''} is {space.percent}% full"
+def judge_usage(cluster: str, space: Space, limit: int, at: str = "") -> Diagnosis:
+    """Judges how full the disk of a cluster is; ``limit`` in percent, ``at`` says which of its volumes it is."""
+    what = f"the disk of cluster {cluster!r}{at} is {space.percent}% full"
     if not space.excess(limit):
         return ok(f"{what}, {limit}% are allowed (max_usage)")
     plan = f"falcon retention plan --cluster {cluster}"
@@ -91,7 +92,8 @@ def _places(context: CheckContext) -> Iterator[tuple[str, Path]]:
     store = context.entities_if_sound()
     for cluster in store.clusters.values() if store else ():
         for endpoint in filter(is_mounted, cluster.interfaces.write.volumes):
-            yield f"cluster {cluster.name!r}", _folder(endpoint, home)
+            folder = _folder(endpoint, home)
+            yield f"cluster {cluster.name!r}{_at(folder, cluster)}", folder
     try:
         database = context.database()
     except SettingsError:
@@ -102,6 +104,11 @@ def _places(context: CheckContext) -> Iterator[tuple[str, Path]]:
 
 def _folder(endpoint: str, home: Path) -> Path:
     return Path(store_url(endpoint, home)[len("file://") :])
+
+
+def _at(folder: Path, cluster: Cluster) -> str:
+    """Returns words that tell one volume from the others."""
+    return f" at {folder}" if cluster.interfaces.write.endpoints else ""
 
 
 def _nearest(path: Path) -> Path:
