@@ -16,7 +16,6 @@ from falcon_assets.compute.spark.endpoints.standalone import is_standalone, mast
 from falcon_assets.compute.spark.provisioned import provisioned_confs
 from falcon_assets.compute.spark.sessions import interrupt_sessions, session_for
 from falcon_assets.model.cluster import Cluster
-from falcon_assets.model.store_url import is_mounted
 
 _LOOPBACK = ("127.0.0.1", "localhost")
 
@@ -46,10 +45,10 @@ class SparkExecutor:
         """Whether driver and workers see the cluster's working location as this process does.
 
         They do on this machine: ``local[N]``, the server of ``falcon spark start``, a standalone cluster with all
-        masters on loopback; and where the cluster's data is on a mounted file system, which must be mounted for all.
+        masters on loopback; and where it lies beside the data on a mounted file system, which must be mounted for all.
         """
-        endpoint, written = self.endpoint, self.cluster.interfaces.write.endpoint
-        if is_local(endpoint) or served_port(endpoint) is not None or is_mounted(written):
+        endpoint, written = self.endpoint, self.cluster.interfaces.write
+        if is_local(endpoint) or served_port(endpoint) is not None or written.has_working:
             return True
         return is_standalone(endpoint) and all(host in _LOOPBACK for host, _ in masters(endpoint))
 

@@ -16,6 +16,7 @@ from falcon_assets.model.notification import Notification
 from falcon_assets.model.path_template import LegalFolder, LegalPath, is_within
 from falcon_assets.model.reference import Reference, WithReferences
 from falcon_assets.model.shared import Acl, Properties, Tags, TemplateUse
+from falcon_assets.model.store_url import is_mounted
 
 _MESSAGING = re.compile(
     r"kafka://(?P<brokers>[^\s/@,:]+:\d+(,[^\s/@,:]+:\d+)*)/(?P<topic>[\w.-]{1,249})"
@@ -85,6 +86,11 @@ class WriteInterface(StorageInterface):
         return self.endpoints or (self.endpoint,)
 
     @property
+    def has_working(self) -> bool:
+        """Whether the working location lies there: not on a store that is not mounted, or on one volume of several."""
+        return is_mounted(self.endpoint) and len(self.volumes) == 1
+
+    @property
     def max_percent(self) -> int | None:
         """``max_usage`` as a number."""
         return None if self.max_usage is None else int(self.max_usage[:-1])
@@ -151,7 +157,8 @@ class ClusterLocations(Declaration):
     staging: LegalFolder = "/.falcon/staging"
     """Where outputs are written before they are published; must be on the file system of the data."""
     working: LegalFolder = "/.falcon/working"
-    """Scratch space of workflows and their logs."""
+    """Scratch space of workflows and their logs. Where the data is on several volumes, or on a store that is not
+    mounted, it is ``working/CLUSTER`` below ``FALCON_HOME`` instead."""
     flows: LegalFolder = "/flows"
     """Where data of [flows](../guides/flows.md) lies that they name no place for, a folder for each."""
 

@@ -73,8 +73,8 @@ class ClusterStore:
         what = "the location" if root else f"the {'readonly' if declared else 'write'} endpoint"
         url = root or store_url(cluster.interfaces.storage(readonly=readonly).endpoint, home)
         self._shown = _without_credentials(url)
-        written = cluster.interfaces.write.endpoint
-        self._working = None if is_mounted(written) else f"{home.absolute()}/working/{cluster.name}"
+        on_it = cluster.interfaces.write.has_working
+        self._working = None if on_it else f"{home.absolute()}/working/{cluster.name}"
         own = options if root and options is not None else cluster.storage_options
         self.fs, root_path = _open(
             cluster.name, what, url, self._shown, resolved_options(cluster.name, url, own, environ)
@@ -168,7 +168,7 @@ class ClusterStore:
 
     @property
     def working(self) -> str:
-        """Absolute path for scratch data of workflows and Spark; on this machine if the data is on no mounted store."""
+        """Absolute path for scratch data of workflows and Spark; below FALCON_HOME if it is not beside the data."""
         return self._working or self.path(self.cluster.locations.working)
 
     def __repr__(self) -> str:

@@ -203,6 +203,18 @@ def test_a_disk_that_fails_takes_only_its_own_instances_away(
     assert present(now, hour(1)) == "on the second"
 
 
+def test_scratch_data_is_on_no_volume(at: Callable[[str], Installation], free: dict[str, int]) -> None:
+    """Spark starts, too, where the first one is away."""
+    now = at("2013-01-01T04:00Z")
+    for name in free:
+        (volume(now, name) / ".falcon/working").mkdir(parents=True)
+    back = away(now, FIRST)
+    home = str(now.settings.home)
+    stores = place(now).storage.store, ClusterStore(now.entities.cluster("primary"), Path(home), {})
+    assert {store.working for store in stores} == {f"{home}/working/primary"}
+    back()
+
+
 def test_what_lands_on_any_volume_is_collected(at: Callable[[str], Installation], free: dict[str, int]) -> None:
     now = at("2013-01-01T03:00Z")
     publish(now, "claims all", hour(0))
