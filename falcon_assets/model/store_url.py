@@ -20,6 +20,11 @@ def store_url(endpoint: str, home: Path) -> str:
     return endpoint if "://" in endpoint else f"file://{home.absolute() / endpoint.lstrip('/')}"
 
 
+def url_path(url: str) -> str:
+    """The path in a URL, which begins with a slash."""
+    return "/" + url.partition("://")[2].partition("/")[2].strip("/")
+
+
 def is_mounted(url: str) -> bool:
     """Whether a URL or bare path is on a mounted file system, and not on a store that is asked over the network."""
     return "://" not in url or canonical_url(url).startswith("file://")

@@ -14,6 +14,7 @@ from falcon_assets.history.database import lock_in_transaction, upsert
 from falcon_assets.history.platform.open_ledger import tables_engine
 from falcon_assets.history.platform.postgres import database_url, unreachable
 from falcon_assets.history.tables import DATA_ROOTS, DATA_VERSIONS
+from falcon_assets.model.store_url import url_path
 from falcon_assets.settings import Settings
 from falcon_assets.storage.roots import KnownRoot, Look, RootGuard
 
@@ -52,6 +53,14 @@ def has_data(connection: Connection, cluster: str, begins: str) -> bool:
     return connection.execute(asked).first() is not None
 
 
+def moved_from(connection: Connection, cluster: str, place: str) -> list[str]:
+    """Returns the paths of other places at which the mark of a root was seen: it was there before."""
+    table = DATA_ROOTS.c
+    mark = select(table.mark).where(table.cluster == cluster, table.place == place).scalar_subquery()
+    others = select(table.place).where(table.cluster == cluster, table.place != place, table.mark == mark)
+    return [url_path(one) for one in connection.scalars(others)]
+
+
 class LedgerBook:
     """Opens the database on each call."""
 
@@ -69,6 +78,10 @@ class LedgerBook:
     def has_data(self, cluster: str, begins: str) -> bool:
         with self._connection() as connection:
             return has_data(connection, cluster, begins)
+
+    def moved_from(self, cluster: str, place: str) -> list[str]:
+        with self._connection() as connection:
+            return moved_from(connection, cluster, place)
 
     @contextmanager
     def _connection(self) -> Iterator[sqlalchemy.Connection]:

@@ -12,7 +12,7 @@ from fsspec import AbstractFileSystem
 
 from falcon_assets.errors import StorageError
 from falcon_assets.model.cluster import Cluster, ClusterLocations, StorageOption
-from falcon_assets.model.store_url import canonical_url, is_hdfs, is_mounted, store_url
+from falcon_assets.model.store_url import canonical_url, is_hdfs, is_mounted, store_url, url_path
 from falcon_assets.storage.errors import explanation, is_refusal
 from falcon_assets.storage.files.files_on import files_on
 from falcon_assets.storage.roots import Root, RootGuard
@@ -30,8 +30,7 @@ def open_hdfs(url: str, options: Mapping[str, Any]) -> tuple[AbstractFileSystem,
     others = {name: value for name, value in options.items() if name != ADDRESSES}
     addresses = options.get(ADDRESSES) or _address(split.scheme, split.hostname, split.port)
     host = split.netloc.rpartition("@")[2]
-    path = "/" + url.partition("://")[2].partition("/")[2].strip("/")
-    return WebHdfsFileSystem(addresses=addresses, root=f"{split.scheme}://{host}", **others), path
+    return WebHdfsFileSystem(addresses=addresses, root=f"{split.scheme}://{host}", **others), url_path(url)
 
 
 def _address(scheme: str, host: str | None, port: int | None) -> str:

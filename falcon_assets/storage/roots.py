@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias
@@ -51,6 +51,9 @@ class RootBook(Protocol):
         """Lets one process at a time look at a root, and remembers the result."""
 
     def has_data(self, cluster: str, begins: str) -> bool: ...
+
+    def moved_from(self, cluster: str, place: str) -> Sequence[str]:
+        """Returns the paths at which what is at a place, by its mark, was before."""
 
 
 @dataclass(frozen=True)
@@ -163,8 +166,12 @@ class RootGuard:
         return self._book.learn(root.cluster, root.place, lambda found: _first(root, found, claims=claims))
 
     def knows(self, root: Root, relative: str) -> bool:
-        """Whether the ledger has an available instance at or below a path of a root, whether that is there or not."""
-        return self._book.has_data(root.cluster, f"{root.begins.rstrip('/')}/{relative.strip('/')}")
+        """Whether the ledger has an available instance at or below a path of a root, whether that is there or not.
+
+        Also where the root has been moved since, and has another path.
+        """
+        begins = (root.begins, *self._book.moved_from(root.cluster, root.place))
+        return any(self._book.has_data(root.cluster, f"{one.rstrip('/')}/{relative.strip('/')}") for one in begins)
 
     def _has_data(self, root: Root) -> bool:
         return self._book.has_data(root.cluster, root.begins)

@@ -27,8 +27,8 @@ from falcon_assets.model.entity import Key
 from falcon_assets.model.frequency import Frequency
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.model.queue import Queue
-from falcon_assets.model.store_url import is_mounted, store_url
-from falcon_assets.operations.data_roots import has_data
+from falcon_assets.model.store_url import canonical_url, is_mounted, store_url, url_path
+from falcon_assets.operations.data_roots import has_data, moved_from
 from falcon_assets.operations.installation import Installation
 
 _NAMED = 3
@@ -137,8 +137,9 @@ def _queues(data: Mapping[str, Any]) -> set[str]:
 def _require_empty_volumes(connection: Connection, home: Path, cluster: str, left: Sequence[str]) -> None:
     for volume in left:
         place = store_url(volume, home)
-        folder = os.path.realpath(place.removeprefix("file://")) if is_mounted(place) else place
-        if has_data(connection, cluster, folder):
+        folder = os.path.realpath(url_path(place)) if is_mounted(place) else url_path(place)
+        before = moved_from(connection, cluster, canonical_url(place))
+        if any(has_data(connection, cluster, one) for one in (folder, *before)):
             raise DefinitionStoreError(
                 f"cluster {cluster!r} cannot lose its volume {volume}: instances on it would be left behind; submit "
                 "another cluster, and replicate the feeds to it, or wait until retention has taken them"

@@ -146,6 +146,22 @@ def test_a_volume_with_data_is_not_taken_away(falcon: Installation, tmp_path: Pa
     assert update(falcon, given(tmp_path, volumes("two", "primary"))).changed  # nothing is on the other one
 
 
+def test_a_volume_on_hdfs_with_data_is_not_taken_away(falcon: Installation, tmp_path: Path) -> None:
+    def volumes(*names: str) -> str:
+        endpoints = ", ".join(f'"hdfs://nn/{name}"' for name in names)
+        return PRIMARY.replace("endpoint: data/primary", f"endpoints: [{endpoints}]")
+
+    assert update(falcon, given(tmp_path, volumes("one", "two", "three"))).changed
+    there = Version(
+        "primary", "raw", hour(1), "v", number=1, event_id=1, status=VersionStatus.AVAILABLE, path="/two/raw/01"
+    )
+    with falcon.database.begin() as connection:
+        upsert(connection, DATA_VERSIONS, [row_of_version(there)])
+    with pytest.raises(DefinitionStoreError, match="cannot lose its volume hdfs://nn/two"):
+        update(falcon, given(tmp_path, volumes("one", "three")))
+    assert update(falcon, given(tmp_path, volumes("one", "two"))).changed
+
+
 def test_the_update_of_a_feed_says_what_it_touches(falcon: Installation, tmp_path: Path) -> None:
     shorter = RAW.replace("days(90)", "days(80)")
     for dry_run in (True, False):

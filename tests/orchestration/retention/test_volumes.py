@@ -203,6 +203,27 @@ def test_a_disk_that_fails_takes_only_its_own_instances_away(
     assert present(now, hour(1)) == "on the second"
 
 
+def test_a_volume_that_was_moved_to_another_path_is_known_by_its_mark(
+    at: Callable[[str], Installation], free: dict[str, int]
+) -> None:
+    now = at("2013-01-01T04:00Z")
+    publish(now, "on the second", hour(1))
+    moved, elsewhere = volume(now, "moved"), volume(now, "moved away")
+    volume(now, SECOND).rename(moved)
+    (now.settings.entity_defs / "all.yaml").write_text(LIMITED.replace(SECOND, "moved"))
+    now.forget_entities()
+    free["moved"] = 3
+    assert present(now, hour(1)) == "on the second"
+    moved.rename(elsewhere)
+    moved.mkdir()
+    found = place(now, hour(1))
+    with pytest.raises(RootAwayError, match="moved is away"):
+        found.storage.is_available(found.feed, found.path)
+    assert not found.storage.is_available(found.feed, place(now, hour(2)).path)
+    shutil.rmtree(moved)
+    shutil.rmtree(elsewhere)
+
+
 def test_scratch_data_is_on_no_volume(at: Callable[[str], Installation], free: dict[str, int]) -> None:
     """Spark starts, too, where the first one is away."""
     now = at("2013-01-01T04:00Z")
