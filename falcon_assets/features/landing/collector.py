@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Collection as Names
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -73,7 +74,11 @@ class Collector:
     """Feeds that failed in the last tick: they are last once, else they would use up every budget."""
 
     def collect(
-        self, ledger: Ledger, budget_seconds: float, waited_for: Mapping[str, _Window] | None = None
+        self,
+        ledger: Ledger,
+        budget_seconds: float,
+        waited_for: Mapping[str, _Window] | None = None,
+        only: Names[str] | None = None,
     ) -> Collection:
         """Brings the ledger up to date, records data that landed or changed since the last turn, and answers pushes.
 
@@ -83,7 +88,7 @@ class Collector:
         without effect.
 
         ``budget_seconds`` limits the start of further feeds; of a feed in ``waited_for``, every missing instance in
-        that window is searched for, however old.
+        that window is searched for, however old. ``only`` these feeds are looked at; None: all.
         """
         give_up = time.monotonic() + budget_seconds
         if not self.has_turn(ledger):
@@ -95,7 +100,10 @@ class Collector:
             unfinished = incomplete(connection, self.cluster.name)
         landings, record = self.landings(ledger, now, last_turns), record_outside_runs(ledger.instance)
         recorded = self._pushes.answer(ledger, landings, give_up)
-        feeds = sorted(self.feeds.values(), key=lambda feed: self._turn(feed, last_turns))
+        feeds = sorted(
+            (feed for feed in self.feeds.values() if only is None or feed.name in only),
+            key=lambda feed: self._turn(feed, last_turns),
+        )
         windows = {feed.name: self._windows(feed, now, last_turns.get(feed.name)) for feed in feeds}
         with ledger.engine.connect() as connection:
             newest = self._widen_snapshots(connection, windows, now)

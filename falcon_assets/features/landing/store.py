@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, Connection, Text, any_, delete, literal, select
+from sqlalchemy import ARRAY, Connection, Text, any_, delete, func, literal, select
 from sqlalchemy.dialects.postgresql import insert
 
 from falcon_assets.history.database import among, of_row, parts, upsert
@@ -84,3 +84,10 @@ def pushes(connection: Connection, cluster: str, feeds: Collection[str], limit: 
     statement = select(table.feed, table.partition, table.event_id).where(*own)
     rows = connection.execute(statement.order_by(table.event_id).limit(limit))
     return [Push(row.feed, row.partition, row.event_id) for row in rows]
+
+
+def last_push(connection: Connection, cluster: str) -> int:
+    """Returns the event of the last unanswered push; 0: there is none."""
+    table = PUSHED.c
+    last = select(func.max(table.event_id)).where(table.cluster == cluster)
+    return connection.execute(last).scalar_one() or 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -11,6 +12,7 @@ import dagster as dg
 from falcon_assets.catalog.store import EntityStore
 from falcon_assets.catalog.watched_definitions import WatchedDefinitions
 from falcon_assets.errors import count_of
+from falcon_assets.features.landing.arrivals import Arrivals
 from falcon_assets.features.landing.circuit_breakers import Breakers
 from falcon_assets.features.landing.collector import Collection, Collector
 from falcon_assets.features.landing.old_instances import OldInstances
@@ -38,6 +40,8 @@ from falcon_assets.settings import Settings
 _COLLECT_SECONDS = 25.0
 """Of the 60 that Dagster gives a tick: the last instance begun within it may be large."""
 
+_PASS_SECONDS = 4.5
+"""From one round of the passes over old data to the next."""
 _DELIVER_SECONDS = 15
 
 _CANNOT_START = """no run is started: each reads the definitions anew, and they were changed and have problems now:
@@ -81,7 +85,7 @@ def sensors(
 def _collector(
     collector: Collector, settings: Settings, recording: DefinitionRecording, room: _Room
 ) -> dg.SensorDefinition:
-    old_instances, cluster = OldInstances(collector), collector.cluster
+    old_instances, arrivals, cluster = OldInstances(collector), Arrivals(collector), collector.cluster
     lands = f"Records what lands from outside on {cluster.name}"
     copied = f"Records what is to be copied from {cluster.name} of colo {cluster.colo}"
 
@@ -92,14 +96,15 @@ def _collector(
         default_status=dg.DefaultSensorStatus.RUNNING,
     )
     def evaluate(context):  # type: ignore[no-untyped-def]  # Dagster cannot resolve postponed annotations
-        recorded, passed = 0, False
+        recorded, pass_at, wait = 0, 0.0, partial(arrivals.wait, tables_engine(database_url(settings)))
         recording.record(open_ledger(settings, context.instance))
-        for _ in rounds(settings.clock, room.at_once(context)):
+        for _ in rounds(settings.clock, room.at_once(context), wait):
             ledger = open_ledger(settings, context.instance)
-            found = collector.collect(ledger, _COLLECT_SECONDS)
+            with arrivals.look(ledger.engine, everything=not pass_at) as only:
+                found = collector.collect(ledger, _COLLECT_SECONDS, only=only)
             recorded, problems = recorded + found.recorded, found.problems
-            if not passed:  # once in a tick is enough: old data waits for minutes
-                old, passed = old_instances.collect(ledger), True
+            if time.monotonic() >= pass_at:  # now and then is enough: old data waits for minutes
+                old, pass_at = old_instances.collect(ledger), time.monotonic() + _PASS_SECONDS
                 recorded, problems = recorded + old.recorded, old.problems | problems
             if problems:
                 raise dg.Failure("\n".join([*(f"{feed}: {why}" for feed, why in problems.items()), *_left(found)]))
