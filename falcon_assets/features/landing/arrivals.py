@@ -12,12 +12,9 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
-import psutil
-from fsspec.implementations.local import LocalFileSystem
 from sqlalchemy import Engine
 from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 
@@ -33,8 +30,6 @@ _NEWEST = 3
 """Instances of a feed whose folders are watched, and as many that somebody has begun to write."""
 _MOST_FOLDERS = 4096
 """Watched for a cluster: the kernel keeps a kilobyte for each, and has a limit for all that a user watches."""
-_TELLING = frozenset({"btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"})
-"""File systems on which nobody but this machine writes."""
 _STEP_MS, _TOGETHER_MS = 20, 100
 """How often the changes are looked at that the system told, and how long they are gathered."""
 _SLICE_SECONDS = 0.5
@@ -158,23 +153,12 @@ class Arrivals:
             newest = line.index_at_or_before(now)
             instances = [line.instance(at) for at in range(max(0, newest - _NEWEST + 1), newest + 2)]
             data = [paths.data(one) for one in instances if line.contains(one)]
-            if not all(map(_tells, stores)):
+            if not all(store.files.is_own(store.identity.path) for store in stores):
                 return None
             ours = dict.fromkeys(there for store in stores for path in data if (there := _there(store, path)))
         except FalconError:
             return None
         return ours | self._begun.get(feed.name, {})
-
-
-def _tells(store: ClusterStore) -> bool:
-    return isinstance(store.fs, LocalFileSystem) and _is_own(store.identity.path)
-
-
-@lru_cache(maxsize=256)
-def _is_own(folder: str) -> bool:
-    """Whether only this machine writes there, so that its system knows of it."""
-    mounts = [one for one in psutil.disk_partitions(all=True) if Path(folder).is_relative_to(one.mountpoint)]
-    return bool(mounts) and max(mounts, key=lambda one: len(one.mountpoint)).fstype in _TELLING
 
 
 def _there(store: ClusterStore, path: str) -> str | None:

@@ -41,6 +41,10 @@ class FileAccess(ABC):
     @abstractmethod
     def endpoint(self, url: str) -> str: ...
 
+    def is_own(self, folder: str) -> bool:
+        """Whether nobody but this machine writes there, so that its operating system tells what is written."""
+        return False
+
     @abstractmethod
     def is_mounted(self, root: str) -> bool:
         """Whether a root that once had content is there; true if that needs no mounting."""

@@ -10,8 +10,11 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from falcon_assets.base.durable import make_folders, sync, sync_tree
 from falcon_assets.planning.eviction import Space
@@ -23,6 +26,15 @@ LOCAL_BLOCK = 128 << 10
 """A processor's own cache holds three, so that a block is read, hashed and written before it leaves the cache."""
 SMALL = 64 << 10
 """Files up to this size are read by one call."""
+
+
+_OWN = frozenset({"btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"})
+
+
+@lru_cache(maxsize=256)
+def _is_own(folder: str) -> bool:
+    mounts = [one for one in psutil.disk_partitions(all=True) if Path(folder).is_relative_to(one.mountpoint)]
+    return bool(mounts) and max(mounts, key=lambda one: len(one.mountpoint)).fstype in _OWN
 
 
 class LocalFiles(FileAccess):
@@ -43,6 +55,9 @@ class LocalFiles(FileAccess):
 
     def is_mounted(self, root: str) -> bool:
         return os.path.isdir(root)  # noqa: PTH112 - a text
+
+    def is_own(self, folder: str) -> bool:
+        return _is_own(folder)
 
     def is_empty(self, root: str) -> bool:
         with os.scandir(root) as entries:

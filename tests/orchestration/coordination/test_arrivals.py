@@ -6,13 +6,18 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from itertools import count
+from pathlib import Path
 
 import dagster as dg
+import fsspec
+import psutil
 import pytest
 from watchfiles._rust_notify import WatchfilesRustInternalError
 
 from falcon_assets.features.landing import arrivals as landing
 from falcon_assets.features.landing.arrivals import Arrivals
+from falcon_assets.storage.files import local_files
+from falcon_assets.storage.files.local_files import LocalFiles
 from tests.builders import cluster_yaml
 from tests.orchestration.old_world import FEED, OldWorld
 from tests.world import MakeWorld
@@ -23,7 +28,7 @@ NUMBERS = count()
 
 
 @pytest.fixture
-def world(make_world: MakeWorld) -> OldWorld:
+def world(make_world: MakeWorld, patched: None) -> OldWorld:
     """Each test has a cluster of its own: the database and the folder are one."""
     name = f"told{next(NUMBERS)}"
     text = cluster_yaml(name) + "".join(FEED.format(name=feed, cluster=name) for feed in FEEDS)
@@ -37,10 +42,10 @@ def cluster_of(world: OldWorld) -> str:
     return name
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def patched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests lie on any file system, and looks at everything are an hour apart."""
-    monkeypatch.setattr(landing, "_is_own", lambda folder: True)
+    monkeypatch.setattr(LocalFiles, "is_own", lambda files, folder: True)
     monkeypatch.setattr(landing, "_POLL_WATCHED_SECONDS", 3600.0)
 
 
@@ -127,9 +132,17 @@ def test_where_nothing_can_be_watched_everything_is_looked_at_often(
 
 
 def test_what_another_machine_may_write_is_looked_at_often(world: OldWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(landing, "_is_own", lambda folder: False)
+    monkeypatch.setattr(LocalFiles, "is_own", lambda files, folder: False)
     arrivals = Arrivals(world.collector(cluster_of(world)))
     looked(world, arrivals, everything=True)
     arrivals._took = 0.0
     arrivals.wait(world.ledger.engine, LONG)
     assert looked(world, arrivals) is None
+
+
+def test_a_disk_of_this_machine_is_its_own(tmp_path: Path) -> None:
+    files = LocalFiles(fsspec.filesystem("file"))
+    kinds = {one.mountpoint: one.fstype for one in psutil.disk_partitions(all=True)}
+    ours = next(str(one) for one in (tmp_path, *tmp_path.parents) if str(one) in kinds)
+    assert files.is_own(str(tmp_path)) == (kinds[ours] in local_files._OWN)
+    assert not files.is_own("/proc/self")
