@@ -96,13 +96,14 @@ class ColoChanges:
             with store.changing(self._engine(), names):
                 with self._engine().connect() as connection:
                     journal = store.read_journal(connection, self._names, names)
+                    behind = store.pending_numbers(connection)
                 plan = self._plan(word, given, asked, journal)
                 if chosen:
                     plan = {colo: sends for colo, sends in plan.items() if colo in chosen}
                     if not plan:
                         raise UsageError(f"that is not in {', '.join(chosen)}: leave --colo (colo=...) out")
                 audit.about({key for sends in plan.values() for send in sends for key in send.keys})
-                found = self._changed(plan, journal, asked, audit)
+                found = self._changed(plan, journal, behind, asked, audit)
             audit.result(found.changed)
         return found
 
@@ -120,7 +121,12 @@ class ColoChanges:
         return {colo: [send for one in parts for send in one.get(colo, ())] for colo in _in_order(self._names, parts)}
 
     def _changed(
-        self, plan: Plan, journal: Journal, asked: ChangeDefinitions | ChangeNamed, audit: Audit
+        self,
+        plan: Plan,
+        journal: Journal,
+        behind: Collection[str],
+        asked: ChangeDefinitions | ChangeNamed,
+        audit: Audit,
     ) -> OperationResult:
         wanted = {} if asked.dry_run else {**pending_rows(plan, journal, _as_data(audit.principal), asked.reason)}
         kept = {place: row for place, row in wanted.items() if row.is_pending}
@@ -130,22 +136,22 @@ class ColoChanges:
                 store.write_rows(connection, kept)
 
         def work(colo: str, sends: Sequence[Send]) -> Callable[[], list[_Made]]:
-            behind = {key for its, key in kept if its == colo and (its, key) in before and before[its, key].is_pending}
+            lacking = {key for its, key in kept if its == colo and (its, key) in before and before[its, key].is_pending}
 
             def perform(send: Send) -> Sequence[OperationResult]:
                 made = list[OperationResult]()
-                if behind & {*send.keys}:  # it lacks more than this
+                if lacking & {*send.keys}:  # it lacks more than this
                     rows = sorted((kept[colo, key] for key in send.keys if (colo, key) in kept), key=in_order)
                     rows = [*self._making_up.without_former(colo, rows)]
                     wanted.update({(colo, one.key): one for one in rows})
                     made += self._making_up.bring_about(colo, rows)
-                if not behind & {*send.keys} or any((colo, key) not in kept for key in send.keys):
+                if not lacking & {*send.keys} or any((colo, key) not in kept for key in send.keys):
                     operation = operation_of(send, asked.reason, dry_run=asked.dry_run)
                     made.append(self._asked.perform(self._asked.colos[colo], audit.principal, operation))
                 return made
 
             def run() -> list[_Made]:
-                if not asked.dry_run:
+                if colo in behind and not asked.dry_run:
                     self._making_up.make_up(colo, but={key for its, key in kept if its == colo})
                 return _each(sends, perform)
 

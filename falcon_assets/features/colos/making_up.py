@@ -54,7 +54,7 @@ class MakingUp:
     def read_colos(self) -> None:
         """Reads what colos have that the journal does not know at all, as far as they answer."""
         with self._engine().connect() as connection:
-            unread = store.read_journal(connection, self.names, ()).unread
+            unread = store.unread(connection, self.names)
         found = self.asked.each({one: partial(self._entities, one) for one in unread})
         for colo, got in found.items():
             if not isinstance(got, FalconError):

@@ -25,8 +25,13 @@ _LOCK_SECONDS = 30
 def read_journal(connection: Connection, colos: Sequence[str], names: Collection[str]) -> Journal:
     """What is known of entities of these names, and of all clusters."""
     rows = _rows(connection, or_(_ROW.name.in_(list(names)), _ROW.kind == "cluster") & _ROW.colo.in_(list(colos)))
+    return Journal(colos, rows, unread(connection, colos))
+
+
+def unread(connection: Connection, colos: Sequence[str]) -> Sequence[str]:
+    """Colos whose entities were never read."""
     known = {*connection.execute(select(COLOS_READ.c.colo)).scalars()}
-    return Journal(colos, rows, [one for one in colos if one not in known])
+    return [one for one in colos if one not in known]
 
 
 def pending(connection: Connection, colo: str) -> Sequence[Wanted]:

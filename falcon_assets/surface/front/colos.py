@@ -15,6 +15,7 @@ from typing import Any
 
 import requests
 from requests.adapters import HTTPAdapter
+from requests.utils import get_environ_proxies
 from sqlalchemy.exc import SQLAlchemyError
 from urllib3.connection import HTTPConnection
 
@@ -41,6 +42,8 @@ _LOOK_SECONDS = 10
 _HALF_SECOND = 0.5
 """Times over HTTP are cut off at seconds."""
 _CONNECT_SECONDS = 5
+_AUTHORITIES = "REQUESTS_CA_BUNDLE"
+"""Names a file of authorities, for all that use the same library."""
 _AWAY = (401, 407, 408, 429, 502, 503)
 """It was not performed: nobody is known there, a proxy has no server behind it, or the server is busy."""
 _FOUND_KINDS = {
@@ -60,8 +63,11 @@ class _TakingBack(HTTPAdapter):
         super().init_poolmanager(*args, socket_options=[*HTTPConnection.default_socket_options, linger], **how)
 
 
-def _session() -> requests.Session:
+def _session(colo: Colo) -> requests.Session:
+    """What the environment says about proxies is looked up once: each time it took as long as the rest of a request."""
     made = requests.Session()
+    made.trust_env = False
+    made.proxies.update(get_environ_proxies(colo.url))
     for scheme in ("https://", "http://"):
         made.mount(scheme, _TakingBack())
     return made
@@ -73,6 +79,7 @@ class ColosOverRest:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._sessions = dict[str, requests.Session]()
+        self._lock = threading.Lock()
 
     def _server(self, colo: Colo) -> Server:
         """Raises ColoAwayError where the token cannot be read."""
@@ -85,9 +92,13 @@ class ColosOverRest:
             token,
             seconds=(min(_CONNECT_SECONDS, colo.timeout), colo.timeout),
             certificate=(colo.tls.certificate, colo.tls.key) if colo.tls else None,
-            authorities=colo.authorities or True,
-            session=self._sessions.setdefault(colo.name, _session()),
+            authorities=colo.authorities or self._settings.environ.get(_AUTHORITIES) or True,
+            session=self._session(colo),
         )
+
+    def _session(self, colo: Colo) -> requests.Session:
+        with self._lock:
+            return self._sessions.get(colo.name) or self._sessions.setdefault(colo.name, _session(colo))
 
     def look(self, colo: Colo) -> Look:
         """Asks for versions, and for the time; raises as when it is called."""
