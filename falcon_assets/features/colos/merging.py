@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
 from typing import Any
 
 from falcon_assets.features.entities.listing import Entity
 from falcon_assets.features.entities.questions import ListEntities
-from falcon_assets.instances.operations.questions import InstanceList
+from falcon_assets.features.flows.operations import ListedFlow
+from falcon_assets.instances.operations.questions import InstanceList, ShowGrid
 from falcon_assets.instances.operations.selection import CommandResult
+from falcon_assets.instances.views.grid import InstanceGrid
 from falcon_assets.instances.views.query import FeedInstanceInfo, InstanceInfo, InstancePage, InstanceQuery
 from falcon_assets.operations.operation import Operation, Result
 from falcon_assets.operations.paging import ListOperation, Page, select
 
 
-def asked_of_each(asked: Operation) -> Operation:
-    """What each colo is asked, so that the answers can be merged: lists from their beginning, or whole."""
+def asked_of_each(asked: Operation, now: datetime) -> Operation:
+    """What each colo is asked, so that the answers can be merged: lists from their beginning, or whole.
+
+    ``now``: by the clock of the front, as those of colos differ.
+    """
+    if isinstance(asked, ShowGrid):
+        return asked if asked.start or asked.end else asked.model_copy(update={"end": now})
     if not isinstance(asked, ListOperation):
         return asked
     if _can_select(asked):
@@ -34,6 +42,8 @@ def merged(asked: Operation, answers: Mapping[str, Any]) -> Any:
     first = found[0]
     if isinstance(first, InstancePage) and isinstance(asked, InstanceList):
         return _instances(asked.query, found)
+    if isinstance(first, InstanceGrid) and isinstance(asked, ShowGrid):
+        return _grid(asked.query, found)
     if isinstance(first, Page):
         return _page(asked, found)
     if len(found) == 1:
@@ -63,10 +73,42 @@ def _instances(query: InstanceQuery, pages: Sequence[InstancePage]) -> InstanceP
     return InstancePage(shown, total, following)
 
 
+def _grid(query: InstanceQuery, grids: Sequence[InstanceGrid]) -> InstanceGrid:
+    rows = sorted((row for one in grids for row in one.items), key=lambda row: (row.entity, row.cluster))
+    shown, first = tuple(rows[: query.limit]), grids[0]
+    is_more = shown and (len(rows) > len(shown) or any(one.next is not None for one in grids))
+    following = query.token((shown[-1].entity, shown[-1].cluster, first.start)) if is_more else None
+    return replace(first, items=shown, total=sum(one.total for one in grids), next=following)
+
+
+_ORDERS = {"sla alerts": "-deadline", "sla pending": "deadline"}
+"""How lists are sorted where nothing else is asked for."""
+
+
 def _page(asked: Operation, pages: Sequence[Page[Any]]) -> Page[Any]:
+    """Of a page that has more than its items, what it has of each cluster is put together, too."""
+    first, found = pages[0], _items(asked, pages)
+    if type(first) is Page:
+        return found
+    own = {one.name: getattr(first, one.name) for one in fields(first)}
+    more = {
+        name: {key: one for page in pages for key, one in getattr(page, name).items()}
+        for name, value in own.items()
+        if isinstance(value, Mapping)
+    }
+    return replace(first, items=found.items, total=found.total, next=found.next, **more)
+
+
+def _items(asked: Operation, pages: Sequence[Page[Any]]) -> Page[Any]:
     items: dict[Any, Any] = {}
     for number, one in enumerate(item for page in pages for item in page.items):
-        items.setdefault((one.kind, one.name) if isinstance(one, Entity) else number, one)
+        key = (one.kind, one.name) if isinstance(one, Entity) else one.name if isinstance(one, ListedFlow) else number
+        items.setdefault(key, one)
+    order = asked.sort or _ORDERS.get(asked.command) if isinstance(asked, ListOperation) else None
+    if order and not _can_select(asked):  # type: ignore[arg-type]  # it is a list
+        field = order.removeprefix("-")
+        found = sorted(items.values(), key=lambda one: str(getattr(one, field, "")), reverse=order.startswith("-"))
+        items = dict(enumerate(found))
     if isinstance(asked, ListOperation) and _can_select(asked):
         return select([*items.values()], asked.query, asked.fields)  # type: ignore[arg-type]  # of its items
     if not isinstance(asked, ListOperation):

@@ -33,6 +33,8 @@ from falcon_assets.operations.request_origin import ORIGIN
 
 _OF_FRONT = ("admin", "schema", "metrics", "doctor", "ledger", "secrets", "template")
 """First words of what is about the front itself, unless a colo is chosen."""
+_OF_COLOS = ("template submit",)
+"""What is about a colo none the less."""
 _NAMED = ("name", "names", "process", "feed", "entity")
 """Fields with names of entities."""
 
@@ -70,7 +72,7 @@ class Prism:
         if isinstance(asked, ChangeDefinitions | ChangeNamed) and type(asked) in CHANGES:
             return self._changes.change(installation, asked, self._chosen(asked))
         chosen = self._chosen(asked)
-        if asked.command.split()[0] in _OF_FRONT and not chosen:
+        if asked.command.split()[0] in _OF_FRONT and asked.command not in _OF_COLOS and not chosen:
             return asked.run(installation)
         if isinstance(asked, Change) or asked.role is not Role.VIEWER:
             found = chosen or self._known(asked)
@@ -84,7 +86,8 @@ class Prism:
 
         Raises ColoAwayError and UnansweredError where none answers, and what they say where all refuse.
         """
-        who, each = acting(installation.settings), asked_of_each(asked) if len(colos) > 1 else asked
+        who = acting(installation.settings)
+        each = asked_of_each(asked, installation.settings.now()) if len(colos) > 1 else asked
         only_data = ORIGIN.get().only_data and (len(colos) == 1 or isinstance(asked, ListEntities))
         ask = partial(self.asked.perform, only_data=only_data)
         work: dict[str, Callable[[], Any]] = {one: partial(ask, self.asked.colos[one], who, each) for one in colos}
@@ -119,6 +122,15 @@ class Prism:
             rows = store.read_journal(connection, self.names, names).rows
         there = {one.colo for one in rows if one.name in names and one.present}
         return [one for one in self.names if one in there] or self.names
+
+    def places(self) -> Mapping[str, str]:
+        """The colos of clusters, as far as they are known."""
+        with self._engine().connect() as connection:
+            return store.places(connection)
+
+    def url(self, colo: str) -> str:
+        """The address of the front of a colo."""
+        return self.asked.colos[colo].url
 
     def states(self) -> ColoStates:
         """Looks at all colos."""

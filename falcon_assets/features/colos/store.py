@@ -34,6 +34,12 @@ def unread(connection: Connection, colos: Sequence[str]) -> Sequence[str]:
     return [one for one in colos if one not in known]
 
 
+def places(connection: Connection) -> Mapping[str, str]:
+    """Cluster -> its colo."""
+    asked = select(_ROW.name, _ROW.place).where(_ROW.kind == "cluster", _ROW.present, _ROW.place == _ROW.colo)
+    return {row.name: row.place for row in connection.execute(asked)}
+
+
 def pending(connection: Connection, colo: str) -> Sequence[Wanted]:
     """What a colo does not have yet, in the order in which it was asked for."""
     return _rows(connection, (_ROW.colo == colo) & _ROW.is_pending)

@@ -16,6 +16,7 @@ from starlette.routing import BaseRoute, Match, Mount, Route
 from starlette.types import Scope
 
 from falcon_assets.errors import FalconError, SettingsError
+from falcon_assets.features.colos.prism import Prism
 from falcon_assets.features.logins.middleware import Authentication
 from falcon_assets.features.logins.recognition import open_logins
 from falcon_assets.features.metrics.exposition import ShowMetrics
@@ -55,11 +56,11 @@ def open_front(
     # Dagster makes the instance of its webserver impatient with the database, which ours is not.
     with (
         open_served(settings) as served,
-        one_face(served, settings),
+        one_face(served, settings) as prism,
         open_installation(settings) as of_dagster,
         process_context(of_dagster.instance, workspace, version("dagster-webserver")) as context,
     ):
-        ours, is_open = _routes(served), {HEALTH, f"{path_prefix}{HEALTH}"}.__contains__
+        ours, is_open = _routes(served, prism), {HEALTH, f"{path_prefix}{HEALTH}"}.__contains__
         if logins is None:
             logins = _logins(of_dagster, path_prefix, is_open)
         webserver = Webserver(
@@ -102,7 +103,7 @@ class _Ours(Mount):
         return (match, below) if known else (Match.NONE, {})
 
 
-def _routes(served: ServedInstallation) -> list[BaseRoute]:
+def _routes(served: ServedInstallation, prism: Prism | None) -> list[BaseRoute]:
     """Ours, which come before Dagster's."""
 
     async def metrics(request: Request) -> Response:
@@ -112,7 +113,7 @@ def _routes(served: ServedInstallation) -> list[BaseRoute]:
             return JSONResponse({"error": str(error)}, status_code=503)
         return PlainTextResponse(text, media_type=_PROMETHEUS)
 
-    return [Route("/metrics", metrics), Route(HEALTH, _healthz), *interfaces(served), *pages.routes(served)]
+    return [Route("/metrics", metrics), Route(HEALTH, _healthz), *interfaces(served), *pages.routes(served, prism)]
 
 
 async def _healthz(_: Request) -> Response:

@@ -69,6 +69,7 @@ def _shown(visit: PageVisit, command: str, result: Any, *, is_done: bool) -> Res
         notes=[*data.get("notes", ()), *data.get("warnings", ()), *filter(None, [data.get("reload", "")])],
         statuses=data.get("statuses", ()),
         entities=data.get("entities", ()),
+        colos=data.get("colos", ()),
         has_effect=bool(data.get("changed", True)),
         other=None if "changed" in data else json.dumps(data, indent=2, ensure_ascii=False),
         needs_reason=command in _NEED_A_REASON,

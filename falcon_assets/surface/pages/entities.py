@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from starlette.responses import Response
 
+from falcon_assets.catalog.yaml_files.yaml_text import as_document
 from falcon_assets.errors import FalconError, InvalidDefinitionsError, UnknownEntityError
 from falcon_assets.features.entities.given import stored_definition
+from falcon_assets.features.entities.listing import Entity
 from falcon_assets.features.entities.questions import ListEntities
 from falcon_assets.model.access import Role
 from falcon_assets.operations.request_origin import requests_from
@@ -48,7 +51,7 @@ def one(visit: PageVisit) -> Response:
         if history is None:
             raise
         return visit.page("entity_deleted.html", history=history, name=name)
-    text = _text(visit, entity.name, entity.kind)
+    text = _text(visit, entity.name, entity.kind, entity)
     is_scheduled = entity.kind in ("feed", "process")
     actions = [
         (command, COMMANDS[command], visit.why_not(command.split()[1], [entity.declared], Role.EDITOR))
@@ -68,7 +71,10 @@ def one(visit: PageVisit) -> Response:
     )
 
 
-def _text(visit: PageVisit, name: str, kind: str) -> str:
+def _text(visit: PageVisit, name: str, kind: str, known: Entity | None = None) -> str:
+    """As it is written; of a colo what it says."""
+    if visit.prism:
+        return as_document((known or visit.entity(kind, name)).definition)
     with requests_from("page", principal=visit.who):
         return stored_definition(visit.installation, name, kind)
 
@@ -83,7 +89,11 @@ def _history(visit: PageVisit, name: str, kind: str | None) -> Any:
 def diff(visit: PageVisit) -> Response:
     found = visit.perform(visit.asked("entity diff"))
     why_not = ""
-    if found.kind in visit.installation.entities.by_kind:
+    if visit.prism:
+        with suppress(UnknownEntityError):
+            declared = visit.entity(found.kind, found.name).declared
+            why_not = visit.why_not("update", [declared], Role.EDITOR)
+    elif found.kind in visit.installation.entities.by_kind:
         those = visit.installation.entities.by_kind[found.kind]
         why_not = visit.why_not("update", [those[found.name]], Role.EDITOR) if found.name in those else ""
     return visit.page("diff.html", found=found, why_not=why_not)
@@ -97,7 +107,7 @@ def edit(visit: PageVisit) -> Response:
 
 
 def _form(visit: PageVisit, text: str, *, is_new: bool, status: int = 200, **answer: Any) -> Response:
-    answer = {"result": None, "problems": (), "error": "", **answer}
+    answer = {"result": None, "is_done": False, "problems": (), "error": "", **answer}
     why_not = visit.why_not("submit", [], Role.EDITOR) if is_new else ""
     values = {
         "text": text,
@@ -129,8 +139,8 @@ def _answer(visit: PageVisit, *, dry_run: bool) -> Response:
         return _form(visit, text, is_new=is_new, status=_status(visit), problems=error.problems)
     except FalconError as error:
         return _form(visit, text, is_new=is_new, status=_status(visit), error=str(error))
-    if dry_run or visit.is_part:
-        return _form(visit, text, is_new=is_new, result=result)
+    if dry_run or visit.is_part or result.partial:
+        return _form(visit, text, is_new=is_new, result=result, is_done=not dry_run)
     changed = result.entities[0] if result.entities else None
     page = "flow" if changed and changed.kind == "flow" else "entity"
     about = {"name": changed.name, "kind": changed.kind} if changed else {}

@@ -30,7 +30,7 @@ def one(visit: PageVisit) -> Response:
     status = visit.ask("flow status", name=name, instance=instance)
     shown = visit.ask("flow show", name=name)
     explained = visit.ask("flow explain", name=name)
-    flow = visit.installation.all_entities.flow(name)
+    flow = visit.entity("flow", name).declared if visit.prism else visit.installation.all_entities.flow(name)
     actions = [
         (command, COMMANDS[command], visit.why_not(command.split()[1], [flow], Role.LAUNCHER)) for command in _ACTIONS
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -15,7 +16,9 @@ from falcon_assets.instances.views.grid import GRID_FIELDS, GridRow, InstanceGri
 from falcon_assets.instances.views.logs.reading import InstanceLogs
 from falcon_assets.instances.views.query import InstanceInfo, InstancePage
 from falcon_assets.model.access import Role
+from falcon_assets.model.entity import Entity as AnyEntity
 from falcon_assets.planning.instance_record import FeedState, InstanceState
+from falcon_assets.planning.workloads import feed_of_workload
 from falcon_assets.surface.pages.changes import COMMANDS
 from falcon_assets.surface.pages.visit import PageVisit, as_data
 
@@ -146,7 +149,7 @@ def one(visit: PageVisit) -> Response:
     """An instance: its state and reason, and what the user may do; why and what it said is loaded after it."""
     about, kind = _about(visit), visit.value("type", "process")
     given = [(name, str(value)) for name, value in about.items() if name != "instance" and value]
-    query = PageVisit(**{**vars(visit), "query": [*given, ("start", about["instance"]), ("type", kind)], "form": []})
+    query = replace(visit, query=[*given, ("start", about["instance"]), ("type", kind)], form=[])
     items = visit.perform(query.asked("instance status")).items
     if not items:
         raise UnknownInstanceError(f"{about['name']} has no instance {about['instance']}")
@@ -154,8 +157,7 @@ def one(visit: PageVisit) -> Response:
         where = {"name": about["name"], "start": about["instance"], "type": kind, "end": about["instance"]}
         return visit.redirect(visit.link("instances/list", **where))
     (info,) = items
-    workload = None if kind == "feed" else visit.installation.entities.workload(info.entity, info.cluster)
-    entity = workload.entity if workload else visit.installation.entities.feed(info.entity)
+    entity = _declared(visit, info, kind)
     commands = [] if kind == "feed" else [*_ACTIONS, *(["instance resend"] if info.kind == "export" else [])]
     actions = [
         (command, COMMANDS[command], visit.why_not(f"{command.split()[1]} instances of", [entity], Role.LAUNCHER))
@@ -167,11 +169,20 @@ def one(visit: PageVisit) -> Response:
     )
 
 
+def _declared(visit: PageVisit, info: InstanceInfo, kind: str) -> AnyEntity:
+    """The entity of an instance."""
+    if visit.prism:
+        own = "process" if kind != "feed" and info.kind == "process" else "feed"
+        return visit.entity(own, feed_of_workload(info.entity)).declared
+    workload = None if kind == "feed" else visit.installation.entities.workload(info.entity, info.cluster)
+    return workload.entity if workload else visit.installation.entities.feed(info.entity)
+
+
 def triage(visit: PageVisit) -> Response:
     """Why it is missing, as a tree."""
     kind = "feed" if "feed" in (visit.value("type"), visit.value("kind")) else None
     link = [(name, str(value)) for name, value in _about(visit).items() if value]
-    query = PageVisit(**{**vars(visit), "query": [*link, *([("kind", kind)] if kind else [])], "form": []})
+    query = replace(visit, query=[*link, *([("kind", kind)] if kind else [])], form=[])
     found = as_data(visit.perform(query.asked("instance triage")))
     return visit.page("part_triage.html" if visit.is_part else "triage.html", found=found)
 

@@ -22,6 +22,8 @@ from falcon_assets.errors import (
     UnknownEntityError,
     UnknownInstanceError,
 )
+from falcon_assets.features.colos.asking import ColoAwayError, UnansweredError
+from falcon_assets.features.colos.prism import Prism
 from falcon_assets.model.access import Principal, Role
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.page_links import PLACE
@@ -65,6 +67,11 @@ FORMS: Mapping[str, View] = {
     "template/save": flows.save_template,
 }
 """Path -> what a form that is sent there does."""
+_OF_ONE_COLO = (
+    *("quality", "quality/instance", "lineage", "lineage/graph"),
+    *("templates", "template", "template/check", "template/save"),
+)
+"""What cannot be put together of several colos: a front of them leads to those of their own fronts."""
 _YEAR = 365 * 24 * 3600
 _STATUS: Mapping[type[FalconError], int] = {
     DeniedError: 403,
@@ -73,17 +80,24 @@ _STATUS: Mapping[type[FalconError], int] = {
     EntityInUseError: 409,
     EntityStatusError: 409,
     BusyError: 503,
+    ColoAwayError: 503,
     ReadOnlyError: 503,
     TimedOutError: 504,
+    UnansweredError: 504,
 }
 
 
-def routes(served: ServedInstallation) -> list[BaseRoute]:
-    """The pages, at ``/falcon``; who asks is in ``scope["user"]``, a :class:`Principal`."""
+def routes(served: ServedInstallation, prism: Prism | None = None) -> list[BaseRoute]:
+    """The pages, at ``/falcon``; who asks is in ``scope["user"]``, a :class:`Principal`.
+
+    ``prism``: of a front of several colos.
+    """
     own: list[BaseRoute] = [Mount("/static", _Static(directory=Path(__file__).parent / "static"))]
-    own += [Route(f"/{path}", _page(served, path, view), methods=["GET"]) for path, view in VIEWS.items()]
-    own += [Route(f"/{path}", _page(served, path, view), methods=["POST"]) for path, view in FORMS.items()]
-    own += [Route("/zone", _zone, methods=["POST"]), Route("/{path:path}", _page(served, "", _nothing))]
+    for method, those in (("GET", VIEWS), ("POST", FORMS)):
+        for path, view in those.items():
+            shown = _of_one_colo if prism and path in _OF_ONE_COLO else view
+            own.append(Route(f"/{path}", _page(served, path, shown, prism), methods=[method]))
+    own += [Route("/zone", _zone, methods=["POST"]), Route("/{path:path}", _page(served, "", _nothing, prism))]
     return [Route(PLACE, _beginning), Mount(PLACE, routes=own)]
 
 
@@ -94,7 +108,7 @@ class _Static(StaticFiles):
         return response
 
 
-def _page(served: ServedInstallation, path: str, view: View) -> Any:
+def _page(served: ServedInstallation, path: str, view: View, prism: Prism | None) -> Any:
     async def answer(request: Request) -> Response:
         secret = request.cookies.get(COOKIE) or new_secret()
         who = request.scope.get("user")
@@ -120,6 +134,7 @@ def _page(served: ServedInstallation, path: str, view: View) -> Any:
                 zone_named(request.cookies.get(ZONE_COOKIE, "")),
                 request.headers.get("hx-request") == "true",
                 path,
+                prism,
             )
             if refused is not None:
                 return _error(visit, refused.status, str(refused))
@@ -161,6 +176,14 @@ def _root(scope: Scope) -> str:
 
 def _place(request: Request) -> str:
     return _root(request.scope) + PLACE
+
+
+def _of_one_colo(visit: PageVisit) -> Response:
+    """Leads to the same page of colos, of the one where it is known."""
+    assert visit.prism is not None
+    known = visit.value("colo") or visit.places.get(visit.value("cluster"))
+    colos = [known] if known in visit.prism.names else visit.prism.names
+    return visit.page("of_one_colo.html", colos=colos, page=visit.path)
 
 
 def _nothing(visit: PageVisit) -> Response:

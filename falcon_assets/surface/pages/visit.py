@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
-from functools import cache
+from functools import cache, cached_property
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,11 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from falcon_assets.base.texts import hidden
 from falcon_assets.catalog.additions import why_unwritable
 from falcon_assets.errors import DeniedError, ReadOnlyError, SettingsError
+from falcon_assets.features.colos.prism import Prism
+from falcon_assets.features.entities.listing import Entity
 from falcon_assets.instances.views.grid import SHAPES
 from falcon_assets.model.access import Principal, Role
+from falcon_assets.model.cluster import Cluster
 from falcon_assets.model.instant import format_instant, parse_instant
 from falcon_assets.operations.acting import Owned, require_change
 from falcon_assets.operations.audit import perform_for
@@ -53,6 +56,7 @@ class PageVisit:
         form: The fields that were sent; they are of a form of ours.
         token: For the forms on the page.
         is_part: Whether htmx asks, which replaces a part of a page.
+        prism: Of a front of several colos.
     """
 
     installation: Installation
@@ -64,6 +68,27 @@ class PageVisit:
     zone: tzinfo
     is_part: bool
     path: str
+    prism: Prism | None = None
+
+    @cached_property
+    def places(self) -> Mapping[str, str]:
+        """The colos of clusters, of a front of several."""
+        return self.prism.places() if self.prism else {}
+
+    def colos_of(self, one: Entity) -> Sequence[str]:
+        """The colos that an entity belongs to, of those of this front."""
+        if isinstance(one.declared, Cluster):
+            return [one.declared.colo]
+        there = {self.places.get(name) for name in one.clusters}
+        return [name for name in (self.prism.names if self.prism else ()) if name in there or not one.clusters]
+
+    def home(self, colo: str | None) -> str:
+        """Where the pages, and Dagster's, of a colo begin; of this front itself where there are no others."""
+        return self.prism.url(colo).removesuffix("/") if self.prism and colo in self.prism.names else self.root
+
+    def there(self, colo: str, page: str, *pairs: tuple[str, Any], **parameters: Any) -> str:
+        """The link to a page of that colo's own front."""
+        return self.home(colo) + page_path(page, (*pairs, *parameters.items()))
 
     def value(self, name: str, default: str = "") -> str:
         return next((value for known, value in (*self.form, *self.query) if known == name and value), default)
@@ -78,7 +103,21 @@ class PageVisit:
 
     def perform(self, asked: Operation) -> Any:
         """Raises as the operation, and DeniedError."""
-        return perform_for(self.installation, self.who, "page", asked)
+        return perform_for(self.installation, self.who, "page", asked, self._colos(asked))
+
+    def _colos(self, asked: Operation) -> tuple[str, ...]:
+        """The colo that is chosen, or that of the cluster that it is about; empty: all that it concerns."""
+        if self.prism is None:
+            return ()
+        cluster = getattr(asked, "cluster", None) or self.value("cluster")
+        found = self.value("colo") or self.places.get(cluster)
+        return (found,) if found else ()
+
+    def entity(self, kind: str, name: str) -> Entity:
+        """Raises UnknownEntityError, QueryError, and as :meth:`perform`."""
+        about = [("name", name), ("kind", kind)]
+        found: Entity = self.perform(read_back(registry()["entity show"].load(), about))
+        return found
 
     def ask(self, command: str, **fields: Any) -> Any:
         """Performs an operation with these fields."""
@@ -119,6 +158,7 @@ class PageVisit:
         values |= {"visit": self, "link": self.link, "instant": self.instant, "moment": self.moment}
         values |= {
             "read_only": "" if http_status >= HTTPStatus.INTERNAL_SERVER_ERROR else self.why_read_only(),
+            "unanswered": self.installation.unanswered,
             "navigation": _NAVIGATION,
             "signs": _SIGNS,
             "token_field": FIELD,
@@ -134,7 +174,7 @@ class PageVisit:
                 self.installation.require_writable()
             except ReadOnlyError as error:
                 return str(error)
-        return why_unwritable(self.installation.settings.entity_defs) or ""
+        return (None if self.prism else why_unwritable(self.installation.settings.entity_defs)) or ""
 
     def redirect(self, url: str) -> Response:
         return RedirectResponse(url, 303)

@@ -31,5 +31,7 @@ def test_a_front_needs_nothing_of_its_own(world: World, tmp_path: Path, monkeypa
         listed = requests.get(f"{url}{PREFIX}/entities", headers=ann, timeout=60)
         assert listed.status_code == 200, listed.text
         assert sorted(one["name"] for one in listed.json()["items"]) == ["east-lake", "raw", "west-lake"]
+        pages = requests.get(f"{url}/falcon/entities", headers=ann, timeout=60)
+        assert (pages.status_code, "<td>west</td>" in pages.text) == (200, True), pages.text
         assert requests.get(f"{url}/healthz", timeout=60).status_code == 200
         assert requests.get(f"{url}{PREFIX}/admin:colos", headers=ann, timeout=60).json()["colos"][1]["problem"] == ""

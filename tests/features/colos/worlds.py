@@ -31,7 +31,7 @@ from falcon_assets.settings import Settings, load_settings
 from falcon_assets.surface.front.colos import one_face
 from falcon_assets.surface.front.server import server_config
 from falcon_assets.surface.rest.interfaces import interfaces
-from falcon_assets.surface.served import open_served
+from falcon_assets.surface.served import ServedInstallation, open_served
 from tests.builders import cluster_yaml
 from tests.features.logins.certificates import Authority
 from tests.processes import free_port
@@ -39,7 +39,7 @@ from tests.servers import new_database, url_of
 from tests.surface.rest.servers import Client, serving
 from tests.waiting import wait_until
 
-ROLES = [{"role": "editor", "users": ["ann", "prism"]}, {"role": "viewer", "users": ["bob"]}]
+ROLES = [{"role": "editor", "users": ["ann", "edi", "prism"]}, {"role": "viewer", "users": ["bob"]}]
 TIMEOUT = 15.0
 """Seconds that a colo has to answer."""
 
@@ -121,6 +121,7 @@ class World:
     prism: Prism
     client: Client
     settings: Settings
+    served: ServedInstallation
 
     def post(self, word: str, definitions: str = "", client: Client | None = None, **more: Any) -> requests.Response:
         method, path = {"submit": ("POST", ""), "update": ("PUT", "")}.get(word, ("POST", f":{word}"))
@@ -194,7 +195,7 @@ def open_world(
         served = opened.enter_context(open_served(front, seconds=120))
         prism = opened.enter_context(one_face(served, front))
         assert prism is not None
-        yield World(colos, prism, opened.enter_context(serving(served)).called("ann", Role.EDITOR), front)
+        yield World(colos, prism, opened.enter_context(serving(served)).called("ann", Role.EDITOR), front, served)
 
 
 def _environ(home: Path, url: str, name: str, port: int, authority: Authority) -> dict[str, str]:

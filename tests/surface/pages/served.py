@@ -14,6 +14,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from falcon_assets.features.colos.prism import Prism
 from falcon_assets.model.access import Principal, Role
 from falcon_assets.surface.pages.routes import routes
 from falcon_assets.surface.served import ServedInstallation
@@ -84,9 +85,11 @@ class Person:
 
 
 @contextmanager
-def serving(served: ServedInstallation, usual: str = "adam", root: str = "") -> Iterator[str]:
+def serving(
+    served: ServedInstallation, usual: str = "adam", root: str = "", prism: Prism | None = None
+) -> Iterator[str]:
     """The address of a server with the pages, below ``root``."""
-    app = Login(Starlette(routes=routes(served)), usual)
+    app = Login(Starlette(routes=routes(served, prism)), usual)
     config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", root_path=root, lifespan="off")
     server = uvicorn.Server(config)
     thread = Thread(target=server.run)
