@@ -20,6 +20,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
 from falcon_assets.catalog.stored_tree import read_tree
+from falcon_assets.features.colos import store
 from falcon_assets.features.colos.prism import Prism
 from falcon_assets.features.logins.middleware import Authentication
 from falcon_assets.features.logins.recognition import open_logins
@@ -160,7 +161,9 @@ class World:
                 one.stop()
             one.start()
             one.forget()
-        self.lose_journal()
+        engine = tables_engine(str(self.settings.database_url))
+        with store.changing(engine, [f"colo {one}" for one in self.colos]):  # what is being made up for is over then
+            self.lose_journal()
 
 
 @contextmanager
