@@ -9,7 +9,6 @@ from typing import Any
 
 from falcon_assets.features.entities.listing import Entity
 from falcon_assets.features.entities.questions import ListEntities
-from falcon_assets.features.flows.operations import ListedFlow
 from falcon_assets.instances.operations.questions import InstanceList, ShowGrid
 from falcon_assets.instances.operations.selection import CommandResult
 from falcon_assets.instances.views.grid import InstanceGrid
@@ -81,6 +80,8 @@ def _grid(query: InstanceQuery, grids: Sequence[InstanceGrid]) -> InstanceGrid:
     return replace(first, items=shown, total=sum(one.total for one in grids), next=following)
 
 
+_ONCE = ("flow list",)
+"""Lists of what all colos have, by name."""
 _ORDERS = {"sla alerts": "-deadline", "sla pending": "deadline"}
 """How lists are sorted where nothing else is asked for."""
 
@@ -102,7 +103,7 @@ def _page(asked: Operation, pages: Sequence[Page[Any]]) -> Page[Any]:
 def _items(asked: Operation, pages: Sequence[Page[Any]]) -> Page[Any]:
     items: dict[Any, Any] = {}
     for number, one in enumerate(item for page in pages for item in page.items):
-        key = (one.kind, one.name) if isinstance(one, Entity) else one.name if isinstance(one, ListedFlow) else number
+        key = (one.kind, one.name) if isinstance(one, Entity) else one.name if asked.command in _ONCE else number
         items.setdefault(key, one)
     order = asked.sort or _ORDERS.get(asked.command) if isinstance(asked, ListOperation) else None
     if order and not _can_select(asked):  # type: ignore[arg-type]  # it is a list
