@@ -27,10 +27,13 @@ from falcon_assets.history.mapping.partitions import instant_of_key, timeline_of
 from falcon_assets.history.platform.active_daemon import of_active_daemon, work_arguments
 from falcon_assets.history.platform.postgres import database_url, refusing_in_words, unreachable
 from falcon_assets.history.platform.reconnecting import wait_out_restarts
+from falcon_assets.history.tables import SCHEMA
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.timeline import Timeline
 from falcon_assets.settings import load_settings, write_events_together
+
+_LOCK = "falcon search_path"
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,27 @@ class _KeysUpToNow(Collection[str]):
 def _computed_keys(definition: str) -> Collection[str] | None:
     timeline = timeline_of_dynamic(definition)
     return _KeysUpToNow(timeline, load_settings().now()) if timeline else None
+
+
+def _keep_apart(connection: sqlalchemy.Connection) -> bool:
+    """Keeps the tables of Dagster, which names no schema, out of the ledger's; whether new sessions are needed for it.
+
+    PostgreSQL looks first into the schema of the user's name. For a user ``falcon`` that is the ledger's, where Dagster
+    would read our table ``alembic_version`` as its own.
+    """
+    user, path, theirs = connection.exec_driver_sql(
+        f"SELECT current_user, current_setting('search_path'), to_regclass('{SCHEMA}.runs')"
+    ).one()
+    given = [name.strip() for name in path.split(",")]
+    if user != SCHEMA or theirs or '"$user"' not in given:
+        return False
+    others = ", ".join(name for name in given if name != '"$user"') or "public"
+    connection.exec_driver_sql(
+        f"DO $$ BEGIN PERFORM pg_advisory_xact_lock(hashtext('{_LOCK}')); "
+        f"EXECUTE format('ALTER ROLE CURRENT_USER IN DATABASE %%I SET search_path = {others}', current_database()); "
+        "END $$"
+    )
+    return True
 
 
 class FalconStorage(PooledStorage):
@@ -77,6 +101,8 @@ class FalconStorage(PooledStorage):
         try:
             with engine.connect() as connection:
                 make_tables = not has_tables(connection)
+                if make_tables and _keep_apart(connection):
+                    connection.invalidate()
                 if clock is not None:
                     require_clock(connection, clock)
         except sqlalchemy.exc.DBAPIError as error:

@@ -9,9 +9,11 @@ import pytest
 import sqlalchemy
 
 from falcon_assets.errors import SettingsError
+from falcon_assets.history.database import upgrade
 from falcon_assets.history.platform.instance_storage import FalconStorage
 from falcon_assets.history.platform.postgres import unreachable
 from falcon_assets.settings import Settings, load_settings
+from tests.postgres_server import postgres_server
 from tests.processes import environ_with
 from tests.waiting import wait_until
 
@@ -54,6 +56,29 @@ def test_who_is_disposed_of_leaves_no_connection(database: str) -> None:
         storage.run_storage.dispose()
         storage.event_log_storage.dispose()
     wait_until(lambda: connections() <= before, 10, "the end of their connections")
+
+
+def test_a_user_of_the_name_of_our_schema(tmp_path: Path) -> None:
+    """PostgreSQL looks first into the schema of the user's name: two tables ``alembic_version`` would be one."""
+    with postgres_server(tmp_path / "own") as server:
+        server.sql("CREATE ROLE falcon LOGIN")
+        server.sql('CREATE DATABASE "of falcon" OWNER falcon')
+        url = sqlalchemy.make_url(server.url).set(username="falcon", database="of falcon")
+        engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)
+        upgrade(engine)
+        for _ in range(2):
+            storage = FalconStorage(url.render_as_string(hide_password=False))
+            storage.run_storage.optimize_for_webserver(15_000, 3_600, 20)
+            assert (storage.run_storage.alembic_version() or ("",))[0] != ours(engine)
+            assert storage.run_storage.get_runs_count() == 0
+            storage.dispose()
+        assert sqlalchemy.inspect(engine).has_table("runs", "public")
+        assert not sqlalchemy.inspect(engine).has_table("runs", "falcon")
+
+
+def ours(engine: sqlalchemy.Engine) -> str:
+    with engine.connect() as connection:
+        return str(connection.exec_driver_sql("SELECT version_num FROM falcon.alembic_version").scalar_one())
 
 
 def test_an_instance_is_opened_with_one_connection(database: str) -> None:
