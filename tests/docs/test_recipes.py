@@ -56,6 +56,7 @@ RECIPES = {
     "What is recorded of a partition",
     "See which partitions are available",
     "pyspark",
+    "Many instances by one function",
     "python",
 }
 """The headings whose blocks are executed here."""
@@ -351,6 +352,8 @@ def test_a_backfill_over_several_assets(
 def test_workflows(connect: str, tmp_path: Path) -> None:
     """Those that the page shows compute the same."""
     (sql,), (pyspark,), (python,) = section("spark-sql"), section("pyspark"), section("python")
+    (batch,) = section("Many instances by one function")
+    Path(tmp_path, "batch").write_text(batch.text)
     Path(tmp_path, "sql").write_text(sql.text)
     Path(tmp_path, "pyspark").write_text(pyspark.text)
     Path(tmp_path, "python").write_text(python.text)
@@ -373,6 +376,10 @@ by_sql = spark.sql(open("sql").read(), args=instance.properties)
 by_pyspark = runpy.run_path("pyspark")["run"](spark, {"observations": observations}, instance)
 for found in (by_sql, by_pyspark):
     assert sorted(map(tuple, found.collect())) == [("EWR", 8.0), ("JFK", 12.0)]
+hours = spark.sql("SELECT timestamp_seconds(id) AS falcon_instance FROM range(2)")
+by_batch = runpy.run_path("batch")["run"](spark, {"observations": observations.crossJoin(hours)}, [instance] * 2)
+found = sorted((row["origin"], row["wind_speed"]) for row in by_batch.collect())
+assert found == [("EWR", 8.0)] * 2 + [("JFK", 12.0)] * 2
 read = ds.dataset(pa.table(dict(zip(("origin", "wind_speed"), map(list, zip(*rows))))))
 by_python = runpy.run_path("python")["run"]({"observations": read}, instance)
 assert sorted(map(tuple, map(dict.values, by_python.to_pylist()))) == [("EWR", 8.0), ("JFK", 12.0)]
