@@ -74,6 +74,8 @@ def _from_file(path: Path, libs: Sequence[Path]) -> ModuleType:
 
 def _prefer(libs: Sequence[Path]) -> None:
     """Lets imports find these libraries, and forgets modules of other versions of them."""
+    if not libs:
+        return
     changed = {one: one.stat().st_mtime_ns for one in libs}
     by_name = {one.name: one for one in libs}
     for name, module in list(sys.modules.items()):
