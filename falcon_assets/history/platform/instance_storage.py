@@ -101,10 +101,11 @@ class FalconStorage(PooledStorage):
         try:
             with engine.connect() as connection:
                 make_tables = not has_tables(connection)
-                if make_tables and _keep_apart(connection):
-                    connection.invalidate()
                 if clock is not None:
                     require_clock(connection, clock)
+                needs_others = make_tables and _keep_apart(connection)
+            if needs_others:
+                engine.dispose()
         except sqlalchemy.exc.DBAPIError as error:
             raise unreachable(url, error) from error
         super().__init__(engine, _computed_keys, inst_data, make_tables=make_tables)

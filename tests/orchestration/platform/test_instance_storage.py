@@ -67,7 +67,7 @@ def test_a_user_of_the_name_of_our_schema(tmp_path: Path) -> None:
         engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)
         upgrade(engine)
         for _ in range(2):
-            storage = FalconStorage(url.render_as_string(hide_password=False))
+            storage = FalconStorage(url.render_as_string(hide_password=False), clock=load_settings().clock)
             storage.run_storage.optimize_for_webserver(15_000, 3_600, 20)
             assert (storage.run_storage.alembic_version() or ("",))[0] != ours(engine)
             assert storage.run_storage.get_runs_count() == 0
