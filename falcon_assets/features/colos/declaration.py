@@ -30,7 +30,7 @@ class Colo(Declaration):
     """An installation of its own, with a front."""
 
     name: NonEmpty
-    """As `colo` of its clusters."""
+    """As `colo` of its clusters; without commas, which are between names where several are chosen."""
     url: FrontAddress
     """The address of its front, with its path prefix: https://falcon.east.example.com."""
     timeout: float = Field(10, gt=0, le=25)
@@ -44,6 +44,8 @@ class Colo(Declaration):
 
     @model_validator(mode="after")
     def _safe(self) -> Colo:
+        if "," in self.name:
+            raise ValueError(f"name: {self.name!r} has a comma, which is between names where several colos are chosen")
         if self.tls and not self.url.startswith("https://"):
             raise ValueError("tls: a certificate is shown over https only")
         return self

@@ -155,9 +155,10 @@ def test_colos_are_for_fronts_of_several(filled: World) -> None:
         ([{"name": "east", "url": "http://a", "tls": {"certificate": "a", "key": "b"}}], "over https only"),
         ([{"name": "east", "url": "http://a"}, {"name": "east", "url": "http://b"}], "'east' is there 2 times"),
         ([{"name": "east", "url": "http://a", "color": "red"}], "color"),
+        ([{"name": "east, west", "url": "http://a"}], "'east, west' has a comma"),
         ([], "colos: must not be empty"),
     ],
-    ids=["url", "tls", "twice", "unknown key", "empty"],
+    ids=["url", "tls", "twice", "unknown key", "comma", "empty"],
 )
 def test_mistakes_in_the_file_have_their_line(tmp_path: Path, declared: object, says: str) -> None:
     file = tmp_path / "colos.yaml"
