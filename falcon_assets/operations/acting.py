@@ -65,7 +65,7 @@ def require_role(who: Principal, operation: str, role: Role) -> None:
     if not who.has(role):
         raise DeniedError(
             f"{who.name} may not {operation}: that needs the role {role.name.lower()}, "
-            f"and {who.name} is a {who.role.name.lower()}"
+            f"and {who.name} has the role {who.role.name.lower()}"
         )
 
 

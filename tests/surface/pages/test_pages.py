@@ -154,7 +154,7 @@ def test_what_others_may_not_read_is_not_there(address: str) -> None:
 def test_buttons_are_greyed_with_the_reason(address: str) -> None:
     link = "/falcon/instance?name=make&instance=2013-01-01T03:00Z"
     page = unescape(Person(address, "eve").get(link).text)
-    reason = "eve may not rerun instances of: that needs the role launcher, and eve is a viewer"
+    reason = "eve may not rerun instances of: that needs the role launcher, and eve has the role viewer"
     assert f'<button type="button" disabled title="{reason}">Rerun</button>' in page
     assert ">Rerun …</a>" in Person(address, "leo").get(link).text
     owned = link.replace("make", "open-make")
