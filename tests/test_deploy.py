@@ -55,7 +55,11 @@ def parsed(words: Sequence[str]) -> click.Context:
 def commands() -> Iterator[list[str]]:
     for one in OURS.values():
         yield from [one["command"]] if "command" in one else []
-        yield from [one["healthcheck"]["test"][1:]] if "healthcheck" in one else []
+        check = one["healthcheck"]["test"][1:] if "healthcheck" in one else []
+        if check[:2] == ["python", "-c"]:
+            compile(check[2], "healthcheck", "exec")
+        elif check:
+            yield check
     yield yaml.safe_load(instructions("CMD")[-1])
     yield from (CONTAINER["args"], DAEMON_CONTAINER["args"])
     yield ["dagster", "code-server", "start", "-h", "0.0.0.0", "-p", str(CODE["port"]), *CODE["codeServerArgs"]]

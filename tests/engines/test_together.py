@@ -17,7 +17,8 @@ from pyarrow import parquet as pq
 
 from falcon_assets.compute.engines.computing.run import run_workflow
 from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask
-from falcon_assets.compute.engines.computing.together import Example, compute_together
+from falcon_assets.compute.engines.computing.together import Example
+from falcon_assets.compute.engines.computing.together_query import compute_together
 from falcon_assets.compute.spark.data.dataset import InputData
 from falcon_assets.planning.captured import Captured
 from falcon_assets.planning.data_usage import normal_place

@@ -44,7 +44,9 @@ def test_what_roles_may_change(who: Principal, free: list[Role], owned: list[Rol
 
 
 def test_a_refusal_says_the_role_or_the_owner() -> None:
-    with pytest.raises(DeniedError, match="eve may not update: that needs the role editor, and eve has the role viewer"):
+    with pytest.raises(
+        DeniedError, match="eve may not update: that needs the role editor, and eve has the role viewer"
+    ):
         require_change(from_outside("eve", Role.VIEWER), "update", [FREE])
     with pytest.raises(DeniedError, match=f"eve may not update feed {OWNED.name!r}, which belongs to 'ann'"):
         require_change(Principal("eve"), "update", [OWNED])

@@ -30,7 +30,7 @@ from dagster._serdes import ConfigurableClass, ConfigurableClassData  # how dags
 from dagster_postgres import PostgresEventLogStorage, PostgresRunStorage, PostgresScheduleStorage
 from dagster_postgres.utils import (
     DagsterPostgresException,  # raised when the database does not come back in time
-    set_pg_statement_timeout,
+    set_pg_statement_timeout,  # of connections of webservers
 )
 from psycopg2.errors import ReadOnlySqlTransaction
 from sqlalchemy.exc import InternalError
