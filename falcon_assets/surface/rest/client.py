@@ -112,6 +112,9 @@ class Server:
             refused = RemoteError(f"{self.url} cannot be reached: {_why(error)}")
             refused.was_sent = not _is_unsent(error)
             raise refused from None
+        except UnicodeEncodeError as error:
+            said = printable(str(error.object)[error.start : error.end])
+            raise RemoteError(f"what is asked for has bytes that are no UTF-8, {said}: set PYTHONUTF8=1") from None
         if answer.is_redirect:
             place = printable(answer.headers["Location"])[:_SHOWN]
             message = f"{self.url} is no falcon server, or is at another address: it refers to {place}"

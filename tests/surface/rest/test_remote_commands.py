@@ -150,6 +150,9 @@ def test_what_is_about_this_machine_stays_here(root: Client, monkeypatch: pytest
     assert "--as is for this machine" in str(call(["--server", root.url, "--as", "ann", "entity", "list"]).exception)
     unreachable = call(["--server", "http://127.0.0.1:9", "entity", "list"]).exception
     assert "cannot be reached" in str(unreachable)
+    no_text = call(["--server", root.url, "--colo", "c\udcc3\udcb4te", "entity", "list"]).exception
+    assert isinstance(no_text, FalconError)
+    assert "bytes that are no UTF-8, \\udcc3\\udcb4: set PYTHONUTF8=1" in str(no_text)
     monkeypatch.setenv("FALCON_TOKEN", "")
     assert "log in, or send a token" in str(call(["--server", root.url, "entity", "list"]).exception)
 
