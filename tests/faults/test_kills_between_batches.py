@@ -55,11 +55,13 @@ KILLED = """\
 import importlib, os, signal, sys
 from itertools import count
 from falcon_assets.surface.cli.main import main
-module, kind, method = sys.argv[1:]
+module, kind, method, when = sys.argv[1:]
 owner = getattr(importlib.import_module(f"falcon_assets.instances.runs.{module}"), kind)
 original, numbers = getattr(owner, method), count(1)
 def struck(self, *given):
     strikes = any(given) and next(numbers) == 2
+    if strikes and when == "before":
+        os.kill(os.getpid(), signal.SIGKILL)
     returned = original(self, *given)
     if strikes:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -69,8 +71,9 @@ sys.argv = ["falcon", "run"]
 main()
 """
 STRIKES = {
-    "claimed, and not begun": ("claims_ahead", "ClaimsAhead", "_claim"),
-    "published, and not told": ("outcomes", "Outcomes", "wait"),
+    "claimed, and not begun": ("claims_ahead", "ClaimsAhead", "_claim", "after"),
+    "published, and not told": ("outcomes", "Outcomes", "wait", "after"),
+    "told, and still claimed": ("run_locks", "RunLocks", "release", "before"),
 }
 
 
