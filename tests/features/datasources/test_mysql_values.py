@@ -199,6 +199,18 @@ def test_a_value_that_would_be_changed_is_refused(
         assert cursor.fetchone() == (0,)
 
 
+def test_the_largest_floats_arrive(there: Access, mariadb: MariaDb) -> None:
+    """Their shortest text, 3.4028235e38, is more than the server's FLOAT can be."""
+    values = [3.4028234663852886e38, -3.4028234663852886e38, 1.401298464324817e-45]
+    batch = pa.RecordBatch.from_arrays([pa.array(values, pa.float32())], ["value"])
+    with mariadb.cursor("written") as cursor:
+        cursor.execute("CREATE OR REPLACE TABLE largest (value float)")
+        wanted = request([("value", "float")], execution=f"{next(executions)}", table="largest", load="replace")
+        assert deliver(there, wanted, batch) == 3
+        cursor.execute("SELECT value + 0e0 FROM largest")
+        assert sorted(value for (value,) in cursor.fetchall()) == sorted(values)
+
+
 def test_many_rows_are_cut_into_statements_that_the_server_takes(there: Access, mariadb: MariaDb) -> None:
     with mariadb.cursor("written") as cursor:
         cursor.execute("CREATE TABLE large (n int, value longtext)")

@@ -82,7 +82,8 @@ def _instant(column: pa.Array) -> pa.Array:
 
 LITERALS: dict[str, Callable[[pa.Array], pa.Array]] = {
     "number": _number,
-    "double": lambda column: _quoted(column.cast(pa.string())),  # bare numbers would be parsed as decimals
+    # Bare numbers would be parsed as decimals, and the shortest text of the largest float is more than a float can be.
+    "double": lambda column: _quoted(column.cast(pa.float64()).cast(pa.string())),
     "date": lambda column: _quoted(column.cast(pa.string())),
     "instant": _instant,
     "text": _quoted,
