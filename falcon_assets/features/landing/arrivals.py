@@ -16,6 +16,8 @@ from itertools import islice
 from pathlib import Path
 
 from sqlalchemy import Engine
+
+# Documented, in spite of its name; watchfiles.watch() begins to watch only with the first wait, which is too late here.
 from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 
 from falcon_assets.errors import FalconError

@@ -33,7 +33,19 @@ from falcon_assets.planning.clock import Clock
 from falcon_assets.planning.timeline import Timeline
 from falcon_assets.settings import load_settings, write_events_together
 
-_LOCK = "falcon search_path"
+_WITHOUT_USER = """
+DO $do$
+DECLARE others text;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtext('falcon search_path'));
+    SELECT string_agg(one, ', ') INTO others
+        FROM regexp_split_to_table(current_setting('search_path'), ' *, *') one WHERE one <> '"$user"';
+    EXECUTE format(
+        'ALTER ROLE CURRENT_USER IN DATABASE %I SET search_path = %s', current_database(), coalesce(others, 'public')
+    );
+END $do$
+"""
+"""Sessions of this user in this database, from now on, do not look into the schema of the user's name."""
 
 
 @dataclass(frozen=True)
@@ -63,18 +75,13 @@ def _keep_apart(connection: sqlalchemy.Connection) -> bool:
     PostgreSQL looks first into the schema of the user's name. For a user ``falcon`` that is the ledger's, where Dagster
     would read our table ``alembic_version`` as its own.
     """
-    user, path, theirs = connection.exec_driver_sql(
-        f"SELECT current_user, current_setting('search_path'), to_regclass('{SCHEMA}.runs')"
-    ).one()
-    given = [name.strip() for name in path.split(",")]
-    if user != SCHEMA or theirs or '"$user"' not in given:
-        return False
-    others = ", ".join(name for name in given if name != '"$user"') or "public"
-    connection.exec_driver_sql(
-        f"DO $$ BEGIN PERFORM pg_advisory_xact_lock(hashtext('{_LOCK}')); "
-        f"EXECUTE format('ALTER ROLE CURRENT_USER IN DATABASE %%I SET search_path = {others}', current_database()); "
-        "END $$"
+    asked = sqlalchemy.text(
+        "SELECT current_user = :ours AND to_regclass(:runs) IS NULL "
+        "AND current_setting('search_path') LIKE '%\"$user\"%'"
     )
+    if not connection.execute(asked, {"ours": SCHEMA, "runs": f"{SCHEMA}.runs"}).scalar_one():
+        return False
+    connection.execute(sqlalchemy.text(_WITHOUT_USER))
     return True
 
 

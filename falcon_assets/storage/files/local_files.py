@@ -33,7 +33,8 @@ _OWN = frozenset({"btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "
 
 @lru_cache(maxsize=256)
 def _is_own(folder: str) -> bool:
-    mounts = [one for one in psutil.disk_partitions(all=True) if Path(folder).is_relative_to(one.mountpoint)]
+    place = Path(os.path.realpath(folder))
+    mounts = [one for one in psutil.disk_partitions(all=True) if place.is_relative_to(one.mountpoint)]
     return bool(mounts) and max(mounts, key=lambda one: len(one.mountpoint)).fstype in _OWN
 
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import requests
 from requests.adapters import HTTPAdapter
-from requests.utils import get_environ_proxies
 from sqlalchemy.exc import SQLAlchemyError
 from urllib3.connection import HTTPConnection
 
@@ -42,8 +41,6 @@ _LOOK_SECONDS = 10
 _HALF_SECOND = 0.5
 """Times over HTTP are cut off at seconds."""
 _CONNECT_SECONDS = 5
-_AUTHORITIES = "REQUESTS_CA_BUNDLE"
-"""Names a file of authorities, for all that use the same library."""
 _AWAY = (401, 407, 408, 429, 502, 503)
 """It was not performed: nobody is known there, a proxy has no server behind it, or the server is busy."""
 _FOUND_KINDS = {
@@ -64,10 +61,12 @@ class _TakingBack(HTTPAdapter):
 
 
 def _session(colo: Colo) -> requests.Session:
-    """What the environment says about proxies is looked up once: each time it took as long as the rest of a request."""
+    """What the environment says of proxies and authorities is looked up once: that took as long as a request."""
     made = requests.Session()
+    said = made.merge_environment_settings(colo.url, {}, None, None, None)
     made.trust_env = False
-    made.proxies.update(get_environ_proxies(colo.url))
+    made.proxies.update(said["proxies"])
+    made.verify = said["verify"]
     for scheme in ("https://", "http://"):
         made.mount(scheme, _TakingBack())
     return made
@@ -87,13 +86,14 @@ class ColosOverRest:
             token = colo.secret(self._settings.environ)
         except (SettingsError, SecretError) as error:
             raise ColoAwayError(str(error)) from None
+        session = self._session(colo)
         return Server(
             colo.url,
             token,
             seconds=(min(_CONNECT_SECONDS, colo.timeout), colo.timeout),
             certificate=(colo.tls.certificate, colo.tls.key) if colo.tls else None,
-            authorities=colo.authorities or self._settings.environ.get(_AUTHORITIES) or True,
-            session=self._session(colo),
+            authorities=colo.authorities or session.verify,
+            session=session,
         )
 
     def _session(self, colo: Colo) -> requests.Session:

@@ -63,6 +63,7 @@ def test_a_user_of_the_name_of_our_schema(tmp_path: Path) -> None:
     with postgres_server(tmp_path / "own") as server:
         server.sql("CREATE ROLE falcon LOGIN")
         server.sql('CREATE DATABASE "of falcon" OWNER falcon')
+        server.sql("""ALTER DATABASE "of falcon" SET search_path = "$user", public, "o'brien's 100%" """)
         url = sqlalchemy.make_url(server.url).set(username="falcon", database="of falcon")
         engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)
         upgrade(engine)
