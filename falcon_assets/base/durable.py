@@ -15,9 +15,10 @@ def sync(path: Path) -> None:
 
 
 def sync_tree(path: Path) -> None:
+    """A file without content has nothing to lose: its name is in the folder."""
     for parent, folders, files in os.walk(path, topdown=False):
         for child in (Path(parent, name) for name in [*files, *folders]):
-            if not child.is_symlink():
+            if not child.is_symlink() and (child.is_dir() or child.stat().st_size):
                 sync(child)
     sync(path)
 

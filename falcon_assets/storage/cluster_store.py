@@ -117,7 +117,9 @@ class ClusterStore:
         steps = [step for step in relative.split("/") if step not in ("", ".")]
         if ".." in steps or "\0" in relative:
             raise StorageError(f"cluster {self.cluster.name!r}: {relative!r} leaves the root {self._shown}")
-        path = "/".join([self._root.rstrip("/"), *steps]) or "/"
+        if not steps:
+            return self._root
+        path = "/".join([self._root.rstrip("/"), *steps])
         real = self.files.real(path)
         if real != self._root and not real.startswith(self._root.rstrip("/") + "/"):
             raise StorageError(

@@ -840,25 +840,40 @@ def test_what_workflows_bring_along(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("feeds", "outputs", "why"),
+    ("batch", "feeds", "outputs", "why"),
     [
         (
+            "true",
             FEEDS.replace("name: raw\n", "name: raw\nschema: 'a int, Falcon_Instance string'\n"),
             "",
             "feed 'raw' has a column falcon_instance of its own: give it another name",
         ),
         (
+            "true",
             FEEDS,
             "outputs: []",
             "a process without outputs has nothing by which instances could be told apart: leave batch out",
         ),
+        (
+            "arrow",
+            FEEDS,
+            "",
+            "Spark has to know the columns before the function is called: declare `schema` in delays",
+        ),
+        (
+            "arrow",
+            FEEDS,
+            "outputs: []",
+            "a function of Arrow tables makes one output, and there are 0: leave batch out",
+        ),
     ],
 )
-def test_batches_that_do_not_fit(tmp_path: Path, feeds: str, outputs: str, why: str) -> None:
-    process = PROCESSES.replace("{engine: spark-sql, path: hourly.sql}", "{engine: pyspark, path: a.py, batch: true}")
+def test_batches_that_do_not_fit(tmp_path: Path, batch: str, feeds: str, outputs: str, why: str) -> None:
+    workflow = f"{{engine: pyspark, path: a.py, batch: {batch}}}"
+    process = PROCESSES.replace("{engine: spark-sql, path: hourly.sql}", workflow)
     if outputs:
         process = process.replace('outputs:\n  - {name: out, feed: delays, instance: "now(0,0)"}', outputs)
-    files = {**FILES, "feeds.yaml": feeds, "processes.yaml": process, "a.py": "def run(spark, inputs, instances): ..."}
+    files = {**FILES, "feeds.yaml": feeds, "processes.yaml": process, "a.py": "def run(): ..."}
     assert [one.partition("workflow.batch: ")[2] for one in problems(tmp_path, files)] == [why]
 
 

@@ -352,8 +352,9 @@ def test_a_backfill_over_several_assets(
 def test_workflows(connect: str, tmp_path: Path) -> None:
     """Those that the page shows compute the same."""
     (sql,), (pyspark,), (python,) = section("spark-sql"), section("pyspark"), section("python")
-    (batch,) = section("Many instances by one function")
+    (batch,), (arrow,) = section("Many instances by one function"), section("A function of Arrow tables")
     Path(tmp_path, "batch").write_text(batch.text)
+    Path(tmp_path, "arrow").write_text(arrow.text)
     Path(tmp_path, "sql").write_text(sql.text)
     Path(tmp_path, "pyspark").write_text(pyspark.text)
     Path(tmp_path, "python").write_text(python.text)
@@ -380,7 +381,8 @@ hours = spark.sql("SELECT timestamp_seconds(id) AS falcon_instance FROM range(2)
 by_batch = runpy.run_path("batch")["run"](spark, {"observations": observations.crossJoin(hours)}, [instance] * 2)
 found = sorted((row["origin"], row["wind_speed"]) for row in by_batch.collect())
 assert found == [("EWR", 8.0)] * 2 + [("JFK", 12.0)] * 2
-read = ds.dataset(pa.table(dict(zip(("origin", "wind_speed"), map(list, zip(*rows))))))
-by_python = runpy.run_path("python")["run"]({"observations": read}, instance)
-assert sorted(map(tuple, map(dict.values, by_python.to_pylist()))) == [("EWR", 8.0), ("JFK", 12.0)]
+table = pa.table(dict(zip(("origin", "wind_speed"), map(list, zip(*rows)))))
+for engine, read in (("python", ds.dataset(table)), ("arrow", table)):
+    made = runpy.run_path(engine)["run"]({"observations": read}, instance)
+    assert sorted(map(tuple, map(dict.values, made.to_pylist()))) == [("EWR", 8.0), ("JFK", 12.0)]
 """

@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import stat
+import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
@@ -49,7 +50,7 @@ class LocalFiles(FileAccess):
         pass  # nothing is remembered
 
     def real(self, path: str) -> str:
-        return os.path.realpath(path)
+        return real_path(path)
 
     def endpoint(self, url: str) -> str:
         return url
@@ -247,6 +248,29 @@ class LocalFiles(FileAccess):
             for name in filter(is_side_file, files):
                 if not (name == keep and parent == folder):
                     os.unlink(f"{parent}/{name}")  # noqa: PTH108 - a text
+
+
+def real_path(path: str) -> str:
+    """As :func:`os.path.realpath`, which asks for each folder above; the kernel knows it of what is open."""
+    if sys.platform != "linux" or ".." in path or not path.startswith("/"):
+        return os.path.realpath(path)
+    try:
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except FileNotFoundError:
+        above, _, name = path.rstrip("/").rpartition("/")
+        if not name or os.path.islink(path):  # noqa: PTH114 - a text
+            return os.path.realpath(path)
+        return f"{real_path(above or '/').rstrip('/')}/{name}"
+    except OSError:
+        return os.path.realpath(path)
+    try:
+        found = os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 - a text
+    except OSError:  # no /proc
+        return os.path.realpath(path)
+    finally:
+        os.close(descriptor)
+    # Of what was removed meanwhile it says so behind the name.
+    return os.path.realpath(path) if not found.startswith("/") or found.endswith(" (deleted)") else found
 
 
 def stat_version(status: os.stat_result) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -25,6 +26,8 @@ from falcon_assets.instances.coordination.coordinator import PlannedRun
 from falcon_assets.planning.instance_record import InstanceState
 
 _POLL_SECONDS = 0.5
+_PAUSE_TIMES = 10
+"""The pause from poll to poll is at least so many times what one takes: each is done beside the run's own threads."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +114,12 @@ class ForegroundRuns:
         over = threading.Event()
 
         def watch() -> None:
-            while not over.wait(_POLL_SECONDS):
+            took = 0.0
+            while not over.wait(max(_POLL_SECONDS, took * _PAUSE_TIMES)):
+                began = time.monotonic()
                 with suppress(*DATABASE_ERRORS):  # the run itself says it when the database stays away
                     self.display.progress(run, self._count_over(run))
+                took = time.monotonic() - began
 
         thread = threading.Thread(target=watch, daemon=True)
         thread.start()

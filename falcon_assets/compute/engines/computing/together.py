@@ -95,7 +95,7 @@ def compute_all(
         add_libs(child, libs_of(first.entity_root, first.workflow.lib))
         if all(url.startswith("file:") for url in _urls(tasks)):
             child.conf.set(_LISTED_BY_TASKS, str(len([*_urls(tasks)])))
-        writers = _writers(child, tasks)
+        writers = writers_of(child, tasks)
         with capturing(child) if may_read_more else nullcontext(Captured) as captured, exits_refused():
             rows = rows_by(child)
             for outputs in zip(*(task.outputs for task in tasks), strict=True):
@@ -140,7 +140,7 @@ def _folders(data: InputData) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _writers(session: SparkSession, tasks: Sequence[WorkflowTask]) -> int:
+def writers_of(session: SparkSession, tasks: Sequence[WorkflowTask]) -> int:
     """How many tasks write: Spark would write many small files by one, as it looks only at how much there is."""
     cores = session.sparkContext.defaultParallelism if is_classic(session) else _CORES_OF_SERVER
     size = sum(sum(files.sizes.values()) for task in tasks for one in task.inputs for files in one.counted)

@@ -129,7 +129,8 @@ def _no_rows(frame: DataFrame, schema: pa.Schema) -> DataFrame:
     """The columns of such a file and their nulls, which Spark loses where it drops all rows."""
     kinds = {one.name: one.dataType for one in frame.schema.fields}
     fields = [StructField(one.name, kinds[one.name], one.nullable) for one in schema if one.name in kinds]
-    return frame.sparkSession.createDataFrame([], StructType(fields))
+    nothing = pa.table({one.name: pa.nulls(0) for one in fields})  # of a list, PySpark would make rows in Python
+    return frame.sparkSession.createDataFrame(nothing, StructType(fields))
 
 
 def move(places: Mapping[Path, Path]) -> None:

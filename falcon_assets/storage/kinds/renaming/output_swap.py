@@ -24,6 +24,7 @@ from __future__ import annotations
 import errno
 import uuid
 from contextlib import suppress
+from functools import cached_property
 
 from falcon_assets.errors import BeingWrittenError, StorageError
 from falcon_assets.storage.cluster_store import ClusterStore
@@ -31,7 +32,7 @@ from falcon_assets.storage.instances.data_version import DataVersion, fingerprin
 from falcon_assets.storage.instances.held_data import HeldData
 from falcon_assets.storage.instances.instance_files import list_instance
 from falcon_assets.storage.kinds.renaming.kept_versions import KeptVersions
-from falcon_assets.storage.kinds.renaming.set_aside import replaced
+from falcon_assets.storage.kinds.renaming.set_aside import SetAside, replaced
 from falcon_assets.storage.output_target import OutputTarget
 from falcon_assets.storage.staging import held_folder, place_key
 
@@ -49,19 +50,29 @@ class OutputSwap:
         self.place = f"{self._files.real(folder or '/').rstrip('/')}/{name}"
         self._root = store.path("").rstrip("/")
         self.key = place_key(self.place[len(self._root) :].strip("/"))
-        self._replaced, self._versions = replaced(store), KeptVersions(store)
         self.folder = f"{store.staging}/{self.key}"
         self._attempt = f"{self.folder}/{uuid.uuid4().hex}"
         self._number: object = None
         self._sealed: str | None = None
         self.written = f"{self._attempt}/written"
-        self.held = held_folder(store, self.key)
+
+    @cached_property
+    def held(self) -> str:
+        return held_folder(self._store, self.key)
+
+    @cached_property
+    def _replaced(self) -> SetAside:
+        return replaced(self._store)
+
+    @cached_property
+    def _versions(self) -> KeptVersions:
+        return KeptVersions(self._store)
 
     def prepare(self) -> None:
         """Takes over from earlier attempts, and raises now what would make :meth:`publish` fail hours later."""
         self.recover()
         self._check_place("directory" if self.target.flag else None)
-        self._files.make_folder(self._attempt)
+        self._fs.makedirs(self._attempt, exist_ok=True)
         self._files.require_moves(self._attempt, self.final)
         self._number = self._fs.info(self._attempt)["ino"]
 
@@ -89,6 +100,7 @@ class OutputSwap:
     def publish_held(self, held: HeldData) -> DataVersion:
         """Swaps in what was held; after a kill that came too late for that, it is the present instance."""
         sealed = self._seal()
+        self._secure()
         self._note(f"{sealed}/was-held", "")
         try:
             self._files.move(f"{self.held}/written", f"{sealed}/ready")
@@ -108,6 +120,7 @@ class OutputSwap:
     def publish_kept(self, name: str, version: DataVersion) -> None:
         """Swaps in a kept version, which is removed from the kept ones."""
         sealed = self._seal()
+        self._secure()
         self._note(f"{sealed}/from", name)
         try:
             self._files.move(self._versions.place(name), f"{sealed}/ready")
@@ -155,6 +168,11 @@ class OutputSwap:
             raise self._overtaken()  # it is what tasks of this run have made again
         self._sealed = sealed
         return sealed
+
+    def _secure(self) -> None:
+        """Makes the folders of this attempt survive a power cut: from here on they hold what is nowhere else."""
+        for folder in (self.folder, self.folder.rpartition("/")[0]):
+            self._files.sync(folder)
 
     def _swap(self, sealed: str, version: DataVersion) -> None:
         try:
@@ -221,6 +239,9 @@ class OutputSwap:
             self._remove(attempt)
 
     def _remove(self, attempt: str) -> None:
+        with suppress(OSError):  # mostly nothing is left in it
+            self._fs.rmdir(attempt)
+            return
         for _ in range(_REMOVE_ATTEMPTS):
             try:
                 self._files.remove_tree(attempt)
@@ -251,7 +272,8 @@ class OutputSwap:
         if self._files.is_link(ready):
             raise self._error(f"the output is a symbolic link: write a file or a folder to {self.written}")
         is_folder = self._fs.isdir(ready)
-        self._check_place("directory" if is_folder else "file")
+        if self._check_place("directory" if is_folder else "file"):
+            self._secure()
         if is_folder:
             self._files.remove_side_files(ready, flag)
             if flag is not None and not self._fs.exists(f"{ready}/{flag}"):
@@ -266,16 +288,18 @@ class OutputSwap:
         self._files.sync_tree(ready)
         return version
 
-    def _check_place(self, kind: str | None) -> None:
+    def _check_place(self, kind: str | None) -> bool:
+        """Returns whether something is there."""
         if self._files.is_link(self.final):
             raise self._error(f"{self.final} is a symbolic link: move it away")
         try:
             present = str(self._fs.info(self.final)["type"])
         except (FileNotFoundError, NotADirectoryError):
-            return
+            return False
         if kind is not None and present != kind:
             here, new = ("a file", "a folder") if kind == "directory" else ("a folder", "a single file")
             raise self._error(f"{self.final} is {here}, but the output is {new}: move it away")
+        return True
 
     def _error(self, why: str) -> StorageError:
         return StorageError(f"cluster {self._store.cluster.name!r}: cannot publish {self.target.path}: {why}")
