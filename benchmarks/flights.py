@@ -1,10 +1,12 @@
 """Real flights, hour by hour, and one hourly ``spark-sql`` process over them.
 
-``python -m benchmarks.flights`` writes the definitions to FALCON_ENTITY_DEFS and lands the flights in FALCON_HOME.
+``python -m benchmarks.flights [HOURS]`` writes the definitions to FALCON_ENTITY_DEFS and lands the flights in
+FALCON_HOME.
 """
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime, timedelta
 
 from examples.flights.landing import land
@@ -66,9 +68,9 @@ properties: {{threshold: "{THRESHOLD}"}}
 """
 
 
-def hours() -> list[datetime]:
+def hours(count: int = HOURS) -> list[datetime]:
     """The nominal times."""
-    return [FIRST + timedelta(hours=hour) for hour in range(HOURS)]
+    return [FIRST + timedelta(hours=hour) for hour in range(count)]
 
 
 def main() -> None:
@@ -78,7 +80,7 @@ def main() -> None:
     (settings.entity_defs / "flights.yaml").write_text(_DEFINITIONS)
     (settings.entity_defs / "delays.sql").write_text(QUERY)
     store = load_entities(settings.entity_defs)
-    for _ in land(store, settings, FIRST, hours()[-1]):
+    for _ in land(store, settings, FIRST, hours(*map(int, sys.argv[1:]))[-1]):
         pass
 
 

@@ -17,7 +17,7 @@ from tests.s3_server import ENVIRON, KEY, SECRET, s3_server
 from tests.s3a import s3a_confs
 from tests.spark_servers import connect_server
 
-STAGED_BAR, NATIVE_BAR = 1.0, 1.2
+STAGED_BAR, TOGETHER_BAR, NATIVE_BAR = 1.0, 0.2, 1.2
 ROUNDS = 3
 BUCKET = "lake"
 
@@ -34,7 +34,10 @@ def measure() -> list[Line]:
         store.put(f"{folder}/home/data/raw", f"{BUCKET}/raw", recursive=True)
         s3a = {"endpoint": url, "path.style.access": "true", "access.key": KEY, "secret.key": SECRET}
         confs = {**s3a_confs(folder), **{f"spark.hadoop.fs.s3a.{name}": value for name, value in s3a.items()}}
-        lines = [_line("by folders", environ, store, url, "local[2]", confs, STAGED_BAR)]
+        lines = [
+            _line("by folders", environ, store, url, "local[2]", confs, STAGED_BAR),
+            _line("by folders and one query", environ, store, url, "local[2]", confs, TOGETHER_BAR, HOURS),
+        ]
         with connect_server(folder, "connect", confs) as server:
             foreign = f"{server.interfaces.execute.endpoint}/;use_ssl=false"  # else it is that of falcon spark start
             return [*lines, _line("by Spark's connector", environ, store, url, foreign, confs, NATIVE_BAR)]
@@ -48,6 +51,7 @@ def _line(
     execute: str,
     confs: Mapping[str, str],
     bar: float,
+    parallel: int = 2,
 ) -> Line:
     _declare(Path(environ["FALCON_ENTITY_DEFS"], "flights.yaml"), url, execute)
 
@@ -58,7 +62,7 @@ def _line(
         return found
 
     loop = (LOOP, f"s3a://{BUCKET}", execute, json.dumps(confs))
-    rounds = list(alternate(ROUNDS, lambda: steps(RUNS, "2"), lambda: steps(*loop)))
+    rounds = list(alternate(ROUNDS, lambda: steps(RUNS, str(parallel)), lambda: steps(*loop)))
     return line_of(f"catch up {HOURS} instances on S3, {how}", rounds, ["work"], bar)
 
 

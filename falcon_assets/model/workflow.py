@@ -103,6 +103,11 @@ class Workflow(Declaration):
         return f"the engine {self.engine} computes each instance on its own"
 
     @property
+    def may_compute_many(self) -> bool:
+        """Whether many instances can be computed together where :meth:`why_alone` has nothing against it."""
+        return self.asks_for_many
+
+    @property
     def asks_for_many(self) -> bool:
         """Whether it is written for many instances at once: then who declares it is told where they are not."""
         return False

@@ -26,6 +26,8 @@ from falcon_assets.planning.timeline import Timeline, feed_timeline, process_tim
 from falcon_assets.planning.window_offsets import index_shift
 from falcon_assets.planning.workload_partitions import WorkloadPartitions
 
+LONGEST_RUN = 100
+
 
 def requires_valid(declared: Input, feed: Feed) -> bool:
     return feed.can_be_invalid if declared.quality is None else declared.quality == "require"
@@ -81,6 +83,11 @@ class Workload(ABC):
     @property
     @abstractmethod
     def description(self) -> str: ...
+
+    @property
+    def longest_run(self) -> int:
+        """Most instances of one run, and of what is launched at once."""
+        return LONGEST_RUN
 
     @property
     def goes_on(self) -> bool:
@@ -165,6 +172,11 @@ class ProcessWorkload(Workload):
             retry=process.retry,
             late=process.late_process,
         )
+
+    @property
+    def longest_run(self) -> int:
+        """Where one query may compute as many as may be computed at once, they are in one run."""
+        return max(LONGEST_RUN, self.partitions.at_once if self.entity.workflow.may_compute_many else 0)
 
     @property
     def sla(self) -> ProcessSla | None:

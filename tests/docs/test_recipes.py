@@ -57,6 +57,7 @@ RECIPES = {
     "See which partitions are available",
     "pyspark",
     "Many instances by one function",
+    "A function of Arrow tables",
     "python",
 }
 """The headings whose blocks are executed here."""

@@ -24,7 +24,6 @@ from falcon_assets.instances.rules.producers import no_producers
 from falcon_assets.instances.rules.queues import Admission
 from falcon_assets.instances.rules.readiness import Readiness
 from falcon_assets.instances.rules.situation import Decision, Situation, no_source
-from falcon_assets.instances.rules.standing import WHOLE_BUDGET
 from falcon_assets.instances.store.consumed import last_used
 from falcon_assets.instances.store.foreign_sources import ForeignSource, foreign_source
 from falcon_assets.instances.store.newest_instances import newest_written
@@ -142,7 +141,7 @@ class ClusterSnapshot:
             records=records,
             slots_in_use=self._slots(workload, records),
             available={one.feed: self._available.get((reads_on, one.feed), _NOTHING) for one in workload.inputs},
-            budget=max(min(budget, WHOLE_BUDGET), 0),
+            budget=max(min(budget, workload.longest_run), 0),
             requests=self._reruns.requests.get(name, {}),
             pending_reruns=self._reruns.pending.get(reads_on) or PendingReruns(),
             last_used=self._last_used.get(name, {}),

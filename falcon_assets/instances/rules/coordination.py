@@ -35,9 +35,6 @@ from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.reasons import Reason
 from falcon_assets.planning.retries import reopened
 
-LONGEST_LAUNCH = 100
-"""Most instances of one run."""
-
 Ready: TypeAlias = Sequence[tuple[int, datetime]]
 """In the order of the workload: index in the timeline, and nominal time."""
 
@@ -64,7 +61,7 @@ def launches(backlog: Backlog, ready: Ready, given_up: Collection[datetime]) -> 
     found: list[Launch] = []
     executors = at.executors
     while taken < len(ready) and free > 0 and budget > 0 and len(found) < runs:
-        longest = min(LONGEST_LAUNCH, budget)
+        longest = min(at.workload.longest_run, budget)
         stretch = _stretch(at, ready, taken, longest)
         executor = executors.best(_failed_on(at, stretch)) if executors else None
         if executors and executor is None:

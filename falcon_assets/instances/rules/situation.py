@@ -19,7 +19,7 @@ from falcon_assets.instances.rules.readiness import MissingInput, Readiness
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, Launch, RerunRequest
 from falcon_assets.planning.reasons import Reason, SeenSource
 from falcon_assets.planning.timeline import Timeline
-from falcon_assets.planning.workloads import Workload
+from falcon_assets.planning.workloads import LONGEST_RUN, Workload
 
 
 def no_source(feed: str, instance: datetime | str) -> None: ...
@@ -59,7 +59,7 @@ class Situation:
     records: Mapping[datetime, InstanceRecord]
     slots_in_use: int
     available: Mapping[str, Collection[datetime]]
-    budget: int = 100
+    budget: int = LONGEST_RUN
     requests: Mapping[datetime, RerunRequest] = field(default_factory=dict)
     pending_reruns: PendingReruns = field(default_factory=PendingReruns)
     evicted: Mapping[str, Mapping[datetime, datetime]] = field(default_factory=dict)

@@ -24,8 +24,6 @@ from falcon_assets.planning.workloads import Workload
 FEED, WORKLOAD, ENTITY = "feed", "workload", "entity"
 Subject: TypeAlias = tuple[str, str, str]
 """What may change: (feed, cluster, name), (workload, cluster, name) or (entity, kind, name)."""
-WHOLE_BUDGET = 100
-"""A decision with less of it may have left out what is ready."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +83,8 @@ def _moves(at: Situation) -> datetime | None:
 
 
 def _is_open(at: Situation, decision: Decision) -> bool:
-    if decision.launches or decision.timed_out or decision.skipped or at.budget < WHOLE_BUDGET:
-        return True
+    if decision.launches or decision.timed_out or decision.skipped or at.budget < at.workload.longest_run:
+        return True  # with less of a budget it may have left out what is ready
     if at.workload.source_colo or any(one.ended and one.ended > at.now for one in at.records.values()):
         return True  # what is seen in another colo is not told; the clock was set back
     reasons = decision.waiting.values()
