@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -10,9 +12,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
+from pyspark import cloudpickle
 
+from falcon_assets.compute.engines.computing import together_arrow  # noqa: F401 - which says what travels
+from falcon_assets.compute.engines.computing.arrow_groups import calling
+from falcon_assets.compute.engines.computing.python import load_function
 from falcon_assets.compute.engines.computing.run import run_workflow
 from falcon_assets.compute.engines.computing.task import WorkflowTask
 from falcon_assets.compute.engines.computing.together import Example
@@ -159,3 +166,31 @@ def test_what_it_returns_has_to_fit(sandbox: Sandbox, returned: str, why: str) -
     assert why in str(alone.value)
     assert why in str(together.value)
     assert not (sandbox.folder / "out/bad/1").exists()
+
+
+EXECUTOR = """
+import pickle, sys
+import pyarrow as pa
+sys.modules["falcon_assets"] = None  # as on an executor that has none
+call = pickle.load(open(sys.argv[1], "rb"))
+rows = pa.array([{"n": 1}, {"n": 2}, None], pa.struct([("n", pa.int32())]))
+numbers = pa.array([0, 0, -1], pa.int32())
+table = pa.table({"falcon_instance": numbers, "falcon_input": numbers, "falcon_rows_0": rows})
+print(call((pa.scalar(0),), table).to_pylist())
+"""
+
+
+def test_the_function_travels_without_this_package(sandbox: Sandbox) -> None:
+    land(sandbox)
+    code = (
+        "def run(inputs, instance):\n    return inputs['rows'].append_column('T', [[f'{instance.nominal_time}'] * 2])\n"
+    )
+    (task, *_) = tasks_of(sandbox, code, "travels")
+    function, _ = load_function(task, "w.py", None, "inputs, instance")
+    schema = pa.schema([("n", pa.int32()), ("t", pa.string())])
+    file = sandbox.folder / "call.pickle"
+    file.write_bytes(cloudpickle.dumps(calling(function, [task.instance], ["rows"], schema, "w.py: run()")))
+    done = subprocess.run([sys.executable, "-c", EXECUTOR, file], capture_output=True, text=True, check=False)
+    time = "2013-01-01 00:00:00+00:00"
+    expected = [{"falcon_instance": 0, "n": n, "t": time} for n in (1, 2)]
+    assert done.stdout.strip() == str(expected), done.stderr

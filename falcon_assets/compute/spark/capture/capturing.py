@@ -10,6 +10,7 @@ from uuid import uuid4
 from py4j.java_gateway import JavaPackage
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
+from pyspark.sql.types import StringType, StructField, StructType
 
 from falcon_assets.compute.spark.capture.listener_jar import INSTANCE, NOBODY
 from falcon_assets.compute.spark.failures import SPARK_ERRORS, condition_of, explain
@@ -17,6 +18,9 @@ from falcon_assets.planning.captured import Captured, parse_captured
 
 _WAIT_MILLISECONDS = 10_000
 _NOT_LOADED = "Spark runs without the listener"
+
+_ROW = StructType([StructField("instance", StringType())])
+"""As text it would be another call."""
 
 
 @contextmanager
@@ -55,7 +59,7 @@ def listen(session: SparkSession) -> None:
 
 def captured_by_server(session: SparkSession, instance: str) -> Captured:
     try:
-        row = session.createDataFrame([(instance,)], "instance string")  # no job, and one call
+        row = session.createDataFrame([(instance,)], _ROW)  # no job
         call = sf.call_function("falcon_captured", sf.lit(instance), sf.lit(_WAIT_MILLISECONDS))
         return _parsed(row.select(call).collect()[0][0])
     except SPARK_ERRORS as error:
