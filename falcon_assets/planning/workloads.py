@@ -229,7 +229,12 @@ class ProcessWorkload(Workload):
             return why
         if self.own_feeds or self.goes_on:
             return "it reads what the instance before it writes"
-        return "only one of them may run at once (parallel)" if self.partitions.at_once == 1 else ""
+        at_once, fewest = self.partitions.at_once, self.entity.workflow.fewest_together
+        if at_once == 1:
+            return "only one of them may run at once (parallel)"
+        return f"only {at_once} of them may run at once (parallel): together is faster from {fewest} on" * (
+            at_once < fewest
+        )
 
     @property
     def _written(self) -> list[tuple[Output, Timeline]]:

@@ -88,7 +88,7 @@ class Gathering:
 
     def compute(self, task: WorkflowTask) -> WorkflowResult:
         """As :func:`.run_workflow`; raises CancelledError, too."""
-        if self._at_once == 1 or self._why_alone(task):
+        if self._at_once < task.workflow.fewest_together or self._why_alone(task):
             return run_workflow(task)
         member = _Member(task)
         with current_cancellation().ended_by(member.leave):

@@ -36,6 +36,7 @@ class Engine:
     before: Callable[[Sequence[int]], object] = lambda hours: None
     engine: str = "made"
     program: str = "made.sql"
+    fewest_together: int = 2
     alone: list[int] = field(default_factory=list)
     batches: list[list[int]] = field(default_factory=list)
     lock: Lock = field(default_factory=Lock)
@@ -116,6 +117,13 @@ def test_one_at_a_time_meets_nobody() -> None:
     engine = Engine()
     assert set(computed([task_of(engine, hour) for hour in range(3)], at_once=1).values()) == {"alone"}
     assert engine.batches == []
+
+
+@pytest.mark.parametrize(("at_once", "batches"), [(5, 0), (6, 1)])
+def test_few_are_faster_alone(at_once: int, batches: int) -> None:
+    engine = Engine(fewest_together=6)
+    computed([task_of(engine, hour) for hour in range(6)], at_once=at_once)
+    assert len(engine.batches) == batches
 
 
 def test_an_engine_that_computes_one_at_a_time() -> None:
