@@ -31,9 +31,9 @@ from falcon_assets.planning.workloads import (
     ReplicationWorkload,
     Workload,
     feed_of_workload,
-    not_from_outside,
     replications_to,
 )
+from falcon_assets.planning.writers import not_from_outside
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -20,7 +20,6 @@ from falcon_assets.planning.clock import later
 from falcon_assets.planning.dagster_names import job_name, op_name, replication_work
 from falcon_assets.planning.dependencies import own_feeds
 from falcon_assets.planning.expressions import evaluate_time
-from falcon_assets.planning.input_windows import nominal_of_output
 from falcon_assets.planning.replication import common_timeline, replicated_timeline, replication_options
 from falcon_assets.planning.timeline import Timeline, feed_timeline, process_timeline
 from falcon_assets.planning.window_offsets import index_shift
@@ -380,30 +379,3 @@ def export_name(feed: str, target: str) -> str:
 
 def replication_pipeline(target: str) -> str:
     return f"{target}.replication"
-
-
-def makers(
-    workloads: Iterable[Workload], feed: str, cluster: str, instance: datetime
-) -> list[tuple[Workload, datetime]]:
-    """Raises UnknownEntityError off the cluster, ExpressionError where an output is beyond the years 1 to 9999."""
-    found: dict[tuple[Workload, datetime], None] = {}
-    for workload in workloads:
-        line = feed_timeline(workload.feeds[feed], cluster)
-        for output in workload.outputs:
-            if output.feed == feed:
-                nominals = nominal_of_output(output, workload.timeline, line, workload.timezone, instance)
-                found.update(dict.fromkeys((workload, nominal) for nominal in nominals))
-    return list(found)
-
-
-def not_from_outside(feed: Feed, cluster: str, producers: Sequence[Workload]) -> str | None:
-    """Why nothing lands there from outside, given its producers; None: it does."""
-    writers = ", ".join(repr(process.name) for process in producers)
-    if writers:
-        return f"process {writers} writes it on cluster {cluster!r}: materialize the partition to have it written anew"
-    if feed.rollup is not None:
-        return f"feed {feed.name!r} is made of {', '.join(feed.rollup.of)}: look at these"
-    entry = feed.on(cluster)
-    if entry and entry.type == "target":
-        return f"feed {feed.name!r} is replicated to cluster {cluster!r}: look at its sources"
-    return None

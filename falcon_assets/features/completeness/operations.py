@@ -22,7 +22,7 @@ from falcon_assets.operations.acting import acting, require_change, require_read
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Given, Operation, Result
 from falcon_assets.planning.timeline import feed_timeline
-from falcon_assets.planning.workloads import not_from_outside
+from falcon_assets.planning.writers import not_from_outside
 
 
 @dataclass(frozen=True)

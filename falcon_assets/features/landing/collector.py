@@ -30,7 +30,7 @@ from falcon_assets.planning.retries import timeout_of
 from falcon_assets.planning.rollups import ZONES_APART, leaves_of
 from falcon_assets.planning.snapshots import unrecorded_windows
 from falcon_assets.planning.timeline import feed_timeline
-from falcon_assets.planning.workloads import not_from_outside
+from falcon_assets.planning.writers import not_from_outside
 from falcon_assets.settings import Settings
 from falcon_assets.storage.feed_store import StoresOf
 from falcon_assets.storage.kinds.kind_of import kind_of

@@ -29,7 +29,7 @@ from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Given, Operation
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.timeline import feed_timeline
-from falcon_assets.planning.workloads import not_from_outside
+from falcon_assets.planning.writers import not_from_outside
 from falcon_assets.storage.feed_store import store_of
 from falcon_assets.storage.kinds.kind_of import kind_of
 from falcon_assets.storage.kinds.snapshots import why_not_there

@@ -20,7 +20,8 @@ from falcon_assets.model.feed import Feed
 from falcon_assets.model.instant import format_instant
 from falcon_assets.planning.instance_paths import InstancePaths
 from falcon_assets.planning.timeline import feed_timeline
-from falcon_assets.planning.workloads import Workload, not_from_outside
+from falcon_assets.planning.workloads import Workload
+from falcon_assets.planning.writers import not_from_outside
 from falcon_assets.storage.cluster_store import ClusterStore
 from falcon_assets.storage.errors import is_about_path
 from falcon_assets.storage.kinds.kind_of import kind_of

@@ -36,7 +36,8 @@ from falcon_assets.model.process import Process
 from falcon_assets.planning.clock import is_set_back
 from falcon_assets.planning.replication import replicated_timeline
 from falcon_assets.planning.timeline import Timeline, feed_timeline
-from falcon_assets.planning.workloads import Workload, not_from_outside
+from falcon_assets.planning.workloads import Workload
+from falcon_assets.planning.writers import not_from_outside
 
 _BUDGET = 20_000
 """Instances judged at once; the next evaluation continues."""

@@ -47,7 +47,8 @@ from falcon_assets.planning.reasons import (
 )
 from falcon_assets.planning.retries import KnownInstance, opens_at, reopened
 from falcon_assets.planning.rollups import members_of
-from falcon_assets.planning.workloads import Workload, makers
+from falcon_assets.planning.workloads import Workload
+from falcon_assets.planning.writers import makers
 
 MISSING = FeedState.MISSING.value
 DEEPEST = 300

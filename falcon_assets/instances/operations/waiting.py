@@ -27,7 +27,7 @@ from falcon_assets.operations.audit import require_readable
 from falcon_assets.operations.installation import Installation
 from falcon_assets.operations.operation import Given, Operation
 from falcon_assets.planning.instance_record import LATE, FeedState, InstanceRecord, InstanceState
-from falcon_assets.planning.workloads import makers
+from falcon_assets.planning.writers import makers
 
 POLL_SECONDS = 2.0
 Lasting: TypeAlias = Literal[

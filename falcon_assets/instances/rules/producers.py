@@ -12,7 +12,7 @@ from falcon_assets.planning.input_windows import input_instances
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.retries import opens_at, settled
 from falcon_assets.planning.timeline import feed_timeline
-from falcon_assets.planning.workloads import makers
+from falcon_assets.planning.writers import makers
 
 if TYPE_CHECKING:
     from falcon_assets.instances.rules.situation import Situation
