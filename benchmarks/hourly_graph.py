@@ -44,15 +44,20 @@ workflow: {{engine: spark-sql, path: copy.sql}}
 schedule: true
 """
 
+_OF_FILE = 500
+"""Processes in a file, which must not be longer than a million bytes."""
+
 
 def write_graph(root: Path, processes: int) -> None:
     """The definitions; each process reads the hour of ``landed-N`` and writes the same hour of ``made-N``."""
     root.mkdir(parents=True, exist_ok=True)
-    parts = [_CLUSTER]
-    for number in range(processes):
-        parts += [_FEED.format(name=f"{kind}-{number}") for kind in ("landed", "made")]
-        parts.append(_PROCESS.format(number=number))
-    (root / "graph.yaml").write_text("".join(parts))
+    (root / "cluster.yaml").write_text(_CLUSTER)
+    for first in range(0, processes, _OF_FILE):
+        parts = []
+        for number in range(first, min(first + _OF_FILE, processes)):
+            parts += [_FEED.format(name=f"{kind}-{number}") for kind in ("landed", "made")]
+            parts.append(_PROCESS.format(number=number))
+        (root / f"graph-{first}.yaml").write_text("".join(parts))
     (root / "copy.sql").write_text("SELECT * FROM landed\n")
 
 
