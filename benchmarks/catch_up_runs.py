@@ -50,7 +50,7 @@ def main() -> None:
         working = ClusterStore(cluster, settings.home, settings.environ).working
         session_for(cluster, working, settings.home).range(1).count()
         ready = time.perf_counter()
-        _catch_up(job, instance, hours(count), max(parallel, LONGEST_RUN))
+        _catch_up(job, instance, hours(count))
         open_ledger(settings, instance).catch_up()
         done = time.perf_counter()
     stop_sessions()
@@ -68,11 +68,11 @@ def _with_parallel(store: EntityStore, parallel: int) -> EntityStore:
     return replace(store, processes={PROCESS: process})
 
 
-def _catch_up(job: dg.JobDefinition, instance: dg.DagsterInstance, nominals: list[datetime], longest: int) -> None:
+def _catch_up(job: dg.JobDefinition, instance: dg.DagsterInstance, nominals: list[datetime]) -> None:
     """In runs as a coordinator starts them."""
     keys = [format_instant(hour) for hour in nominals]
-    for first in range(0, len(keys), longest):
-        part = keys[first : first + longest]
+    for first in range(0, len(keys), LONGEST_RUN):
+        part = keys[first : first + LONGEST_RUN]
         tags = {"dagster/asset_partition_range_start": part[0], "dagster/asset_partition_range_end": part[-1]}
         quiet = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
         assert job.execute_in_process(instance=instance, tags=tags, run_config=quiet).success

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 
@@ -18,7 +19,8 @@ def sync_tree(path: Path) -> None:
     """A file without content has nothing to lose: its name is in the folder."""
     for parent, folders, files in os.walk(path, topdown=False):
         for child in (Path(parent, name) for name in [*files, *folders]):
-            if not child.is_symlink() and (child.is_dir() or child.stat().st_size):
+            found = child.lstat()
+            if stat.S_ISDIR(found.st_mode) or (not stat.S_ISLNK(found.st_mode) and found.st_size):
                 sync(child)
     sync(path)
 

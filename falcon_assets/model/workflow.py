@@ -107,11 +107,6 @@ class Workflow(Declaration):
         return f"the engine {self.engine} computes each instance on its own"
 
     @property
-    def may_compute_many(self) -> bool:
-        """Whether many instances can be computed together where :meth:`why_alone` has nothing against it."""
-        return self.asks_for_many
-
-    @property
     def fewest_together(self) -> int:
         """From how many instances on it is faster to compute them together, unless that is asked for."""
         return 2 if self.asks_for_many else _FEWEST_TOGETHER

@@ -26,6 +26,8 @@ from falcon_assets.planning.window_offsets import index_shift
 from falcon_assets.planning.workload_partitions import WorkloadPartitions
 
 LONGEST_RUN = 100
+"""Most instances of one run, and of a workload that are launched at once. Their nominal times are one tag of the run,
+and Dagster's index takes 2,704 bytes of a tag: of a thousand times it refuses the run, packed or not."""
 
 
 def requires_valid(declared: Input, feed: Feed) -> bool:
@@ -82,11 +84,6 @@ class Workload(ABC):
     @property
     @abstractmethod
     def description(self) -> str: ...
-
-    @property
-    def longest_run(self) -> int:
-        """Most instances of one run, and of what is launched at once."""
-        return LONGEST_RUN
 
     @property
     def goes_on(self) -> bool:
@@ -173,11 +170,6 @@ class ProcessWorkload(Workload):
         )
 
     @property
-    def longest_run(self) -> int:
-        """Where one query may compute as many as may be computed at once, they are in one run."""
-        return max(LONGEST_RUN, self.partitions.at_once if self.entity.workflow.may_compute_many else 0)
-
-    @property
     def sla(self) -> ProcessSla | None:
         return self.entity.sla
 
@@ -231,9 +223,9 @@ class ProcessWorkload(Workload):
         at_once, fewest = self.partitions.at_once, self.entity.workflow.fewest_together
         if at_once == 1:
             return "only one of them may run at once (parallel)"
-        return f"only {at_once} of them may run at once (parallel): together is faster from {fewest} on" * (
-            at_once < fewest
-        )
+        if at_once < fewest:
+            return f"only {at_once} of them may run at once (parallel): together is faster from {fewest} on"
+        return ""
 
     @property
     def _written(self) -> list[tuple[Output, Timeline]]:

@@ -136,8 +136,8 @@ def run(spark, inputs, instances):
         ("inputs['rows'].withColumn('falcon_instance', F.lit(1))", "whose column falcon_instance is int"),
         ("inputs['rows'].withColumn('falcon_instance', F.lit(None).cast('timestamp'))", "its falcon_instance is NULL"),
         (
-            "inputs['rows'].withColumn('falcon_instance', F.col('falcon_instance') - F.expr('INTERVAL 1 DAY'))",
-            "a row is of no instance of the batch: its falcon_instance is 2012-12-31 0",  # of whichever comes first
+            "inputs['rows'].withColumn('falcon_instance', F.lit('2012-12-31').cast('timestamp'))",
+            "a row is of no instance of the batch: its falcon_instance is 2012-12-31 00:00:00",
         ),
         ("None", "returned nothing: return a DataFrame"),
         ("inputs['rows'].select('none')", "w.py:4"),

@@ -52,6 +52,13 @@ def folder_of(data: OutputData) -> Path:
     return Path(local_path(data.url, title_of(data)))
 
 
+def declared_columns(data: OutputData) -> pa.Schema:
+    """Those of the feed's schema, and texts for partitions that it leaves out; raises KeyError."""
+    declared = arrow_schema(data.feed.schema_ or "")
+    known = {name.lower() for name in declared.names}
+    return pa.schema([*declared, *((one, pa.string()) for one in data.partitions if one.lower() not in known)])
+
+
 def write_rows(reader: pa.RecordBatchReader, data: OutputData) -> tuple[int, pa.Schema]:
     """Writes the batches into the folder of the output, even if there are none; returns their rows and columns.
 
@@ -103,11 +110,9 @@ class _Fit:
         if data.feed.schema_ is None:
             return None
         try:
-            declared = arrow_schema(data.feed.schema_)
+            return declared_columns(data)
         except KeyError as error:
             raise WorkflowError(f"{self._where}: the engine python does not know the type {error}") from None
-        known = {name.lower() for name in declared.names}
-        return pa.schema([*declared, *((one, pa.string()) for one in data.partitions if one.lower() not in known)])
 
     def _storable(self, field: pa.Field) -> pa.DataType:
         """The type that Spark reads again: microseconds, and no dictionaries."""

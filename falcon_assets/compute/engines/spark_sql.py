@@ -23,11 +23,6 @@ class SparkSqlWorkflow(Workflow):
     path: NonEmpty
     """A ``.sql`` file, relative to the folder of the entity definitions."""
 
-    @property
-    def may_compute_many(self) -> bool:
-        """By one query."""
-        return True
-
     def files(self) -> dict[str, str]:
         return {"path": self.path}
 

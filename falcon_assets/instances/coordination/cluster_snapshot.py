@@ -36,7 +36,7 @@ from falcon_assets.planning.instance_record import InstanceRecord, InstanceState
 from falcon_assets.planning.reasons import SeenSource
 from falcon_assets.planning.retries import timeout_of
 from falcon_assets.planning.timeline import feed_timeline
-from falcon_assets.planning.workloads import Workload
+from falcon_assets.planning.workloads import LONGEST_RUN, Workload
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -141,7 +141,7 @@ class ClusterSnapshot:
             records=records,
             slots_in_use=self._slots(workload, records),
             available={one.feed: self._available.get((reads_on, one.feed), _NOTHING) for one in workload.inputs},
-            budget=max(min(budget, workload.longest_run), 0),
+            budget=max(min(budget, LONGEST_RUN), 0),
             requests=self._reruns.requests.get(name, {}),
             pending_reruns=self._reruns.pending.get(reads_on) or PendingReruns(),
             last_used=self._last_used.get(name, {}),

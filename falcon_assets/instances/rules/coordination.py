@@ -34,6 +34,7 @@ from falcon_assets.planning.input_windows import InstanceSet
 from falcon_assets.planning.instance_record import InstanceRecord, InstanceState, Launch
 from falcon_assets.planning.reasons import Reason
 from falcon_assets.planning.retries import reopened
+from falcon_assets.planning.workloads import LONGEST_RUN
 
 Ready: TypeAlias = Sequence[tuple[int, datetime]]
 """In the order of the workload: index in the timeline, and nominal time."""
@@ -61,7 +62,7 @@ def launches(backlog: Backlog, ready: Ready, given_up: Collection[datetime]) -> 
     found: list[Launch] = []
     executors = at.executors
     while taken < len(ready) and free > 0 and budget > 0 and len(found) < runs:
-        longest = min(at.workload.longest_run, budget)
+        longest = min(LONGEST_RUN, budget)
         stretch = _stretch(at, ready, taken, longest)
         executor = executors.best(_failed_on(at, stretch)) if executors else None
         if executors and executor is None:

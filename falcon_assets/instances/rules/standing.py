@@ -19,7 +19,7 @@ from falcon_assets.instances.rules.waiting import (
 )
 from falcon_assets.planning.reasons import Reason
 from falcon_assets.planning.retries import opens_at
-from falcon_assets.planning.workloads import Workload
+from falcon_assets.planning.workloads import LONGEST_RUN, Workload
 
 FEED, WORKLOAD, ENTITY = "feed", "workload", "entity"
 Subject: TypeAlias = tuple[str, str, str]
@@ -83,7 +83,7 @@ def _moves(at: Situation) -> datetime | None:
 
 
 def _is_open(at: Situation, decision: Decision) -> bool:
-    if decision.launches or decision.timed_out or decision.skipped or at.budget < at.workload.longest_run:
+    if decision.launches or decision.timed_out or decision.skipped or at.budget < LONGEST_RUN:
         return True  # with less of a budget it may have left out what is ready
     if at.workload.source_colo or any(one.ended and one.ended > at.now for one in at.records.values()):
         return True  # what is seen in another colo is not told; the clock was set back

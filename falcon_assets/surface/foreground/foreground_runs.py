@@ -25,9 +25,9 @@ from falcon_assets.history.platform.open_ledger import Ledger
 from falcon_assets.instances.coordination.coordinator import PlannedRun
 from falcon_assets.planning.instance_record import InstanceState
 
-_POLL_SECONDS = 0.5
+_POLL_SECONDS, _LONGEST_PAUSE = 0.5, 5.0
 _PAUSE_TIMES = 10
-"""The pause from poll to poll is at least so many times what one takes: each is done beside the run's own threads."""
+"""The pause between polls is as many times what one takes: each is done beside the run's own threads."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class ForegroundRuns:
 
         def watch() -> None:
             took = 0.0
-            while not over.wait(max(_POLL_SECONDS, took * _PAUSE_TIMES)):
+            while not over.wait(min(max(_POLL_SECONDS, took * _PAUSE_TIMES), _LONGEST_PAUSE)):
                 began = time.monotonic()
                 with suppress(*DATABASE_ERRORS):  # the run itself says it when the database stays away
                     self.display.progress(run, self._count_over(run))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from falcon_assets.history.dagster_internals.tags import PARENT_RUN
 from falcon_assets.history.mapping import run_tags
 from falcon_assets.planning.instance_record import Launch
+from falcon_assets.planning.workloads import LONGEST_RUN
 from tests.builders import make_process, workload_of
 
 T = datetime(2013, 1, 1, tzinfo=UTC)
@@ -33,6 +34,12 @@ def test_tags_come_back(first: int, attempts: list[int], slots: int, late: bool)
     assert run_tags.attempts_of({**tags, PARENT_RUN: "another"}) == ()
     assert run_tags.slots_of(tags, 77) == slots
     assert (run_tags.LATE in tags) == late
+
+
+def test_the_tags_of_the_longest_run_fit_into_the_index_of_tags() -> None:
+    nominals = tuple(T + timedelta(hours=number) for number in range(LONGEST_RUN))
+    tags = run_tags.launch_tags(WORKLOAD, Launch(nominals, LONGEST_RUN), [999] * LONGEST_RUN, "")
+    assert max(len(key) + len(value) for key, value in tags.items()) < 2_600
 
 
 @pytest.mark.parametrize(

@@ -165,15 +165,8 @@ def test_launches(overrides, expected):
     assert launched(decide(situation(**overrides))) == expected
 
 
-def test_a_run_gets_as_many_as_one_query_may_compute():
-    found = decide(replace(situation(inputs=[], parallel=150, budget=250), now=START + 299 * HOUR))
-    assert [(len(it.nominals), it.slots) for it in found.launches] == [(150, 150)]
-    assert set(found.waiting.values()) == {NoFreeSlot(150, False)} and len(found.waiting) == 150
-
-
 def test_a_run_gets_a_hundred_instances_at_most():
-    workflow = {"engine": "python", "path": "a.py"}
-    found = decide(replace(situation(inputs=[], parallel=150, budget=250, workflow=workflow), now=START + 299 * HOUR))
+    found = decide(replace(situation(inputs=[], parallel=150, budget=250), now=START + 299 * HOUR))
     assert [(len(it.nominals), it.slots) for it in found.launches] == [(100, 100), (100, 50)]
     assert found.launches[1].nominals[0] == START + 100 * HOUR
     assert set(found.waiting.values()) == {NoFreeSlot(150, False)} and len(found.waiting) == 100

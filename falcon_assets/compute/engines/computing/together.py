@@ -11,7 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask, exits_refused
@@ -33,6 +33,7 @@ from falcon_assets.compute.spark.data.layout import folder_at
 from falcon_assets.compute.spark.data.reading import read_input
 from falcon_assets.compute.spark.jvm import in_utc
 from falcon_assets.compute.spark.sessions import add_libs, apply_settings, is_classic, isolated, libs_of
+from falcon_assets.errors import WorkflowError
 from falcon_assets.planning.captured import Captured
 from falcon_assets.planning.data_usage import beside, seen_by, within
 
@@ -138,6 +139,14 @@ def _folders(data: InputData) -> tuple[str, ...]:
         if size
     )
     return tuple(dict.fromkeys(found))
+
+
+def keyed(task: WorkflowTask, inputs: Mapping[str, DataFrame], key: Column) -> dict[str, DataFrame]:
+    """The inputs of an instance alone, with a column :data:`KEY`; raises WorkflowError where one has it already."""
+    for data in task.inputs:
+        if KEY in map(str.lower, inputs[data.name].columns):
+            raise WorkflowError(f"{data.title} has a column {KEY} of its own: give it another name")
+    return {name: frame.withColumn(KEY, key) for name, frame in inputs.items()}
 
 
 def writers_of(session: SparkSession, tasks: Sequence[WorkflowTask]) -> int:

@@ -11,13 +11,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from falcon_assets.compute.arrow.spark_types import arrow_schema
+from falcon_assets.compute.arrow.writing import declared_columns, title_of
 from falcon_assets.compute.engines.computing import arrow_groups, task
 from falcon_assets.compute.engines.computing.arrow_groups import INPUT, NO_INPUT, ROWS, calling
 from falcon_assets.compute.engines.computing.python import load_function
 from falcon_assets.compute.engines.computing.session import compute_in_session
 from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask
-from falcon_assets.compute.engines.computing.together import Example, compute_all, rows_of, writers_of
+from falcon_assets.compute.engines.computing.together import Example, compute_all, keyed, rows_of, writers_of
 from falcon_assets.compute.engines.computing.together_files import BatchRows
 from falcon_assets.compute.engines.computing.together_joins import KEY
 from falcon_assets.compute.spark.data.dataset import OutputData
@@ -33,11 +33,8 @@ def compute_alone(one: WorkflowTask, path: str | None, name: str | None) -> Work
     """Computes a batch of one instance; raises WorkflowError."""
 
     def compute(spark: SparkSession, inputs: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
-        for data in one.inputs:
-            if KEY in map(str.lower, inputs[data.name].columns):
-                raise WorkflowError(f"{data.title} has a column {KEY} of its own: give it another name")
-        keyed = {data.name: inputs[data.name].withColumn(KEY, sf.lit(0)) for data in one.inputs}
-        return {one.outputs[0].name: _made(spark, keyed, [one], path, name).drop(KEY)}
+        own = {data.name: inputs[data.name] for data in one.inputs}
+        return {one.outputs[0].name: _made(spark, keyed(one, own, sf.lit(0)), [one], path, name).drop(KEY)}
 
     return compute_in_session(one, compute)
 
@@ -87,8 +84,6 @@ def _made(
 
 def _columns(data: OutputData) -> pa.Schema:
     try:
-        declared = arrow_schema(data.feed.schema_ or "")
+        return declared_columns(data)
     except KeyError as error:
-        raise WorkflowError(f"output {data.name!r} (feed {data.feed.name!r}): Arrow has no type {error}") from None
-    known = {name.lower() for name in declared.names}
-    return pa.schema([*declared, *((one, pa.string()) for one in data.partitions if one.lower() not in known)])
+        raise WorkflowError(f"{title_of(data)}: Arrow has no type {error}") from None

@@ -12,7 +12,7 @@ from pyspark.sql.types import TimestampType
 from falcon_assets.compute.engines.computing.python import call_function
 from falcon_assets.compute.engines.computing.session import compute_in_session
 from falcon_assets.compute.engines.computing.task import WorkflowResult, WorkflowTask
-from falcon_assets.compute.engines.computing.together import Example, compute_all, rows_of, table
+from falcon_assets.compute.engines.computing.together import Example, compute_all, keyed, rows_of, table
 from falcon_assets.compute.engines.computing.together_files import BatchRows
 from falcon_assets.compute.engines.computing.together_joins import KEY
 from falcon_assets.errors import WorkflowError
@@ -25,11 +25,7 @@ def compute_alone(task: WorkflowTask, path: str | None, name: str | None) -> Wor
     """Computes a batch of one instance; raises WorkflowError."""
 
     def compute(spark: SparkSession, inputs: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
-        for data in task.inputs:
-            if KEY in map(str.lower, inputs[data.name].columns):
-                raise WorkflowError(f"{data.title} has a column {KEY} of its own: give it another name")
-        keyed = {name: one.withColumn(KEY, sf.lit(task.nominal)) for name, one in inputs.items()}
-        made = _called(spark, keyed, [task], path, name)
+        made = _called(spark, keyed(task, inputs, sf.lit(task.nominal)), [task], path, name)
         return {name: one.where(_is_known(sf.col(KEY) == task.nominal)).drop(KEY) for name, one in made.items()}
 
     return compute_in_session(task, compute)
