@@ -16,7 +16,7 @@ from benchmarks.entities import FEEDS, PROCESSES, write_entities
 from benchmarks.load_location import BY_HAND, DECLARED
 from benchmarks.measure import Line, alternate, line_of
 
-BAR = 1.5
+BAR = 1.15
 ROUNDS = 5
 
 
@@ -26,6 +26,7 @@ def measure() -> list[Line]:
         environ = {**os.environ, "FALCON_HOME": f"{folder}/home", "FALCON_ENTITY_DEFS": f"{folder}/entities"}
         environ.pop("FALCON_COLO", None)
         write_entities(Path(folder, "entities"), FEEDS, PROCESSES)
+        Path(folder, "home").mkdir()  # as whoever starts a code server has made it
         require_the_same(environ)
         rounds = list(alternate(ROUNDS, lambda: _seconds(DECLARED, environ), lambda: _seconds(BY_HAND, environ)))
     return [

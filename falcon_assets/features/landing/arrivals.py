@@ -38,8 +38,8 @@ _SLICE_SECONDS = 0.5
 """How long a report of new data may be unseen."""
 _AGAIN_SECONDS = 60.0
 """After the system refused to watch."""
-_POLL_SECONDS, _POLL_WATCHED_SECONDS = 0.5, 2.0
-"""From a look at everything to the next, and where all folders are watched."""
+_POLL_SECONDS, _POLL_WATCHED_SECONDS = 0.5, 10.0
+"""From a look at everything to the next, and where all folders are watched: then it finds only what lands as old."""
 _SHARE, _SHARE_WATCHED = 20, 60
 """Looks at everything take at most one part in so many of the time."""
 

@@ -90,8 +90,8 @@ AGAIN_SECONDS = 1
 """The same of coordinators: a tick that launches ends at once, and what lands in between waits."""
 _TICK_SECONDS = 4.5
 """How long a tick begins new rounds: until just before the next tick."""
-_WATCHING_SECONDS = 19.5
-"""How long a tick does that is told when something happens; Dagster gives a tick 60 seconds."""
+_WATCHING_SECONDS = 29.5
+"""How long a tick does that is told when something happens; Dagster gives a tick 60 seconds, and a round takes 25."""
 _PAUSE_SECONDS = 0.5
 _SHARE = 20
 """Rounds take at most one part in 20 of the time, so that long ones are not repeated."""

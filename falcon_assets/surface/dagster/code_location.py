@@ -13,6 +13,7 @@ from falcon_assets.features.compaction.assets import CompactionAssets
 from falcon_assets.features.replication.assets import ReplicationAssets
 from falcon_assets.features.replication.run import Copying
 from falcon_assets.features.transfers.assets import TransferAssets
+from falcon_assets.history.dagster_internals.asset_jobs import AssetJob
 from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping.partition_mappings import rollup_deps
 from falcon_assets.history.mapping.partitions import AssetPartitions
@@ -69,7 +70,7 @@ def definitions_of(
     store, assets = options.applied(store, all_assets, resources)
     jobs = {workload.job_name: _job(workload) for workload in store.active_workloads}
     own = dg.Definitions(
-        assets=assets,
+        assets=[*map(_apart, assets)],
         jobs=list(jobs.values()),
         sensors=list(sensors(store, settings, jobs, recording)),
         resources=spark_resources(store.clusters.values(), settings.home, settings.environ),
@@ -81,6 +82,11 @@ def definitions_of(
 def _allow_chains(workloads: int) -> None:
     """Dagster follows a chain of ops by recursion, in an order that nobody knows before."""
     sys.setrecursionlimit(max(sys.getrecursionlimit(), _OTHER_FRAMES + workloads))
+
+
+def _apart(asset: dg.AssetsDefinition | dg.AssetSpec) -> dg.AssetsDefinition:
+    """Dagster makes one definition of all that land, and takes all of them into each job that reads one."""
+    return dg.AssetsDefinition(specs=[asset]) if isinstance(asset, dg.AssetSpec) else asset
 
 
 def _with_page(
@@ -109,9 +115,9 @@ def _external_feeds(store: EntityStore, partitions: AssetPartitions) -> Iterator
                 yield feed_spec(feed, cluster, line, metadata=collector)
 
 
-def _job(workload: Workload) -> dg.UnresolvedAssetJobDefinition:
+def _job(workload: Workload) -> AssetJob:
     labels = {f"falcon/{workload.entity.kind}": workload.entity.name, "falcon/cluster": workload.cluster}
-    return dg.define_asset_job(
+    return AssetJob(
         name=workload.job_name,
         selection=dg.AssetSelection.assets(*names.workload_keys(workload)).without_checks(),  # sensors see to those
         description=workload.description,
