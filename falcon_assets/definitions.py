@@ -6,6 +6,9 @@ with imports_without_gc():
     import dagster as dg
 
     from falcon_assets import build_definitions
+    from falcon_assets.surface.dagster.job_location import definitions_of_this_run
 
     # What is materialized from Dagster's UI runs in one process, too: all its steps share one Spark session.
-    defs = dg.Definitions.merge(build_definitions(), dg.Definitions(executor=dg.in_process_executor))
+    defs = dg.Definitions.merge(
+        definitions_of_this_run() or build_definitions(), dg.Definitions(executor=dg.in_process_executor)
+    )

@@ -11,10 +11,15 @@ from dagster._cli.api import execute_run_command  # what a worker process runs, 
 from dagster._core.launcher.base import LaunchRunContext  # what a launcher is handed
 from dagster._core.storage.tags import GRPC_INFO_TAG  # a run's code server, by which Dagster's own launcher stops it
 from dagster._grpc.types import ExecuteRunArgs  # the argument of that command
-from dagster_shared.serdes import serialize_value  # which it takes as text
+from dagster_shared.serdes import deserialize_value, serialize_value  # which it takes as text
 
 RUN_MODULES = ("dagster._core.execution.api", "dagster_postgres")
 """Modules of Dagster that a run imports late, all without side effects."""
+
+
+def job_in(arguments: str) -> str:
+    """Returns the name of the job of a run, from what :func:`execute_run` takes."""
+    return deserialize_value(arguments, ExecuteRunArgs).job_origin.job_name
 
 
 def execute_run(arguments: str) -> None:

@@ -10,7 +10,8 @@ import threading
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 
-from falcon_assets.history.dagster_internals.launching import RUN_MODULES, execute_run
+from falcon_assets.history.dagster_internals.launching import RUN_MODULES, execute_run, job_in
+from falcon_assets.history.platform import job_of_run
 from falcon_assets.history.platform.postgres import database_url
 from falcon_assets.history.platform.process_end import ends_soon
 from falcon_assets.history.platform.reconnecting import wait_until_back
@@ -37,6 +38,7 @@ def work(arguments: str) -> None:
     threading.Thread(target=_follow, args=(daemon,), name="follows the daemon", daemon=True).start()
     try:
         wait_until_back(database_url(load_settings()))
+        job_of_run.needs_only(job_in(arguments))
         execute_run(arguments)
     finally:
         ends_soon(0, lambda: None)  # Dagster's history says how the run ended

@@ -3,45 +3,35 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 import dagster as dg
 
 from falcon_assets.catalog.store import EntityStore
-from falcon_assets.features.compaction.assets import CompactionAssets
-from falcon_assets.features.replication.assets import ReplicationAssets
 from falcon_assets.features.replication.run import Copying
-from falcon_assets.features.transfers.assets import TransferAssets
 from falcon_assets.history.dagster_internals.asset_jobs import AssetJob
-from falcon_assets.history.mapping import asset_keys as names
 from falcon_assets.history.mapping.partition_mappings import rollup_deps
 from falcon_assets.history.mapping.partitions import AssetPartitions
 from falcon_assets.history.platform.setup_fingerprint import SETUP, setup_fingerprint
 from falcon_assets.hooks import hooks
-from falcon_assets.instances.assets import ProcessAssets, feed_spec
-from falcon_assets.instances.runs.run_definitions import DefinitionRecording
+from falcon_assets.instances.assets import feed_spec
 from falcon_assets.instances.spark_resource import spark_resources
 from falcon_assets.operations.page_links import page_path
 from falcon_assets.planning.dagster_names import op_name
 from falcon_assets.planning.timeline import feed_timeline
-from falcon_assets.planning.workloads import Workload
 from falcon_assets.settings import Settings
-from falcon_assets.storage.copying.copy_task import CopyProgress
 from falcon_assets.surface.dagster.asset_options import AssetOptions
 from falcon_assets.surface.dagster.sensors import sensors
+from falcon_assets.surface.dagster.workload_assets import WorkloadAssets, by_job, job_of
 
 _OTHER_FRAMES = 1000
-
-
-def _tell_nobody(name: str, progress: CopyProgress) -> None:
-    """Events of the run have the progress already."""
 
 
 def definitions_of(
     store: EntityStore,
     settings: Settings,
-    copying: Copying = _tell_nobody,
+    copying: Copying | None = None,
     options: AssetOptions = AssetOptions(),  # noqa: B008 - it cannot be changed
 ) -> dg.Definitions:
     """Returns assets with checks, jobs, sensors, schedules and resources for the entities of ``store``.
@@ -50,33 +40,32 @@ def definitions_of(
     this themselves: other jobs of the code location keep their executor.
     """
     _allow_chains(len(store.workloads))
-    partitions = AssetPartitions(store)
-    recording = DefinitionRecording(store.root, settings)
-    computed = ProcessAssets(store, settings, partitions, recording, options.op)
-    copied = ReplicationAssets(store, settings, partitions, recording, options.op, copying)
-    compacted = CompactionAssets(store, settings, partitions, recording, options.op)
-    transferred = TransferAssets(store, settings, partitions, recording, options.op)
+    building = WorkloadAssets(store, settings, options.op, copying)
     all_assets: list[dg.AssetsDefinition | dg.AssetSpec] = [
-        *_external_feeds(store, partitions),
-        *map(computed.build, store.process_workloads),
-        *map(copied.build, filter(None, store.replications.values())),
-        *map(compacted.build, store.compactions),
-        *map(transferred.build, store.imports),
-        *map(transferred.build, store.exports),
+        *_external_feeds(store, building.partitions),
+        *map(building.build, by_job(store.workloads)),
     ]
     if settings.front:
         all_assets = [*map(partial(_with_page, store, settings.front), all_assets)]
     resources = spark_resources(store.clusters.values(), settings.home, settings.environ)
     store, assets = options.applied(store, all_assets, resources)
-    jobs = {workload.job_name: _job(workload) for workload in store.active_workloads}
-    own = dg.Definitions(
-        assets=[*map(_apart, assets)],
-        jobs=list(jobs.values()),
-        sensors=list(sensors(store, settings, jobs, recording)),
-        resources=spark_resources(store.clusters.values(), settings.home, settings.environ),
-        metadata={SETUP: setup_fingerprint(settings)},
+    jobs = {one.job_name: job_of(one) for one in store.active_workloads}
+    own = location_of(store, settings, assets, [*jobs.values()])
+    watching = dg.Definitions(
+        sensors=list(sensors(store, settings, jobs, building.recording)), metadata={SETUP: setup_fingerprint(settings)}
     )
-    return dg.Definitions.merge(own, *hooks().definitions(store=store, settings=settings))
+    return dg.Definitions.merge(own, watching, *hooks().definitions(store=store, settings=settings))
+
+
+def location_of(
+    store: EntityStore,
+    settings: Settings,
+    assets: Iterable[dg.AssetsDefinition | dg.AssetSpec],
+    jobs: Sequence[AssetJob],
+) -> dg.Definitions:
+    """Returns what executes these jobs."""
+    resources = spark_resources(store.clusters.values(), settings.home, settings.environ)
+    return dg.Definitions(assets=[*map(_apart, assets)], jobs=jobs, resources=resources)
 
 
 def _allow_chains(workloads: int) -> None:
@@ -113,14 +102,3 @@ def _external_feeds(store: EntityStore, partitions: AssetPartitions) -> Iterator
                     continue
                 collector = {"falcon/collector": op_name(cluster.name, "collector")}
                 yield feed_spec(feed, cluster, line, metadata=collector)
-
-
-def _job(workload: Workload) -> AssetJob:
-    labels = {f"falcon/{workload.entity.kind}": workload.entity.name, "falcon/cluster": workload.cluster}
-    return AssetJob(
-        name=workload.job_name,
-        selection=dg.AssetSelection.assets(*names.workload_keys(workload)).without_checks(),  # sensors see to those
-        description=workload.description,
-        tags=names.tags(labels),
-        executor_def=dg.in_process_executor,
-    )

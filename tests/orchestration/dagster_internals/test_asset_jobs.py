@@ -11,7 +11,9 @@ from falcon_assets.catalog.store import load_entities
 from falcon_assets.history.dagster_internals.asset_jobs import AssetJob
 from falcon_assets.settings import load_settings
 from falcon_assets.surface.dagster.code_location import definitions_of
+from falcon_assets.surface.dagster.job_location import definitions_of_job
 from tests.builders import cluster_yaml, feed_yaml, on, process_yaml
+from tests.features.transfers.shop import datasource_yaml, export
 from tests.processes import CHECKOUT
 
 LANDING = 30
@@ -19,12 +21,19 @@ EXAMPLE = CHECKOUT / "entity_defs"
 
 
 def chain(root: Path) -> Path:
-    """Feeds that land, of which one is read, and is copied; a process with two outputs, and one with an effect only."""
+    """Every kind of workload: processes with two outputs, one, and none, a copy, a compaction, an export, an import."""
     root.mkdir()
     (root / "a.sql").write_text("SELECT * FROM raw")
     two = [{"name": name, "feed": name, "instance": "now(0,0)"} for name in ("left", "right")]
     lands = [feed_yaml(f"landing-{number}") for number in range(LANDING)]
-    copied = feed_yaml("copied", on("primary", type="source"), on("backup", type="target"))
+    schema = {"format": "json", "schema": "id bigint, n string"}
+    given = on("primary", export=[export(partition="hour")])
+    brought = {"source": {"name": "shop", "table": "raw"}}
+    copied = feed_yaml("compacted", compact={}, **schema) + feed_yaml("sent", given, **schema)
+    copied += feed_yaml("brought", on("primary", **{"import": brought}), **schema)
+    copied += datasource_yaml("postgresql://anna@localhost/shop") + feed_yaml(
+        "copied", on("primary", type="source"), on("backup", type="target")
+    )
     made = [feed_yaml("left"), feed_yaml("right"), feed_yaml("last")]
     processes = [
         process_yaml("both", "landing-3", None, outputs=two),
@@ -50,7 +59,7 @@ def definitions(request: pytest.FixtureRequest, tmp_path: Path) -> dg.Definition
 def test_each_job_is_what_dagster_makes_of_all_assets(definitions: dg.Definitions) -> None:
     graph, repository = definitions.resolve_asset_graph(), definitions.get_repository_def()
     ours = [job for job in definitions.jobs or () if isinstance(job, AssetJob)]
-    assert ours
+    assert len(ours) >= 4
     for job in ours:
         told = {"name": job.name, "selection": job.selection, "description": job.description, "tags": job.tags}
         whole = dg.define_asset_job(**told, executor_def=job.executor_def).resolve(  # type: ignore[arg-type]
@@ -64,6 +73,30 @@ def test_each_job_is_what_dagster_makes_of_all_assets(definitions: dg.Definition
             assert mine.get(key).partitions_def == theirs.get(key).partitions_def
             assert mine.get(key).partition_mappings == theirs.get(key).partition_mappings
             assert mine.get(key).metadata == theirs.get(key).metadata
+
+
+def test_a_run_defines_its_job_alone_as_the_whole_location_does(definitions: dg.Definitions, tmp_path: Path) -> None:
+    root = EXAMPLE if not (tmp_path / "entities").is_dir() else tmp_path / "entities"
+    settings = load_settings({"FALCON_HOME": str(tmp_path / "home"), "FALCON_ENTITY_DEFS": str(root)})
+    whole = definitions.get_repository_def()
+    for job in definitions.jobs or ():
+        if not isinstance(job, AssetJob):
+            continue
+        alone = definitions_of_job(load_entities(root), settings, job.name)
+        assert alone is not None
+        found, expected = alone.get_repository_def().get_job(job.name), whole.get_job(job.name)
+        assert found.get_job_snapshot_id() == expected.get_job_snapshot_id()
+        assert found.tags == expected.tags
+        mine, theirs = found.asset_layer.asset_graph, expected.asset_layer.asset_graph
+        assert mine.executable_asset_keys == theirs.executable_asset_keys
+        read = {key for one in mine.executable_asset_keys for key in mine.get(one).parent_keys}
+        for key in mine.executable_asset_keys | read:
+            assert mine.get(key).partitions_def == theirs.get(key).partitions_def
+            assert mine.get(key).backfill_policy == theirs.get(key).backfill_policy or key in read
+        for key in mine.executable_asset_keys:
+            assert mine.get(key).partition_mappings == theirs.get(key).partition_mappings
+            assert mine.get(key).metadata == theirs.get(key).metadata
+    assert definitions_of_job(load_entities(root), settings, "primary__nobody_job") is None
 
 
 def test_a_job_has_what_its_assets_read_and_nothing_else(tmp_path: Path) -> None:
