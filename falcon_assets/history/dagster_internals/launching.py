@@ -8,6 +8,7 @@ from typing import Any
 
 import dagster as dg
 from dagster._cli.api import execute_run_command  # what a worker process runs, as `dagster api execute_run` does
+from dagster._core.code_pointer import ModuleCodePointer  # how a run names the module of its code location
 from dagster._core.launcher.base import LaunchRunContext  # what a launcher is handed
 from dagster._core.storage.tags import GRPC_INFO_TAG  # a run's code server, by which Dagster's own launcher stops it
 from dagster._grpc.types import ExecuteRunArgs  # the argument of that command
@@ -17,9 +18,14 @@ RUN_MODULES = ("dagster._core.execution.api", "dagster_postgres")
 """Modules of Dagster that a run imports late, all without side effects."""
 
 
-def job_in(arguments: str) -> str:
-    """Returns the name of the job of a run, from what :func:`execute_run` takes."""
-    return deserialize_value(arguments, ExecuteRunArgs).job_origin.job_name
+def job_in(arguments: str, module: str) -> str | None:
+    """Returns the name of a run's job, from what :func:`execute_run` takes.
+
+    None: the code location is not that module as it stands, so nobody knows what else of it the run needs.
+    """
+    job = deserialize_value(arguments, ExecuteRunArgs).job_origin
+    pointer = job.repository_origin.code_pointer
+    return job.job_name if isinstance(pointer, ModuleCodePointer) and pointer.module == module else None
 
 
 def execute_run(arguments: str) -> None:

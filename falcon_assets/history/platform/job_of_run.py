@@ -13,7 +13,7 @@ class _Process:
 _process = _Process()
 
 
-def needs_only(job: str) -> None:
+def needs_only(job: str | None) -> None:
     _process.job = job
 
 

@@ -30,6 +30,8 @@ PRELOADED = (
 """Modules that a run imports, all without side effects: no threads, no connections, no definitions. Each run reads the
 definitions anew, so changed files take effect; a new version of a package requires a restart of the daemon.
 """
+_LOCATION = "falcon_assets.definitions"
+"""Imports nothing but the definitions of one job, if the process needs no other; other code locations may need all."""
 
 
 def work(arguments: str) -> None:
@@ -38,7 +40,7 @@ def work(arguments: str) -> None:
     threading.Thread(target=_follow, args=(daemon,), name="follows the daemon", daemon=True).start()
     try:
         wait_until_back(database_url(load_settings()))
-        job_of_run.needs_only(job_in(arguments))
+        job_of_run.needs_only(job_in(arguments, _LOCATION))
         execute_run(arguments)
     finally:
         ends_soon(0, lambda: None)  # Dagster's history says how the run ended

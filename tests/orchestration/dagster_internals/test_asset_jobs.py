@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import dagster as dg
@@ -17,6 +21,14 @@ from tests.features.transfers.shop import datasource_yaml, export
 from tests.processes import CHECKOUT
 
 LANDING = 30
+LOCATION_OF_A_RUN = """
+import json, sys
+from falcon_assets.history.platform.job_of_run import needs_only
+needs_only(sys.argv[1])
+from falcon_assets.definitions import defs
+keys = defs.resolve_asset_graph().get_all_asset_keys()
+print(json.dumps({"assets": len(keys), "job": defs.get_repository_def().get_job(sys.argv[1]).name}))
+"""
 EXAMPLE = CHECKOUT / "entity_defs"
 
 
@@ -108,6 +120,15 @@ def test_a_job_has_what_its_assets_read_and_nothing_else(tmp_path: Path) -> None
         graph = repository.get_job(job).asset_layer.asset_graph
         others = graph.get_all_asset_keys() - graph.executable_asset_keys
         assert others == {dg.AssetKey(["primary", name]) for name in read}
+
+
+@pytest.mark.parametrize(("job", "known"), [("primary__reads_job", 2), ("falcon_instance_operation", LANDING + 11)])
+def test_the_code_location_defines_in_a_run_what_its_job_needs(tmp_path: Path, job: str, known: int) -> None:
+    root = chain(tmp_path / "entities")
+    told = {"FALCON_HOME": str(tmp_path / "home"), "FALCON_ENTITY_DEFS": str(root)}
+    command = [sys.executable, "-c", LOCATION_OF_A_RUN, job]
+    done = subprocess.run(command, env={**os.environ, **told}, capture_output=True, text=True, check=False)
+    assert json.loads(done.stdout or "{}") == {"assets": known, "job": job}, done.stderr[-2000:]
 
 
 def test_a_part_of_a_job_can_be_chosen(tmp_path: Path) -> None:

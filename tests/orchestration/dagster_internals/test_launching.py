@@ -13,9 +13,15 @@ import dagster as dg
 import psutil
 import pytest
 from dagster._core.workspace.context import WorkspaceProcessContext, WorkspaceRequestContext
-from dagster._core.workspace.load_target import PythonFileTarget
+from dagster._core.workspace.load_target import ModuleTarget, PythonFileTarget
 
-from falcon_assets.history.dagster_internals.launching import LaunchRunContext, RunLauncher
+from falcon_assets.history.dagster_internals.launching import (
+    ExecuteRunArgs,
+    LaunchRunContext,
+    RunLauncher,
+    job_in,
+    serialize_value,
+)
 from tests.waiting import wait_until
 
 LOCATION = """
@@ -112,6 +118,23 @@ def test_a_run_is_handed_over_and_executed(
     ended = instance.get_run_by_id(run.run_id)
     assert ended is not None
     assert ended.status is dg.DagsterRunStatus.SUCCESS, "Dagster's command does not execute the run that it is given"
+
+
+def test_the_job_of_a_run_is_known_where_the_code_location_is_that_module(
+    instance: dg.DagsterInstance, run: dg.DagsterRun, tmp_path: Path
+) -> None:
+    def said(origin: Any) -> str:
+        return serialize_value(ExecuteRunArgs(origin, run.run_id, instance.get_ref()))
+
+    (tmp_path / "location_of_this_test.py").write_text(LOCATION)
+    target = ModuleTarget("location_of_this_test", None, str(tmp_path), "another")
+    with WorkspaceProcessContext(instance, target) as process:
+        location = process.create_request_context().get_code_location("another")
+        (repository,) = location.get_repositories().values()
+        origin = repository.get_full_job("does_nothing").get_python_origin()
+    assert job_in(said(origin), "location_of_this_test") == "does_nothing", "Dagster names modules in another way"
+    assert job_in(said(origin), "falcon_assets.definitions") is None
+    assert job_in(said(run.job_code_origin), "falcon_assets.definitions") is None
 
 
 def test_a_run_that_dagster_launched_is_told_from_others(
