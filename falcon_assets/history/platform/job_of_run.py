@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 
 @dataclass
-class _Process:
+class _ProcessOfRun:
     job: str | None = None
 
 
-_process = _Process()
+_process = _ProcessOfRun()
 
 
 def needs_only(job: str | None) -> None:
