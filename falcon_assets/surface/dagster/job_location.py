@@ -22,9 +22,9 @@ from falcon_assets.surface.dagster.workload_assets import WorkloadAssets, job_of
 
 def definitions_of_this_run() -> dg.Definitions | None:
     """None: this process is not that of a run of a workload's own job, and needs all definitions."""
-    job, settings = needed_job(), load_settings()
-    if job is None:
+    if (job := needed_job()) is None:
         return None
+    settings = load_settings()
     store = load_entities(settings.entity_defs, home=settings.home).in_colo(settings.colo)
     return definitions_of_job(store, settings, job)
 

@@ -73,10 +73,10 @@ def test_each_job_is_what_dagster_makes_of_all_assets(definitions: dg.Definition
     ours = [job for job in definitions.jobs or () if isinstance(job, AssetJob)]
     assert len(ours) >= 4
     for job in ours:
-        told = {"name": job.name, "selection": job.selection, "description": job.description, "tags": job.tags}
-        whole = dg.define_asset_job(**told, executor_def=job.executor_def).resolve(  # type: ignore[arg-type]
-            graph, resource_defs=repository.get_top_level_resources()
+        declared = dg.define_asset_job(
+            job.name, job.selection, description=job.description, tags=job.tags, executor_def=job.executor_def
         )
+        whole = declared.resolve(graph, resource_defs=repository.get_top_level_resources())
         found = repository.get_job(job.name)
         assert found.get_job_snapshot_id() == whole.get_job_snapshot_id()
         assert found.asset_layer.selected_asset_keys == whole.asset_layer.selected_asset_keys
